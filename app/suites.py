@@ -5,18 +5,20 @@ Importing mteb takes seconds; pages that only need names do without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from engine.mteb.suites import SuiteInfo, is_suite
+from app import formats
+from engine.mteb.suites import SuiteInfo, SuiteTask, is_suite
 from engine.protocols.package import version
 from store.hashing import hash_of
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-__all__ = ["Suites", "is_suite", "known", "look_up", "members"]
+__all__ = ["Suites", "is_suite", "known", "look_up", "members", "size_of", "text_size",
+           "to_fetch"]  # fmt: skip
 KIND, FORMAT = "mteb-suites", "1"
 _HELD: dict[str, Suites] = {}
 """What was looked up, by version of mteb."""
@@ -78,6 +80,29 @@ def members(workspace: Workspace, name: str) -> Sequence[str]:
     from engine.mteb import suites
 
     return suites.tasks_of(name)
+
+
+def size_of(tasks: Iterable[SuiteTask]) -> int:
+    """Bytes of the text of some tasks, as far as MTEB counted it."""
+    return sum(task.bytes or 0 for task in tasks)
+
+
+def text_size(tasks: Sequence[SuiteTask]) -> str:
+    """How large the data of some tasks are, as far as MTEB counted them."""
+    unknown = sum(task.bytes is None for task in tasks)
+    more = f" and {unknown} of unknown size" if unknown else ""
+    return f"{formats.size(size_of(tasks))} of text{more}"
+
+
+def to_fetch(tasks: Sequence[str]) -> str:
+    """Say of some tasks which data are fetched from the hub first, and how large they are."""
+    from engine.mteb import suites
+
+    found = suites.to_fetch(tasks)
+    if not found:
+        return ""
+    who = f"{found[0].task} is" if len(found) == 1 else f"{len(found)} tasks are"
+    return f"{who} fetched from the hub first, {text_size(found)}."
 
 
 def _key() -> str:

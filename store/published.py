@@ -63,6 +63,14 @@ class Published:
         row = self._database.row(sql)
         return int(row["n"]) if row else 0
 
+    def held(self) -> list[tuple[str, str, int]]:
+        """Every revision of a model, and how many results there are of it."""
+        rows = self._database.rows(
+            "SELECT model, revision, count(*) AS n FROM published"
+            " GROUP BY model, revision ORDER BY model, revision"
+        )
+        return [(row["model"], row["revision"], row["n"]) for row in rows]
+
     def table(
         self, *, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:
@@ -98,3 +106,9 @@ class Published:
                     [json.dumps([int(number) for number in result_ids])],
                 ).rowcount
             )
+
+    def forget(self, models: Iterable[tuple[str, str]]) -> int:
+        """Forget all results of some revisions of models, and say how many."""
+        sql = "DELETE FROM published WHERE model = ? AND revision = ?"
+        with self._database.write() as connection:
+            return sum(int(connection.execute(sql, one).rowcount) for one in models)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from engine.datasets import beir, limits, parallel
@@ -128,28 +128,47 @@ def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
     """The files of an archive by their names, of which at most the last two parts are kept.
 
     Raises:
+        UserError: as of `entries`, or two files have one name.
+    """
+    files: dict[str, bytes] = {}
+    for full, content in entries(source, filename):
+        name = "/".join(_printable(part)[-80:] for part in PurePosixPath(full).parts[-2:])
+        if name in files:
+            raise UserError(f"{filename} holds two files {name!r}.", "Keep one of them.")
+        files[name] = content
+    return files
+
+
+def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[tuple[str, bytes]]:
+    """The files of an archive, one after the other, with their whole names and `/` in them.
+
+    What systems add by themselves is passed over.
+
+    Args:
+        source: of the archive, or its bytes.
+        filename: the name it came with.
+        most: files that it may have.
+
+    Raises:
         UserError: it is damaged, encrypted or empty, unpacks to too much, or has too many files.
     """
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > limits.MAX_BYTES:
         raise limits.too_large(filename)
-    _check_entries(source, filename)
+    _check_entries(source, filename, most)
     unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
-    files: dict[str, bytes] = {}
     try:
         with open_binary(source, packed=False) as raw, zipfile.ZipFile(raw) as archive:
             for entry in archive.infolist():
-                name = _shown(entry.filename)
-                if entry.is_dir() or not name:
+                name = entry.filename.replace("\\", "/")
+                if entry.is_dir() or _is_added(name):
                     continue
-                if name in files:
-                    raise UserError(f"{filename} holds two files {name!r}.", "Keep one of them.")
                 pieces = []
                 with archive.open(entry) as inside:
                     while piece := inside.read(_PIECE):
                         unpacking.add(len(piece))
                         pieces.append(piece)
-                files[name] = b"".join(pieces)
+                yield name, b"".join(pieces)
     except UserError:
         raise
     except _BROKEN as error:
@@ -157,23 +176,27 @@ def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
             f"{filename} cannot be unpacked ({shorten(str(error), 80)}).",
             "Pack it again as a plain ZIP archive, without a password.",
         ) from error
-    return files
 
 
-def _check_entries(source: Path | bytes, filename: str) -> None:
+def _check_entries(source: Path | bytes, filename: str, most: int) -> None:
     """Refuse very many files before the list of them is read: it is held in memory whole."""
     count, before = 0, b""
     with open_binary(source, packed=False) as raw:
         while piece := raw.read(_PIECE):
             piece = before[-len(_ENTRY) + 1 :] + piece
             count, before = count + piece.count(_ENTRY), piece
-    if count > _MOST:
-        raise UserError(f"{filename} holds more than {_MOST:,} files.", f"Expected are {EXPECTED}.")
+    if count > most:
+        raise UserError(
+            f"{filename} holds more than {most:,} files.",
+            "Is it the right one? If it is, pack them into several.",
+        )
 
 
-def _shown(name: str) -> str:
-    """The last two parts of a name; nothing for what systems add by themselves."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts[-2:]
-    if not parts or parts[-1].startswith(".") or "__MACOSX" in name:
-        return ""
-    return "/".join("".join(c if c.isprintable() else "?" for c in part)[-80:] for part in parts)
+def _is_added(name: str) -> bool:
+    """Whether systems add such a file by themselves."""
+    last = PurePosixPath(name).name
+    return not last or last.startswith(".") or "__MACOSX" in name
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)

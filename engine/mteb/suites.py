@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -139,6 +141,19 @@ def is_here(task: str) -> bool:
         UserError: mteb is not installed, or has no such task.
     """
     return _is_here(make(task))
+
+
+def to_fetch(tasks: Iterable[str]) -> list[SuiteTask]:
+    """Those of some tasks that are MTEB's own and whose data are not here.
+
+    Of others mteb is not imported, and why a task cannot be run is said when it is.
+    """
+    found = []
+    for name in tasks:
+        if name.startswith(PREFIX):
+            with suppress(UserError):
+                found.append(_described(make(name)))
+    return [one for one in found if not one.here]
 
 
 def fetch(task: str) -> None:

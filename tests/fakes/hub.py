@@ -1,7 +1,8 @@
 """A local server that speaks as much of the Hugging Face hub's protocol as downloads need.
 
 Files lie in `root/models/OWNER/NAME/` and `root/datasets/OWNER/NAME/`: that is revision `main`. A
-second folder `NAME@v2` beside it is revision `v2`. A revision's commit is the SHA-1 of its files.
+second folder `NAME@v2` beside it is revision `v2`. A revision's commit is the SHA-1 of its files,
+or its own name where that is 40 hex digits. Which repositories are closed says `FakeHub.closed`.
 
     with FakeHub(root) as hub:
         subprocess.run(..., env={**os.environ, **hub.environment(tmp_path / "cache")})
@@ -14,12 +15,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 MAIN = "main"
 
@@ -30,11 +33,14 @@ class FakeHub:
     Attributes:
         url: what `HF_ENDPOINT` must be.
         requests: `METHOD path` of everything asked for, in order.
+        closed: `OWNER/NAME` -> what the hub then answers who has no access: GatedRepo where terms
+            have to be accepted, RepoNotFound of a private one, which it does not admit to have.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.requests: list[str] = []
+        self.closed: dict[str, str] = {}
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.hub = self
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -76,7 +82,10 @@ class FakeHub:
 
 
 def commit(folder: Path) -> str:
-    """40 hex digits that change with any file of the folder."""
+    """40 hex digits that change with any file of the folder, or that it is named by."""
+    label = folder.name.partition("@")[2]
+    if re.fullmatch("[0-9a-f]{40}", label):
+        return label
     digest = hashlib.sha1(usedforsecurity=False)
     for file in _files(folder):
         digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
@@ -104,23 +113,31 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    def _answer(self) -> None:
+    def do_POST(self) -> None:
+        said = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self._answer(parse_qs(said.decode()))
+
+    def _answer(self, said: Mapping[str, list[str]] | None = None) -> None:
         path = unquote(urlsplit(self.path).path)
         self.server.hub.requests.append(f"{self.command} {path}")
         if path.startswith("/api/"):
-            self._api(path.removeprefix("/api/").split("/"))
+            self._api(path.removeprefix("/api/").split("/"), said or {})
         else:
             self._file(path.strip("/").split("/"))
 
-    def _api(self, parts: list[str]) -> None:
-        """`models|datasets / OWNER / NAME [/ revision|tree / REVISION]`."""
+    def _api(self, parts: list[str], said: Mapping[str, list[str]]) -> None:
+        """`models|datasets / OWNER / NAME [/ revision|tree|paths-info / REVISION [/ FOLDER]]`."""
         kind, repository, rest = parts[0], "/".join(parts[1:3]), parts[3:]
         folder = self._find(kind, repository, rest[1] if len(rest) > 1 else MAIN)
         if folder is None:
             return
         names = [f.relative_to(folder).as_posix() for f in _files(folder)]
         if rest[:1] == ["tree"]:
-            self._json([_tree_entry(folder, name) for name in names])
+            self._tree(folder, names, "/".join(rest[2:]))
+            return
+        if rest[:1] == ["paths-info"]:
+            there = [name for name in said.get("paths", ()) if name in names]
+            self._json([_tree_entry(folder, name) for name in there])
             return
         self._json(
             {
@@ -132,6 +149,14 @@ class _Handler(BaseHTTPRequestHandler):
                 "siblings": [{"rfilename": name} for name in names],
             }
         )
+
+    def _tree(self, folder: Path, names: list[str], inside: str) -> None:
+        """The files of a folder and of those in it."""
+        found = [name for name in names if not inside or name.startswith(f"{inside}/")]
+        if inside and not found:
+            self._error("EntryNotFound", commit(folder))
+            return
+        self._json([_tree_entry(folder, name) for name in found])
 
     def _file(self, parts: list[str]) -> None:
         """`[datasets /] OWNER / NAME / resolve / REVISION / FILE`."""
@@ -151,15 +176,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, body, ETag=f'"{_sha256(body)}"', X_Repo_Commit=commit(folder))
 
     def _find(self, kind: str, repository: str, revision: str) -> Path | None:
+        if repository in self.server.hub.closed:
+            self._error(self.server.hub.closed[repository], status=401)
+            return None
         folder = self.server.hub.folder(kind, repository, revision)
         if folder is None:
             known = self.server.hub.folder(kind, repository, MAIN) is not None
             self._error("RevisionNotFound" if known else "RepoNotFound")
         return folder
 
-    def _error(self, code: str, at: str = "") -> None:
+    def _error(self, code: str, at: str = "", status: int = 404) -> None:
         commits = {"X_Repo_Commit": at} if at else {}
-        self._send(404, b"", X_Error_Code=code, X_Error_Message=code, **commits)
+        self._send(status, b"", X_Error_Code=code, X_Error_Message=code, **commits)
 
     def _json(self, value: object) -> None:
         self._send(200, json.dumps(value).encode(), Content_Type="application/json")
@@ -170,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(body)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.overview import exchange
+from app import exchange
 from app.workspace import Workspace
 from tests.app.pages.board.test_published import publish
 from tests.fakes.results import invent
@@ -134,7 +134,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
         made = Workspace(tmp_path_factory.mktemp("imported") / "store")
-    exchange.bring(made, folder, None, "")
+    exchange.bring(made, folder)
     with served(made) as address:
         yield address
     made.close()

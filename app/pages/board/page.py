@@ -13,6 +13,7 @@ from app.pages.board import (
     cost_views,
     example_views,
     examples,
+    importing,
     lengths,
     published,
     ranks,
@@ -20,6 +21,7 @@ from app.pages.board import (
     trained,
     views,
 )
+from app.pages.board.columns import edition
 from app.pages.board.service import BoardSpec, Standings
 from app.pages.compare import service as comparison
 from app.suites import is_suite
@@ -86,6 +88,7 @@ def build(workspace: Workspace) -> None:
         controls.render("suite", "columns")
         with parts.more("Filters"):
             controls.render(*FILTERS)
+        panel = None if workspace.read_only else importing.build()
     notice = parts.notice()
     headline = parts.static("", elem_id="headline")
     shown = table(elem_id="board", elem_classes=["t-answer"])
@@ -97,27 +100,33 @@ def build(workspace: Workspace) -> None:
     seen = gr.State(None)
 
     def load(request: gr.Request) -> Answer:
-        return {seen: workspace.store.results.edition(), **_loaded(workspace, controls, request)}
+        held = {} if panel is None else {panel.controls["imported"]: importing.here(workspace)}
+        return {seen: edition(workspace), **held, **_loaded(workspace, controls, request)}
 
     def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
         for named in _shown(workspace, asked, request.session_hash):
             yield {{"headline": headline, "board": shown}[name]: to for name, to in named.items()}
 
     def refresh(known: Any) -> Answer:
-        edition = workspace.store.results.edition()
-        if tuple(known or ()) == edition:
+        now = edition(workspace)
+        if tuple(known or ()) == now:
             return None
+        suites, under = service.offered(workspace)
         return {
-            seen: edition,
-            controls["suite"]: gr.update(choices=views.suites(service.offered(workspace)[0])),
+            seen: now,
+            controls["suite"]: gr.update(choices=views.suites(suites)),
+            controls["protocol"]: gr.update(choices=_protocols(under)),
         }
 
-    opened = on_load(load, [seen, *controls.values()], notice)
+    held = [] if panel is None else [panel.controls["imported"]]
+    opened = on_load(load, [seen, *controls.values(), *held], notice)
     asks = [seen.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
     on(asks, show, controls, [headline, shown], notice, **ALWAYS_LAST)
     if not workspace.read_only:
-        poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["suite"]])
+        poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["suite"], controls["protocol"]])
     _connect(workspace, controls, asks, shown, apart, notice)
+    if panel is not None:
+        panel.connect(workspace, notice)
     controls.keep()
 
 
@@ -243,9 +252,15 @@ def _nothing(workspace: Workspace) -> str | None:
         return parts.awaited()
     hint = (
         "Choose encoders and tasks; they are put in order here as they are measured. Results that "
-        "others published in MTEB's layout stand here too: theodolite results import FOLDER."
+        "others published in MTEB's layout stand here too: bring them by Published results, or by "
+        "theodolite results import FOLDER."
     )
     return parts.empty("Nothing is measured yet", hint, ("Evaluate", "./evaluate"))
+
+
+def _protocols(names: list[str]) -> list[tuple[str, str]]:
+    """Protocols to choose from; the first is no protocol, but each task's own."""
+    return [("Each task's own", service.OWN), *views.protocols(names)]
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
@@ -271,7 +286,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
             value=address.choice(request, "suite", suites, service.ALL),
         ),
         controls["protocol"]: gr.update(
-            choices=[("Each task's own", service.OWN), *views.protocols(under)],
+            choices=_protocols(under),
             value=address.choice(request, "protocol", under, service.OWN),
         ),
     }

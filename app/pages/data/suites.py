@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from app import formats
 from app.jobs.job import Job
 from app.jobs.submit import queue
+from app.suites import size_of, text_size
 from engine.errors import UserError
 from engine.mteb.suites import SuiteInfo, SuiteTask
 
@@ -111,18 +112,6 @@ def in_words(found: Suite) -> str:
     return said + (f"; {out} cannot be read here" if out else "")
 
 
-def text_size(tasks: Sequence[SuiteTask]) -> str:
-    """How large the data of some tasks are, as far as MTEB counted them."""
-    unknown = sum(task.bytes is None for task in tasks)
-    more = f" and {unknown} of unknown size" if unknown else ""
-    return f"{formats.size(_size(tasks))} of text{more}"
-
-
-def _size(tasks: Sequence[SuiteTask]) -> int:
-    """Of their text, as far as MTEB counted it."""
-    return sum(task.bytes or 0 for task in tasks)
-
-
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
     """What fetches some tasks of a suite, or all of it that is not here.
 
@@ -135,7 +124,7 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
     wanted = [one for one in found.lacking if not tasks or one.task in tasks]
     if not wanted:
         raise UserError(f"The data of {', '.join(tasks) or name} are here.", "Measure on them.")
-    size = _size(wanted)
+    size = size_of(wanted)
     if size > found.free:
         raise UserError(
             f"These data hold {formats.size(size)} of text, and {formats.size(found.free)} are "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from app import formats
 from app.components.actions import button
 from app.pages.data import suites, views
+from app.suites import text_size
 from app.web import address, parts
 from engine.mteb.package import INSTALL
 from engine.protocols.package import version
@@ -98,7 +99,7 @@ def _actions(found: Suite) -> str:
     name, lacking = found.about.name, found.lacking
     here = [task.task for task in found.tasks if task.here and not task.problem]
     fetch = button(
-        f"Fetch {formats.plural(len(lacking), 'task')}, about {suites.text_size(lacking)}",
+        f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}",
         "fetch", "", about=f"Fetch the data of {name} that are not here",
     ) if lacking else ""  # fmt: skip
     if not here:

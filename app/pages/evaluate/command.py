@@ -67,18 +67,21 @@ def evaluate(
     With --json every number is one object; `main` is true on the one a table shows. With --seeds,
     tasks that draw nothing are measured once, and the others end with one line on their spread.
     """
+    from app import suites
     from app.pages.evaluate import service
     from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
     for warning in service.warnings(encoders):
         say(f"Warning: {warning}")
+    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
+    if fetched := suites.to_fetch(job.tasks):
+        say(fetched)
     if queue:
         run = queue_evaluation(
             workspace, encoders, tasks, protocol, seed, seeds=seeds, listed=not unlisted
         )
         queued(run, as_json)
         return
-    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     if estimate:
         _print_estimate(workspace, job, price, as_json)
         return

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from app import formats
-from app.pages.overview import exchange, service
+from app import exchange, formats
+from app.pages.overview import service
 from app.terminal import JsonOption, done, emit, say, verb, verbs
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -97,8 +97,12 @@ def export_results(
 @verb
 def import_results(
     workspace: Workspace,
-    place: Annotated[Path, typer.Argument(help="A folder or file in mteb's layout, or YAML.")],
-    model: Annotated[str | None, typer.Option(help="Whose results a YAML holds.")] = None,
+    place: Annotated[
+        Path, typer.Argument(help="A folder, ZIP or file in mteb's layout, or the hub's YAML.")
+    ],
+    model: Annotated[
+        str, typer.Option(help="Whose they are, where files do not say it, as YAML does not.")
+    ] = "",
     revision: Annotated[str, typer.Option(help="Of that model.")] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -106,13 +110,15 @@ def import_results(
 
     theodolite results import ~/mteb/results/intfloat__multilingual-e5-small
     """
-    found, problems = exchange.bring(workspace, place, model, revision)
-    for problem in problems:
+    found = exchange.bring(workspace, place, model, revision)
+    for problem in found.problems:
         say(f"Left out: {problem}.")
+    for note in found.notes:
+        say(note)
     rows = [
         {"model": one.model, "revision": one.revision, "task": one.task, "version": one.version,
          "data_revision": one.data_revision, "metric": one.main.metric, "score": one.main.score}
-        for one in found
+        for one in found.results
     ]  # fmt: skip
     emit(rows, ("model", "revision", "task", "metric", "score"), as_json)
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app import formats, suites
+from app import exchange, formats, suites
 from app.cli import app
 from app.pages.board import published, service, views
 from app.pages.board.spec import PUBLISHED, BoardSpec
-from app.pages.overview import exchange
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.mteb.results import PublishedResult
@@ -56,7 +55,7 @@ def opened(workspace: Workspace, tmp_path: Path) -> Workspace:
     publish(folder, "org/other", "r1", "Banking77Classification", "d2", default=0.5)
     publish(folder, "org/other", "r1", "STS17", "d1", de_de=0.4)
     publish(folder, "org/none", "r1", "Imdb", "d1", default=0.4)
-    exchange.bring(workspace, folder, None, "")
+    exchange.bring(workspace, folder)
     return workspace
 
 
@@ -132,7 +131,7 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     about = {"name": "org/model", "revision": "aaaaaaaabb", "n_parameters": 22_700_000,
              "embed_dim": 384, "max_tokens": 512, "license": "mit"}  # fmt: skip
     (folder / "org__model" / "aaaaaaaabb" / "model_meta.json").write_text(json.dumps(about))
-    exchange.bring(workspace, folder, None, "")
+    exchange.bring(workspace, folder)
     return workspace
 
 

@@ -6,13 +6,14 @@ is shown as published and never tested.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import UserError
-from engine.mteb import results
-from engine.mteb.results import PublishedResult
+from engine.mteb import reading, results
+from engine.mteb.reading import NamedFile, Reading
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -48,24 +49,35 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
 
 
 def bring(
-    workspace: Workspace, place: Path, model: str | None, revision: str
-) -> tuple[list[PublishedResult], list[str]]:
-    """Keep published results; return them, and what could not be read.
+    workspace: Workspace, files: Path | Sequence[NamedFile], model: str = "", revision: str = ""
+) -> Reading:
+    """Keep published results, and say what was read.
+
+    Args:
+        workspace: which keeps them.
+        files: a folder, a ZIP archive or a file on this machine; or uploads with their names.
+        model: whose they are, where neither a file nor its folders say it.
+        revision: of that model.
 
     Raises:
         UserError: for visitors, or nothing can be read.
     """
     workspace.refuse_visitors()
-    if place.suffix in (".yaml", ".yml"):
-        if not model:
-            raise UserError(
-                "The hub's YAML does not say whose results it holds.", "Add --model owner/name."
-            )
-        found = results.read_yaml(place, model, revision)
-        problems: list[str] = []
-    else:
-        found, problems = results.read(place)
+    named = reading.inside(files) if isinstance(files, Path) else files
+    found = reading.read(named, model.strip(), revision.strip())
     workspace.store.published.put(
-        asdict(one) | {"metric": one.main.metric, "score": one.main.score} for one in found
+        asdict(one) | {"metric": one.main.metric, "score": one.main.score} for one in found.results
     )
-    return found, problems
+    return found
+
+
+def forget(workspace: Workspace, models: Sequence[tuple[str, str]]) -> int:
+    """Let go of all that was imported of some models, each with its revision; say how much.
+
+    Raises:
+        UserError: for visitors, or nothing is named.
+    """
+    workspace.refuse_visitors()
+    if not models:
+        raise UserError("Nothing is chosen to be removed.", "Choose models above the button.")
+    return workspace.store.published.forget(models)

@@ -1,0 +1,114 @@
+"""The panel *Published results* of the page Board: what others published, taken in and let go."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import exchange, formats
+from app.components.folder import folder
+from app.web import parts
+from app.web.controls import Answer, Control, Controls, Values, on
+from engine.errors import UserError
+from engine.mteb.reading import ENDINGS, Reading
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Published results"
+LEAD = (
+    "Results in MTEB's layout (MODEL/REVISION/TASK.json), as a ZIP archive, a folder or single "
+    "files, and the hub's YAML of evaluation results. They are references: never ranked, tested, "
+    "or averaged with yours."
+)
+CONTROLS = (
+    Control("file", "ZIP, JSON or YAML", gr.File,
+            options={"file_count": "multiple", "height": 120, "elem_id": "published-files"}),
+    Control("model", "Model", default="", hint="Owner/name; only where the files do not say it.",
+            options={"max_lines": 1, "elem_id": "published-model"}),
+    Control("revision", "Revision of the model", default="",
+            options={"max_lines": 1, "elem_id": "published-revision"}),
+    Control("imported", "Here", gr.Dropdown, (), "What is removed can be imported again.", (),
+            {"multiselect": True, "elem_id": "published-here"}),
+)  # fmt: skip
+MOST_SAID = 3
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The panel.
+
+    Attributes:
+        controls: of it.
+        take: has the files read that are in its box.
+        remove: lets go of the models that are chosen.
+    """
+
+    controls: Controls
+    take: gr.Button
+    remove: gr.Button
+
+    def connect(self, workspace: Workspace, notice: Any) -> None:
+        """Act when files come or a button is pressed; the page sees by itself what is new."""
+        controls = self.controls
+        changed = [controls["file"], controls["imported"]]
+
+        def bring(asked: Values) -> Answer:
+            files = [(Path(file).name, Path(file)) for file in asked.file or ()]
+            if not files:
+                raise UserError("There is nothing to import.", "Choose files or a folder above.")
+            found = exchange.bring(workspace, files, asked.model, asked.revision)
+            return {controls["file"]: None, controls["imported"]: here(workspace),
+                    notice: said(found)}  # fmt: skip
+
+        def remove(asked: Values) -> Answer:
+            chosen = [tuple(json.loads(one)) for one in asked.imported]
+            number = exchange.forget(workspace, chosen)
+            words = f"{formats.plural(number, 'published result')} removed."
+            return {controls["imported"]: here(workspace), notice: parts.say(words)}
+
+        on([controls["file"].upload, self.take.click], bring, controls, changed, notice,
+           show_progress="full", show_progress_on=controls["file"])  # fmt: skip
+        on(self.remove.click, remove, controls, changed, notice)
+
+
+def build() -> Panel:
+    """Lay out the panel and its button, in the bar of the page."""
+    controls = Controls(*CONTROLS)
+    with parts.more(TITLE, "published-panel", named=True):
+        parts.static(f'<p class="t-muted">{LEAD}</p>')
+        controls.render("file")
+        folder("Take a whole folder", "published-files", ENDINGS, elem_id="published-folder")
+        controls.render("model", "revision")
+        take = gr.Button("Import", elem_id="published-take")
+        controls.render("imported")
+        remove = gr.Button("Remove", elem_id="published-remove")
+    return Panel(controls, take, remove)
+
+
+def here(workspace: Workspace) -> Any:
+    """The models of which there are results, by revision, to choose from."""
+    choices = [
+        (f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
+         formats.json_text([model, revision]))
+        for model, revision, number in workspace.store.published.held()
+    ]  # fmt: skip
+    return gr.update(choices=choices, value=[])
+
+
+def said(found: Reading) -> str:
+    """What came of it: how much was read, what was left out, what has to be known."""
+    models = {(one.model, one.revision) for one in found.results}
+    tasks = {one.task for one in found.results}
+    left = [f"Left out: {problem}." for problem in found.problems[:MOST_SAID]]
+    if len(found.problems) > MOST_SAID:
+        left.append(f"So are {len(found.problems) - MOST_SAID} more files.")
+    what = (
+        f"{formats.plural(len(found.results), 'result')} of {formats.plural(len(models), 'model')} "
+        f"on {formats.plural(len(tasks), 'task')} imported."
+    )
+    return parts.say(what) + parts.warn([*found.notes, *left])

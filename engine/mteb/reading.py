@@ -1,0 +1,308 @@
+"""Results that others published: MTEB's folders of JSON, and the hub's YAML of evaluation results.
+
+They come as files, as folders or as ZIP archives of these. Names in an archive are only looked at.
+JSON does not say whose results it holds, the folders around it do: `OWNER__NAME/REVISION`, or a
+`model_meta.json` beside it. YAML of the hub says it nowhere, since it lies with its model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from engine.datasets import archives
+from engine.errors import UserError, first_line
+from engine.mteb.package import TESTED
+from engine.mteb.results import BESIDE, META, PublishedResult, scores_of
+from engine.mteb.theirs import PREFIX
+from engine.results import Score
+
+YAML = (".yaml", ".yml")
+ENDINGS = (".json", *YAML)
+_FACTS = {"n_parameters": "parameters", "embed_dim": "dim", "max_tokens": "max_tokens",
+          "license": "licence"}  # fmt: skip
+"""Of a model, as the file beside its results calls them -> as they are called here."""
+_MAIN = ("ndcg_at_10", "map_at_1000", "accuracy", "v_measure", "cosine_spearman", "max_ap",
+         "cosine_ap", "f1", "lrap", "kendalltau", "p-MRR")  # fmt: skip
+"""Main scores by how usual they are: a file gives the value twice and does not say of which."""
+_SPLITS = ("test", "validation", "dev", "train")
+_VERSION = re.compile(r"MTEB v?(\d[\w.]*)")
+_MOST_BYTES = 50_000_000
+_MOST_FILES = 100_000
+"""Of an archive: some thousand models on some tens of tasks."""
+
+_LONGEST = 200
+"""Characters of a name or revision that are kept."""
+
+NamedFile = tuple[str, Path]
+"""What a file is called, with the folders above it as far as they are known; where it lies."""
+
+
+@dataclass
+class Reading:
+    """What was read.
+
+    Attributes:
+        results: of all files.
+        problems: of every file that could not be read a sentence that says why.
+        notes: what has to be known of the others.
+    """
+
+    results: list[PublishedResult] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _About:
+    """What `model_meta.json` says."""
+
+    model: str
+    revision: str
+    facts: Mapping[str, Any]
+
+
+def inside(place: Path) -> list[NamedFile]:
+    """The files of a folder, or one file, named by all of their path.
+
+    Raises:
+        UserError: there is no such folder or file.
+    """
+    if not place.exists():
+        raise UserError(f"There is no {place}.", "Name a folder of results, or one of its files.")
+    place = place.resolve()
+    files = [place] if place.is_file() else sorted(place.rglob("*"))
+    return [(file.as_posix(), file) for file in files if file.is_file() and not file.is_symlink()]
+
+
+def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Reading:
+    """Read published results.
+
+    Args:
+        files: JSON, YAML, and ZIP archives of them; others are passed over.
+        model: whose results they are, `owner/name`, where neither a file nor its folders say it.
+        revision: of that model.
+
+    Raises:
+        UserError: nothing can be read.
+    """
+    found, about = Reading(), dict[PurePosixPath, _About]()
+    read: list[tuple[PurePosixPath, PublishedResult]] = []
+    for path, raw in _each(files):
+        try:
+            if path.name == META:
+                about[path.parent] = _about(raw)
+            else:
+                read += [(path, one) for one in _results(path, raw)]
+        except UserError as error:
+            found.problems.append(f"{path.name} {error.message}")
+    nobodys = Counter[str]()
+    for path, one in read:
+        whose = _whose(path.parent, about, model, revision)
+        if whose is None:
+            nobodys[path.name] += 1
+            continue
+        facts = {**one.facts, "model": whose.facts}
+        named = replace(one, model=whose.model, revision=whose.revision, facts=facts)
+        found.results.append(named)
+    if nobodys:
+        found.problems.append(_nobodys(list(nobodys)))
+    if not found.results:
+        raise UserError(
+            "Nothing here is a result in MTEB's layout"
+            + (f": {found.problems[0]}." if found.problems else "."),
+            "Expected are MODEL/REVISION/TASK.json, as mteb writes them, a ZIP archive of such "
+            "folders, or the hub's YAML of evaluation results with the name of its model."
+            if not nobodys
+            else "Say whose they are (owner/name), or take the whole folder that they lie in.",
+        )
+    found.notes += _of_unknown_versions(found.results)
+    return found
+
+
+def _each(files: Iterable[NamedFile]) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Path and content of every file that may hold results, those of archives too."""
+    for name, file in files:
+        path = PurePosixPath(name)
+        if archives.is_archive(name):
+            for inner, raw in archives.entries(file, path.name, _MOST_FILES):
+                if inner.lower().endswith(ENDINGS):
+                    yield path.with_suffix("") / inner.replace("\\", "/"), raw
+        elif path.suffix.lower() in ENDINGS:
+            yield path, file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
+
+
+def _about(raw: bytes) -> _About:
+    said = _json(raw)
+    facts = {ours: said[name] for name, ours in _FACTS.items() if said.get(name) is not None}
+    return _About(str(said.get("name") or ""), str(said.get("revision") or ""), facts)
+
+
+def _whose(
+    folder: PurePosixPath, about: Mapping[PurePosixPath, _About], model: str, revision: str
+) -> _About | None:
+    """Name, revision and facts: by the file beside a result, the folders above it, or as given."""
+    experiment = ""
+    if folder.parent.name == "experiments":
+        folder, experiment = folder.parent.parent, f" ({folder.name})"
+    said = about.get(folder, _About("", "", {}))
+    above = folder.parent.name
+    if said.model or "__" in above:
+        name = said.model or above.replace("__", "/")
+        model, revision = name, said.revision or folder.name
+    if not model:
+        return None
+    model, revision = (
+        "".join(c for c in text if c.isprintable())[:_LONGEST] for text in (model, revision)
+    )
+    return _About(model + experiment, revision, said.facts)
+
+
+def _nobodys(names: Sequence[str]) -> str:
+    several = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{several} does not say whose results it holds"
+
+
+def _of_unknown_versions(results: Sequence[PublishedResult]) -> list[str]:
+    """What has to be known of results by a version of mteb that this release never saw."""
+    newer = Counter(one.version for one in results if _line(one.version) > _line(TESTED))
+    return [
+        f"{number} of them {'was' if number == 1 else 'were'} written by mteb {version}, which this"
+        f" release has never seen: read as if by {TESTED}, the newest it knows."
+        for version, number in sorted(newer.items())
+    ]
+
+
+def _line(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version, which tell lines of mteb apart."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _results(path: PurePosixPath, raw: bytes) -> list[PublishedResult]:
+    """What a file holds, of nobody yet.
+
+    Raises:
+        UserError: it is no file of results; the message goes on after the name of the file.
+    """
+    if not raw:
+        raise UserError("is empty, or too large for a file of results")
+    try:
+        return _of_yaml(path.name, raw) if path.suffix in YAML else [_of_json(path.name, raw)]
+    except UserError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        what = f"{type(error).__name__}: {first_line(error)}"
+        raise UserError(f"is not laid out as mteb writes results ({what})") from error
+
+
+def _json(raw: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(raw)
+    except ValueError as error:
+        raise UserError(f"is not JSON ({first_line(error)})") from error
+    return said if isinstance(said, dict) else {}
+
+
+def _of_json(name: str, raw: bytes) -> PublishedResult:
+    said = _json(raw)
+    version = str(said.get("mteb_version") or "")
+    if not isinstance(said.get("scores"), dict):
+        if _line(version) > _line(TESTED):
+            raise UserError(
+                f"was written by mteb {version} in a layout that this release does not know "
+                f"(it knows {TESTED})"
+            )
+        raise UserError(
+            "is not a result of mteb 1.11 or newer; `mteb` itself can read older ones and write "
+            "them anew"
+        )
+    parts = [(split, one) for split, several in said["scores"].items() for one in several]
+    if not parts:
+        raise UserError("has no scores")
+    if not all(math.isfinite(float(one["main_score"])) for _, one in parts):
+        raise UserError("has a main score that is no number")
+    date = said.get("date")
+    facts = {
+        "file": name,
+        "languages": sorted({code for _, one in parts for code in one.get("languages", ())}),
+        "parts": [
+            [split, one["hf_subset"], 100.0 * float(one["main_score"])] for split, one in parts
+        ],
+        "date": datetime.fromtimestamp(date, UTC).date().isoformat()
+        if isinstance(date, (int, float)) else date,
+    }  # fmt: skip
+    scores = scores_of(parts, _main_metric([one for _, one in parts]))
+    return PublishedResult(
+        "", "", PREFIX + str(said["task_name"]), str(said["dataset_revision"]), version,
+        tuple(scores), facts,
+    )  # fmt: skip
+
+
+def _main_metric(parts: Sequence[Mapping[str, Any]]) -> str:
+    same = [
+        name
+        for name in parts[0]
+        if name not in BESIDE and all(one.get(name) == one["main_score"] for one in parts)
+    ]
+    usual = [name for name in _MAIN if name in same]
+    return (usual or same or ["main_score"])[0]
+
+
+def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
+    """The hub's list of evaluation results; means of whole suites are no results of tasks."""
+    import yaml
+
+    try:
+        rows = yaml.safe_load(raw)
+    except yaml.YAMLError as error:
+        raise UserError(f"is not YAML ({first_line(error)})") from error
+    if not isinstance(rows, list):
+        raise UserError("is no list of evaluation results, each with a dataset and a value")
+    scores: dict[tuple[str, str, str], list[Score]] = {}
+    dates: dict[tuple[str, str, str], str] = {}
+    for row in rows:
+        task, split, subset = _task_id(str(row["dataset"]["task_id"]))
+        version = _VERSION.search(str(row.get("notes") or ""))
+        key = task, str(row["dataset"].get("revision") or ""), version[1] if version else ""
+        value = float(row["value"])
+        if not math.isfinite(value):
+            raise UserError(f"has a value of {task} that is no number")
+        if task.endswith(")"):  # `MTEB(eng, v2)`
+            continue
+        scores.setdefault(key, []).append(Score(split, subset, "main_score", value, 0))
+        dates[key] = str(row.get("date") or "")
+    if not scores:
+        raise UserError("holds means of whole suites, and no result of a task")
+    return [
+        PublishedResult("", "", PREFIX + task, data, version, tuple(_with_mean(of)), {
+            "file": name,
+            "parts": [[s.split, s.aggregation or "default", s.score] for s in of],
+            "date": dates[task, data, version] or None,
+        })
+        for (task, data, version), of in scores.items()
+    ]  # fmt: skip
+
+
+def _task_id(text: str) -> tuple[str, str, str | None]:
+    """Task, split and subset of `STS17_en-en_test`; an id without them is of all."""
+    task, *rest = text.rsplit("_", 2)
+    if len(rest) < 2 or rest[1] not in _SPLITS:
+        return text, "all", "mean"
+    return task, rest[1], None if rest[0] == "default" else rest[0]
+
+
+def _with_mean(scores: list[Score]) -> list[Score]:
+    """The main score first: the overall one, or the mean of the parts."""
+    parts = [one for one in scores if one.split != "all"]
+    overall = [one for one in scores if one.split == "all"]
+    if overall or len(parts) > 1:
+        value = overall[0].score if overall else sum(s.score for s in parts) / len(parts)
+        return [Score("all", "mean", "main_score", value, 0, main=True), *parts]
+    return [Score(parts[0].split, parts[0].aggregation, "main_score", parts[0].score, 0, main=True)]

@@ -1,0 +1,200 @@
+"""Results that others published, as folders, archives and single files of mteb's or of the hub."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from engine.errors import UserError
+from engine.mteb import reading
+from engine.mteb.package import TESTED
+
+
+def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -> Path:
+    """A file as mteb writes it, with two subsets."""
+    place = folder / "results" / "org__model" / revision
+    place.mkdir(parents=True, exist_ok=True)
+    parts = [
+        {"hf_subset": name, "languages": ["eng-Latn"], "main_score": score,
+         "cosine_spearman": score, "cosine_pearson": score / 2}
+        for name, score in (("en", 0.8), ("de", 0.6))
+    ]  # fmt: skip
+    written = {
+        "dataset_revision": data, "task_name": "STS17", "mteb_version": "2.20.0",
+        "scores": {"test": parts}, "evaluation_time": 1.0, "kg_co2_emissions": None,
+    }  # fmt: skip
+    file = place / "STS17.json"
+    file.write_text(json.dumps(written | said))
+    return file
+
+
+def packed(folder: Path, target: Path) -> Path:
+    """A folder as an archive."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for file in sorted(folder.rglob("*")):
+            archive.write(file, file.relative_to(folder).as_posix())
+    return target
+
+
+def read(place: Path, model: str = "") -> reading.Reading:
+    """A folder or file of this machine."""
+    return reading.read(reading.inside(place), model)
+
+
+def test_a_published_folder(tmp_path: Path) -> None:
+    """The mean of the subsets is the main score; what is no result is said."""
+    file = of_mteb(tmp_path)
+    (file.parent / "Broken.json").write_text("{")
+    found = read(tmp_path)
+    (one,) = found.results
+    assert (one.model, one.revision, one.task) == ("org/model", "r1", "mteb:STS17")
+    assert one.main.score == pytest.approx(70.0)
+    assert [score.aggregation for score in one.scores[:2]] == ["mean", "en"]
+    assert found.problems[0].startswith("Broken.json is not JSON")
+    with pytest.raises(UserError, match="Nothing here is a result"):
+        read(file.parent / "Broken.json")
+
+
+def test_an_archive_is_read_as_the_folder_in_it(tmp_path: Path) -> None:
+    """At any depth; what is known of the model lies beside, before its results or behind them."""
+    meta = of_mteb(tmp_path / "a").parent / "model_meta.json"
+    meta.write_text(json.dumps({"name": "org/Model", "revision": "r1", "n_parameters": 5}))
+    file = packed(tmp_path / "a", tmp_path / "all.zip")
+    (one,) = read(file).results
+    assert (one.model, one.facts["model"]) == ("org/Model", {"parameters": 5})
+    assert one == read(tmp_path / "a").results[0]
+    meta.unlink()
+    inner = packed(tmp_path / "a/results/org__model", tmp_path / "org__model.zip")
+    assert read(inner).results[0].model == "org/model", "the archive is named as the folder was"
+
+
+def test_what_does_not_say_whose_it_is_asks(tmp_path: Path) -> None:
+    """A single file without its folders, and the hub's YAML: the name is given, or asked for."""
+    file = of_mteb(tmp_path)
+    for alone in (("STS17.json", file), ("some.zip", packed(file.parent, tmp_path / "some.zip"))):
+        with pytest.raises(UserError, match="does not say whose results it holds") as told:
+            reading.read([alone])
+        assert "owner/name" in told.value.hint
+        (one,) = reading.read([alone], "org/mine", "r9").results
+        assert (one.model, one.revision) == ("org/mine", "r9")
+    assert read(file, "org/mine").results[0].model == "org/model", "what the folders say is so"
+
+
+HUB = """
+- dataset: {id: mteb/sts17, task_id: STS17_en-en_test, revision: d1}
+  value: 80.5
+  date: 2026-01-02
+  notes: Obtained using MTEB v2.20.0
+- dataset: {id: mteb/sts17, task_id: STS17_de-de_test, revision: d1}
+  value: 70.5
+  notes: Obtained using MTEB v2.20.0
+"""
+SUITE = """
+- dataset: {id: mteb/eng, task_id: "MTEB(eng, v2)", revision: "1"}
+  value: 60.0
+"""
+
+
+def test_the_folder_of_evaluation_results_of_the_hub(tmp_path: Path) -> None:
+    """A file a task, as mteb pushes them beside a model; the mean of a suite is no task's."""
+    (tmp_path / "STS17.yaml").write_text(HUB)
+    (tmp_path / "MTEB(eng, v2).yaml").write_text(SUITE)
+    (tmp_path / "Other.yml").write_text("just: a mapping")
+    found = read(tmp_path, "org/model")
+    (one,) = found.results
+    assert (one.task, one.version, one.main.score) == ("mteb:STS17", "2.20.0", 75.5)
+    assert one.facts["parts"] == [["test", "en-en", 80.5], ["test", "de-de", 70.5]]
+    assert [said.partition(" ")[2] for said in sorted(found.problems)] == [
+        "v2).yaml holds means of whole suites, and no result of a task",
+        "is no list of evaluation results, each with a dataset and a value",
+    ]
+
+
+def test_other_revisions_are_other_results(tmp_path: Path) -> None:
+    """Of the model or of the data; what is read again is not kept twice."""
+    for revision, data in (("r1", "d1"), ("r2", "d1"), ("r1", "d1"), ("r1", "d2")):
+        of_mteb(tmp_path, revision, data)
+        options = ["--store", str(tmp_path / "store")]
+        done = CliRunner().invoke(app, ["results", "import", str(tmp_path / "results"), *options])
+        assert done.exit_code == 0, done.output
+    shown = CliRunner().invoke(app, ["results", "published", "--json", *options])
+    rows = [json.loads(line) for line in shown.output.splitlines()]
+    kept = {(row["revision"], row["data_revision"]) for row in rows}
+    assert kept == {("r1", "d1"), ("r2", "d1"), ("r1", "d2")}
+    assert len(rows) == 3
+
+
+def test_an_mteb_of_a_version_never_seen(tmp_path: Path) -> None:
+    """What still reads as before is kept, with a note; another layout is left out, and said."""
+    of_mteb(tmp_path, mteb_version="2.99.1")
+    (note,) = read(tmp_path).notes
+    assert "written by mteb 2.99.1, which this release has never seen" in note
+    assert TESTED in note
+    of_mteb(tmp_path, "r2", mteb_version="9.0.0", scores=[{"split": "test", "value": 0.5}])
+    (problem,) = read(tmp_path).problems
+    assert problem.startswith("STS17.json was written by mteb 9.0.0 in a layout that this release")
+    of_mteb(tmp_path, mteb_version=None)
+    assert not read(tmp_path).notes, "who does not say a version says nothing of it"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"scores": {}}, "has no scores"),
+        ({"scores": {"test": []}}, "has no scores"),
+        ({"scores": {"test": [{"hf_subset": "en"}]}}, "not laid out as mteb writes results"),
+        ({"scores": {"test": [{"hf_subset": "en", "main_score": "good"}]}}, "not laid out"),
+        ({"scores": {"test": [{"hf_subset": "en", "main_score": float("nan")}]}}, "is no number"),
+        ({"scores": None}, "is not a result of mteb 1.11 or newer"),
+        ({"task_name": None, "scores": [1]}, "is not a result of mteb 1.11 or newer"),
+        ({"date": 1e300}, "not laid out"),
+    ],
+)
+def test_files_that_are_no_results(tmp_path: Path, said: dict[str, Any], told: str) -> None:
+    """One sentence each, which names the file; nothing is raised but that."""
+    file = of_mteb(tmp_path, **said)
+    with pytest.raises(UserError) as error:
+        read(file)
+    assert "STS17.json" in error.value.message and told in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "told"),
+    [
+        ("x.yaml", b"[unclosed", "is not YAML"),
+        ("x.yaml", b"- 5", "not laid out"),
+        ("x.yaml", b"- !!python/object/apply:os.getcwd []", "is not YAML"),
+        ("x.yaml", b"- {dataset: {task_id: A}, value: .nan}", "no number"),
+        ("x.json", b"", "is empty"),
+        ("x.json", b"[1]", "is not a result"),
+        ("x.txt", b"hello", "Nothing here is a result"),
+        ("x.zip", b"PK but no archive", "cannot be unpacked"),
+    ],
+)
+def test_bytes_that_are_no_results(tmp_path: Path, name: str, raw: bytes, told: str) -> None:
+    """Nothing is run, nothing is built of them, and why is said."""
+    file = tmp_path / name
+    file.write_bytes(raw)
+    with pytest.raises(UserError, match=told):
+        reading.read([(name, file)], "org/model")
+
+
+def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
+    """They are looked at, as long as a name is."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        raw = of_mteb(tmp_path).read_text()
+        archive.writestr(f"../../../etc/a__{'b' * 400}\x07/../STS17.json", raw)
+    file = tmp_path / "x.zip"
+    file.write_bytes(made.getvalue())
+    before = sorted(tmp_path.parent.rglob("*"))
+    (one,) = reading.read([("x.zip", file)]).results
+    assert len(one.model) <= 200 and one.model.isprintable()
+    assert sorted(tmp_path.parent.rglob("*")) == before
