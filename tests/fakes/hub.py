@@ -77,6 +77,10 @@ class FakeHub:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Be there no more, as without a network."""
         self._server.shutdown()
         self._server.server_close()
 

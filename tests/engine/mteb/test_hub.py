@@ -57,7 +57,7 @@ class Terminal:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[FakeHub]:
-    """With the few rows of a task at the revision that mteb names, and another one at main."""
+    """With the few rows of a task at the revision that mteb names, and others at main."""
     words = ("my card was stolen again", "what is the exchange rate today")
     for name, text in ((f"banking77@{REVISION}", "{}"), ("banking77", "newer: {}")):
         folder = tmp_path / "hub/datasets/mteb" / name
@@ -79,61 +79,47 @@ def ask(hub: FakeHub, tmp_path: Path) -> Iterator[Terminal]:
     terminal.close()
 
 
-def test_a_task_is_fetched_and_measured(hub: FakeHub, ask: Terminal, tmp_path: Path) -> None:
-    """How large it is stands there before a byte is fetched; what is here is not fetched again."""
-    _, rows, _ = ask("data", "suite", "MTEB(eng, v1)")
-    (before,) = (row for row in rows if row["task"] == TASK)
+def test_a_task_of_the_hub(hub: FakeHub, ask: Terminal) -> None:
+    """Its size is said before a byte is fetched; refusals are sentences; it is fetched once."""
+
+    def listed() -> dict[str, Any]:
+        """The task as its suite shows it."""
+        _, rows, _ = ask("data", "suite", "MTEB(eng, v1)")
+        return next(row for row in rows if row["task"] == TASK)
+
+    def evaluated(encoder: str, task: str = TASK, *more: str) -> tuple[int, Any, str]:
+        """Exit code, the main score or the error, and what was said."""
+        code, rows, said = ask("evaluate", encoder, "--tasks", task, *more)
+        return code, next((row for row in rows if row.get("main", "error" in row)), {}), said
+
+    fetching = f"{TASK} is fetched from the hub first, 167 kB of text"
+    before = listed()
     assert (before["here"], before["bytes"], before["licence"]) == (False, 167_036, "mit")
-    code, _, said = ask("evaluate", "random:32", "--tasks", TASK, "--estimate")
-    assert code == 0 and f"{TASK} is fetched from the hub first, 167 kB of text" in said
+    assert fetching in evaluated("random:32", TASK, "--estimate")[2]
     assert not hub.requests, "nothing was fetched to say so"
 
-    code, rows, said = ask("evaluate", "random:32", "--tasks", TASK)
-    assert code == 0, said
-    assert f"{TASK} is fetched from the hub first, 167 kB of text" in said
-    (main,) = (row for row in rows if row["main"])
-    assert main["task"] == TASK and main["metric"] == "accuracy" and main["n"] == 8
-    assert any(REVISION in asked for asked in hub.requests)
-    assert not any(f"resolve/main/{name}.csv" in asked for asked in hub.requests
-                   for name in ("test", "train"))  # fmt: skip
-
-    _, rows, _ = ask("data", "suite", "MTEB(eng, v1)")
-    assert [row["here"] for row in rows if row["task"] == TASK] == [True]
-    asked = len(hub.requests)
-    offline = {**hub.environment(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-    without = Terminal(offline, tmp_path / "store")
-    code, rows, said = without("evaluate", "random:16", "--tasks", TASK)
-    without.close()
-    assert code == 0 and "is fetched" not in said, (rows, said)
-    assert len(hub.requests) == asked
-
-
-@pytest.mark.parametrize(
-    ("answer", "told", "hint"),
-    [
-        ("GatedRepo", "are not open to everybody", "hf auth login"),
-        ("RepoNotFound", "The hub has no data set mteb/banking77", "hf auth login"),
-    ],
-    ids=["a licence to accept", "a login"],
-)
-def test_what_the_hub_refuses(
-    hub: FakeHub, ask: Terminal, answer: str, told: str, hint: str
-) -> None:
-    """Terms that have to be accepted and data that need a login: why, and what to do."""
-    hub.closed[PLACE] = answer
-    code, (row,), _ = ask("evaluate", "random:32", "--tasks", TASK)
-    assert code == 1
-    assert told in row["error"] and hint in row["hint"]
-    assert "Traceback" not in row["error"]
-
-
-def test_without_a_network(hub: FakeHub, tmp_path: Path) -> None:
-    """A hub that does not answer, and one that is not asked: the same sentence."""
-    for changed in ({"HF_ENDPOINT": "http://127.0.0.1:9"}, {"HF_HUB_OFFLINE": "1"}):
-        ask = Terminal({**hub.environment(tmp_path / "cache"), **changed}, tmp_path / "store")
-        code, (row,), _ = ask("evaluate", "random:32", "--tasks", TASK)
-        ask.close()
+    for answer, told in (
+        ("GatedRepo", "are not open to everybody"),
+        ("RepoNotFound", "The hub has no data set mteb/banking77"),
+    ):
+        hub.closed[PLACE] = answer
+        code, row, _ = evaluated("random:32")
         assert code == 1
-        assert "are not on this machine, and the hub cannot be reached" in row["error"]
-        assert "Connect and try again" in row["hint"]
-    assert not hub.requests
+        assert told in row["error"] and "hf auth login" in row["hint"]
+    hub.closed.clear()
+    assert not listed()["here"]
+
+    code, row, said = evaluated("random:32")
+    assert code == 0 and fetching in said
+    assert (row["task"], row["metric"], row["n"]) == (TASK, "accuracy", 8)
+    fetched = [asked for asked in hub.requests if asked.endswith(".csv")]
+    assert fetched and all(REVISION in asked for asked in fetched)
+    assert listed()["here"]
+
+    hub.stop()
+    code, row, said = evaluated("random:16")
+    assert code == 0 and "fetched" not in said, "what is here needs no hub"
+    code, row, _ = evaluated("random:16", "mteb:ImdbClassification")
+    assert code == 1
+    assert "are not on this machine, and the hub cannot be reached" in row["error"]
+    assert "Connect and try again" in row["hint"]
