@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from app.workspace import Workspace
 from tests.app.pages.board.test_published import publish
@@ -38,19 +38,24 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def panel(page: Page) -> None:
-    """Open it."""
+def unfold(page: Page) -> None:
+    """Open the part of the page."""
     page.get_by_role("button", name="Published results").click()
     expect(page.locator("#published-take")).to_be_visible()
+
+
+def said(page: Page) -> Locator:
+    """What it answers."""
+    return page.locator("#published-results .block.t-notice-place")
 
 
 def test_a_published_folder_is_opened_on_the_board(visitor, nothing, folder, tmp_path):
     """Its models are rows; what does not say whose it is asks; a model is let go of again."""
     page = visitor(nothing).open("board")
     expect(page.locator("#headline")).to_contain_text("Nothing is measured yet")
-    panel(page)
+    unfold(page)
     page.locator("#published-folder input").set_input_files(folder)
-    expect(page.get_by_role("status")).to_contain_text("3 results of 2 models on 2 tasks imported")
+    expect(said(page)).to_contain_text("3 results of 2 models on 2 tasks imported")
     expect(page.locator("#headline h2")).to_contain_text("2 published models on 2 tasks")
     rows = page.locator("#board tbody tr:not(.t-gap)")
     expect(rows.first).to_contain_text("org/one")
@@ -59,17 +64,17 @@ def test_a_published_folder_is_opened_on_the_board(visitor, nothing, folder, tmp
     file = tmp_path / "STS17.yaml"
     file.write_text(HUB)
     page.set_input_files(FILES, file)
-    expect(page.get_by_role("alert")).to_contain_text("does not say whose results it holds")
+    expect(said(page)).to_contain_text("does not say whose results it holds")
     page.locator("#published-model input").fill("org/third")
     page.locator("#published-take").click()
-    expect(page.get_by_role("status")).to_contain_text("1 result of 1 model on 1 task imported")
+    expect(said(page)).to_contain_text("1 result of 1 model on 1 task imported")
     expect(page.locator("#headline h2")).to_contain_text("3 published models on 2 tasks")
 
     page.locator("#published-here input").click()
     page.get_by_role("option", name="org/third").click()
     page.keyboard.press("Tab")
     page.locator("#published-remove").click()
-    expect(page.get_by_role("status")).to_contain_text("1 published result removed")
+    expect(said(page)).to_contain_text("1 published result removed")
     expect(page.locator("#headline h2")).to_contain_text("2 published models on 2 tasks")
 
 
@@ -79,9 +84,9 @@ def test_an_archive_in_every_window(visitor, nothing, folder, tmp_path, size, da
     (folder / "org__one" / "r1" / "Broken.json").write_text("{")
     visit = visitor(nothing, dark=dark, size=size)
     page = visit.open("board")
-    panel(page)
+    unfold(page)
     page.set_input_files(FILES, packed(folder, tmp_path / "results.zip"))
-    expect(page.get_by_role("status")).to_contain_text("3 results of 2 models on 2 tasks imported")
-    expect(page.get_by_role("note")).to_contain_text("Left out: Broken.json is not JSON")
+    expect(said(page)).to_contain_text("3 results of 2 models on 2 tasks imported")
+    expect(said(page)).to_contain_text("Left out: Broken.json is not JSON")
     visit.picture(f"published-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()

@@ -1,9 +1,8 @@
-"""The panel *Published results* of the page Board: what others published, taken in and let go."""
+"""The part *Published results* of the page Board: what others published, taken in and let go."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,10 @@ LEAD = (
     "files, and the hub's YAML of evaluation results. They are references: never ranked, tested, "
     "or averaged with yours."
 )
+FILES = "published-files"
 CONTROLS = (
     Control("file", "ZIP, JSON or YAML", gr.File,
-            options={"file_count": "multiple", "height": 120, "elem_id": "published-files"}),
+            options={"file_count": "multiple", "height": 120, "elem_id": FILES}),
     Control("model", "Model", default="", hint="Owner/name; only where the files do not say it.",
             options={"max_lines": 1, "elem_id": "published-model"}),
     Control("revision", "Revision of the model", default="",
@@ -38,56 +38,44 @@ CONTROLS = (
 MOST_SAID = 3
 
 
-@dataclass(frozen=True)
-class Panel:
-    """The panel.
-
-    Attributes:
-        controls: of it.
-        take: has the files read that are in its box.
-        remove: lets go of the models that are chosen.
-    """
-
-    controls: Controls
-    take: gr.Button
-    remove: gr.Button
-
-    def connect(self, workspace: Workspace, notice: Any) -> None:
-        """Act when files come or a button is pressed; the page sees by itself what is new."""
-        controls = self.controls
-        changed = [controls["file"], controls["imported"]]
-
-        def bring(asked: Values) -> Answer:
-            files = [(Path(file).name, Path(file)) for file in asked.file or ()]
-            if not files:
-                raise UserError("There is nothing to import.", "Choose files or a folder above.")
-            found = exchange.bring(workspace, files, asked.model, asked.revision)
-            return {controls["file"]: None, controls["imported"]: here(workspace),
-                    notice: said(found)}  # fmt: skip
-
-        def remove(asked: Values) -> Answer:
-            chosen = [tuple(json.loads(one)) for one in asked.imported]
-            number = exchange.forget(workspace, chosen)
-            words = f"{formats.plural(number, 'published result')} removed."
-            return {controls["imported"]: here(workspace), notice: parts.say(words)}
-
-        on([controls["file"].upload, self.take.click], bring, controls, changed, notice,
-           show_progress="full", show_progress_on=controls["file"])  # fmt: skip
-        on(self.remove.click, remove, controls, changed, notice)
-
-
-def build() -> Panel:
-    """Lay out the panel and its button, in the bar of the page."""
+def build(workspace: Workspace) -> Controls:
+    """Lay it out; the page sees by itself what is new, and fills the list of what is here."""
     controls = Controls(*CONTROLS)
-    with parts.more(TITLE, "published-panel", named=True):
+    with gr.Accordion(TITLE, open=False, elem_id="published-results"):
         parts.static(f'<p class="t-muted">{LEAD}</p>')
-        controls.render("file")
-        folder("Take a whole folder", "published-files", ENDINGS, elem_id="published-folder")
-        controls.render("model", "revision")
-        take = gr.Button("Import", elem_id="published-take")
-        controls.render("imported")
-        remove = gr.Button("Remove", elem_id="published-remove")
-    return Panel(controls, take, remove)
+        with gr.Row():
+            with gr.Column(scale=3, min_width=280):
+                controls.render("file")
+                folder(
+                    "Take a whole folder", "published-files", ENDINGS, elem_id="published-folder"
+                )
+            with gr.Column(scale=2, min_width=280):
+                controls.render("model", "revision")
+                take = gr.Button("Import", size="md", elem_id="published-take")
+            with gr.Column(scale=2, min_width=280):
+                controls.render("imported")
+                remove = gr.Button("Remove", size="md", elem_id="published-remove")
+        notice = parts.notice()
+    changed = [controls["file"], controls["imported"]]
+
+    def bring(asked: Values) -> Answer:
+        files = [(Path(file).name, Path(file)) for file in asked.file or ()]
+        if not files:
+            raise UserError("There is nothing to import.", "Choose files or a folder first.")
+        found = exchange.bring(workspace, files, asked.model, asked.revision)
+        return {controls["file"]: None, controls["imported"]: here(workspace),
+                notice: said(found)}  # fmt: skip
+
+    def let_go(asked: Values) -> Answer:
+        chosen = [tuple(json.loads(one)) for one in asked.imported]
+        number = exchange.forget(workspace, chosen)
+        words = f"{formats.plural(number, 'published result')} removed."
+        return {controls["imported"]: here(workspace), notice: parts.say(words)}
+
+    on([controls["file"].upload, take.click], bring, controls, changed, notice,
+       show_progress="full", show_progress_on=controls["file"])  # fmt: skip
+    on(remove.click, let_go, controls, changed, notice)
+    return controls
 
 
 def here(workspace: Workspace) -> Any:

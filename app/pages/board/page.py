@@ -88,7 +88,6 @@ def build(workspace: Workspace) -> None:
         controls.render("suite", "columns")
         with parts.more("Filters"):
             controls.render(*FILTERS)
-        panel = None if workspace.read_only else importing.build()
     notice = parts.notice()
     headline = parts.static("", elem_id="headline")
     shown = table(elem_id="board", elem_classes=["t-answer"])
@@ -97,10 +96,11 @@ def build(workspace: Workspace) -> None:
         with gr.Row():
             controls.render(*COMPARED)
         apart = parts.static("", elem_id="apart")
+    others = None if workspace.read_only else importing.build(workspace)["imported"]
     seen = gr.State(None)
 
     def load(request: gr.Request) -> Answer:
-        held = {} if panel is None else {panel.controls["imported"]: importing.here(workspace)}
+        held = {} if others is None else {others: importing.here(workspace)}
         return {seen: edition(workspace), **held, **_loaded(workspace, controls, request)}
 
     def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
@@ -118,15 +118,13 @@ def build(workspace: Workspace) -> None:
             controls["protocol"]: gr.update(choices=_protocols(under)),
         }
 
-    held = [] if panel is None else [panel.controls["imported"]]
-    opened = on_load(load, [seen, *controls.values(), *held], notice)
+    filled = [seen, *controls.values(), *([] if others is None else [others])]
+    opened = on_load(load, filled, notice)
     asks = [seen.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
     on(asks, show, controls, [headline, shown], notice, **ALWAYS_LAST)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["suite"], controls["protocol"]])
     _connect(workspace, controls, asks, shown, apart, notice)
-    if panel is not None:
-        panel.connect(workspace, notice)
     controls.keep()
 
 
