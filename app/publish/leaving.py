@@ -54,7 +54,9 @@ def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     yield "results", formats.count(len(choice.results)), "scores, intervals, protocols", "", None
     licences = {info.name: info.licence for info in workspace.catalog.list()}
     for name, number in site.texts.items():
-        about = f"some of its {formats.plural(number, 'sentence')}, or all"
+        about = f"its {formats.plural(number, 'sentence')}"
+        if targets.SCRIPT not in site.files:  # pages show examples
+            about = f"some of {about}, or all"
         yield "texts", name, about, licences.get(name) or UNSTATED, None
     for path, where in _paths(workspace, choice, site.files):
         yield "path", path, where, "", None

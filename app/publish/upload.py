@@ -91,16 +91,15 @@ def upload(
     is_new = _create(api, target, name, private=private)
     left = (f"The Space {name} was made and is empty. The same command goes on." if is_new
             else f"The Space {name} is as it was.")  # fmt: skip
+    added = [hub.CommitOperationAdd(path, data) for path, data in files.items()]
     with _said_plainly(left):
         stale = set() if is_new else _published(api, name) - files.keys()
-    operations: list[hub.CommitOperationAdd | hub.CommitOperationDelete] = [
-        *(hub.CommitOperationAdd(path, data) for path, data in files.items()),
-        *(hub.CommitOperationDelete(path) for path in sorted(stale)),
-    ]
+        api.preupload_lfs_files(name, added, repo_type="space")  # what is large, and not seen yet
+    removed = [hub.CommitOperationDelete(path) for path in sorted(stale)]
     with _said_plainly(left, f"Whether the Space {name} has taken it is not known: look at it. "
                              "The same command does no harm."):  # fmt: skip
         api.create_commit(
-            name, operations, repo_type="space", commit_message="Publish with Theodolite"
+            name, [*added, *removed], repo_type="space", commit_message="Publish with Theodolite"
         )
     return f"{api.endpoint}/spaces/{name}"
 

@@ -217,6 +217,9 @@ def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
 def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     """From its own source, with nothing of this checkout on the path, and takes no change."""
     target = home / "demo"
+    theodolite("publish", str(target), "--target", "space", "--pages", "compare", "--yes",
+               "--store", str(kept.store.folder), code=2)  # fmt: skip
+    assert not target.exists()
     rows = objects(theodolite(
         "publish", str(target), "--target", "space", "-e", NAMES[0], "-e", NAMES[1], "--yes",
         "--json", "--store", str(kept.store.folder),
