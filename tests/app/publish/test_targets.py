@@ -20,11 +20,12 @@ from packaging.utils import canonicalize_name
 
 from app.pages.encoders import service as encoders
 from app.pages.evaluate.results import measured
-from app.publish import choice, folder, live, readme, source, targets
+from app.publish import choice, folder, leaving, live, readme, source, targets
 from app.publish.site import Site
 from app.workspace import Workspace
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
+from tests.fakes.results import invent
 from tests.fakes.started import started, steps_of
 
 ROOT = Path(__file__).parents[3]
@@ -140,6 +141,27 @@ def test_vectors_that_go_along_are_those_that_were_made(kept: Workspace, tmp_pat
     assert known[1][0].all()
     assert np.array_equal(known[0][1], known[1][1])
     small.close()
+
+
+def test_a_masked_name_is_in_no_file(workspace: Workspace) -> None:
+    """Of an app neither: not in its store, nor in what is said of it; unmasked it is listed."""
+    path = "/home/zebulon/clandestine models/heirloom"
+    for name in (f"dir:{path}", "random:64"):
+        invent(workspace, name, "MR", 0.8)
+    # Invented ones are the names themselves: as in life, they are to say nothing of them.
+    workspace.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
+    target = targets.TARGETS["docker"]
+    for mask, listed in (("none", [path]), ("names", [])):
+        chosen = choice.choose(workspace, [f"dir:{path}", "random:64"], mask=mask)
+        site = live.make(workspace, chosen, target, texts=True)
+        about = readme.text(workspace, chosen, site, target, "Two encoders")
+        rows = leaving.listed(workspace, chosen, site)
+        assert [row["name"] for row in rows if row["kind"] == "path"] == listed
+    assert "its results only" in about
+    ours = tuple(f"{targets.SOURCE}/{name}" for name in source.files())
+    held = [data for name, data in site.files.items() if name not in ours]
+    for piece in (b"zebulon", b"clandestine", b"heirloom", str(workspace.store.folder).encode()):
+        assert not [data for data in (*held, about.encode()) if piece in data]
 
 
 def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -> None:
