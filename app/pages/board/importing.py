@@ -32,7 +32,8 @@ CONTROLS = (
             options={"max_lines": 1, "elem_id": "published-model"}),
     Control("revision", "Revision of the model", default="",
             options={"max_lines": 1, "elem_id": "published-revision"}),
-    Control("imported", "Here", gr.Dropdown, (), "What is removed can be imported again.", (),
+    Control("imported", "Imported models", gr.Dropdown, (),
+            "What is removed can be imported again.", (),
             {"multiselect": True, "elem_id": "published-here"}),
 )  # fmt: skip
 MOST_SAID = 3
