@@ -18,7 +18,7 @@ engine's working parts belong inside the handlers. Data is read when the page is
   people came for follows at once, and has the class `t-answer`.
 - Controls are declared with `app.web.controls`, as `CONTROLS` of the module; with its `on`,
   `on_load` and `poll` a handler answers events: it returns {component: value}, and a UserError or
-  StoreError becomes a calm notice.
+  StoreError becomes a calm notice. `on_open` fills the controls and answers them by one event.
 - What changes something begins with `workspace.refuse_visitors()`, in the service.
 - A handler of an event of our own HTML takes `event: PageEvent`: what it reads of it is checked.
 - Controls that make up the view are given to `address.keep({"encoder": box, …})` and read back

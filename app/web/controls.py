@@ -129,7 +129,7 @@ def on(
     events: Any,
     handler: Callable[..., Any],
     inputs: Mapping[str, Any] | Sequence[Any] | None,
-    outputs: Sequence[Any],
+    outputs: Iterable[Any],
     notice: Any,
     **options: Any,
 ) -> Any:
@@ -169,6 +169,40 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
         return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
 
     return on(opening(), fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
+
+
+def on_open(
+    load: Callable[[gr.Request], Answer],
+    show: Callable[[Values, gr.Request], Iterable[Answer]],
+    asks: Mapping[str, Any],
+    outputs: Iterable[Any],
+    notice: Any,
+    **options: Any,
+) -> Any:
+    """Fill the controls of the page that is being built when it is opened, and answer them.
+
+    By one event: the answer need not wait until the browser has filled the controls and asked.
+
+    Args:
+        load: as the handler of `on_load`.
+        show: is given the values that the controls then have, and the request.
+        asks: the controls by name.
+        outputs: every other component that may change.
+        notice: where an error is shown.
+        **options: for Gradio.
+
+    Returns:
+        The Gradio dependency, for `.then`.
+    """
+
+    def fill(request: gr.Request) -> Iterator[Answer]:
+        filled = load(request) or {}
+        yield {box: parts.left(box, value) for box, value in filled.items()}
+        said = {name: _value(filled.get(box, {}), box) for name, box in asks.items()}
+        yield from show(Values(**said), request)
+
+    places = dict.fromkeys([*asks.values(), *outputs])
+    return on(opening(), fill, None, places, notice, **parts.HIDE_PROGRESS | options)
 
 
 def opening() -> Any:
@@ -312,6 +346,12 @@ def _number(text: str, control: Control) -> float | None:
     if number is None or not low <= number <= high:
         return control.default
     return int(number) if options.get("precision") == 0 else number
+
+
+def _value(filled: Any, box: Any) -> Any:
+    """What a control says once it is filled, with a value or an update."""
+    update = filled if isinstance(filled, dict) else {"value": filled}
+    return update.get("value", box.value)
 
 
 def _as_default(text: str, default: Any) -> Any:

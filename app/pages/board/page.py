@@ -26,7 +26,7 @@ from app.pages.board.service import BoardSpec, Standings
 from app.pages.compare import service as comparison
 from app.suites import is_suite
 from app.web import address, background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
+from app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from app.web.events import PageEvent
 from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
@@ -97,14 +97,14 @@ def build(workspace: Workspace) -> None:
             controls.render(*COMPARED)
         apart = parts.static("", elem_id="apart")
     others = None if workspace.read_only else importing.build(workspace)["imported"]
-    seen = gr.State(None)
+    seen, newer = gr.State(None), gr.State(None)
 
     def load(request: gr.Request) -> Answer:
         held = {} if others is None else {others: importing.here(workspace)}
         return {seen: edition(workspace), **held, **_loaded(workspace, controls, request)}
 
     def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        for named in _shown(workspace, asked, request.session_hash):
+        for named in answer(workspace, asked, request.session_hash):
             yield {{"headline": headline, "board": shown}[name]: to for name, to in named.items()}
 
     def refresh(known: Any) -> Answer:
@@ -114,21 +114,23 @@ def build(workspace: Workspace) -> None:
         suites, under = service.offered(workspace)
         return {
             seen: now,
+            newer: now,
             controls["suite"]: gr.update(choices=views.suites(suites)),
             controls["protocol"]: gr.update(choices=_protocols(under)),
         }
 
-    filled = [seen, *controls.values(), *([] if others is None else [others])]
-    opened = on_load(load, filled, notice)
-    asks = [seen.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
+    filled = [seen, headline, shown, *([] if others is None else [others])]
+    opened = on_open(load, show, controls, filled, notice)
+    asks = [newer.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
     on(asks, show, controls, [headline, shown], notice, **ALWAYS_LAST)
     if not workspace.read_only:
-        poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["suite"], controls["protocol"]])
-    _connect(workspace, controls, asks, shown, apart, notice)
+        offered = [controls["suite"], controls["protocol"]]
+        poll(POLL_SECONDS, opened, refresh, [seen], [seen, newer, *offered])
+    _connect(workspace, controls, opened, asks, shown, apart, notice)
     controls.keep()
 
 
-def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+def answer(workspace: Workspace, asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
     """Headline and board, again as more is known."""
     if (nothing := _nothing(workspace)) is not None:
         yield {"headline": nothing, "board": None}
@@ -181,8 +183,8 @@ def _table(
 
 
 def _connect(
-    workspace: Workspace, controls: Controls, asks: list[Any], board: gr.HTML, apart: gr.HTML,
-    notice: Any,
+    workspace: Workspace, controls: Controls, opened: Any, asks: list[Any], board: gr.HTML,
+    apart: gr.HTML, notice: Any,
 ) -> None:  # fmt: skip
     """Show the examples on which two encoders part, of those and the tasks that are shown."""
     compared = [controls[name] for name in COMPARED]
@@ -206,7 +208,8 @@ def _connect(
 
     told = (part, controls, [apart], notice)
     chosen = on(asks, choose, controls, compared, notice, **ALWAYS_LAST)
-    on(chosen.then, *told, **ALWAYS_LAST)
+    for filled in (opened, chosen):
+        on(filled.then, *told, **ALWAYS_LAST)
     on([box.input for box in compared], *told, **ALWAYS_LAST)
     pressed = on(board.select, press, None, compared, notice, **HIDE_PROGRESS)
     again = on(pressed.then, choose, controls, compared, notice, **ALWAYS_LAST)

@@ -16,7 +16,7 @@ from app.pages.fair.points import CLASSIFIERS, PROJECTIONS
 from app.pages.fair.service import Advice
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.controls import Answer, Control, Controls, Values, on, on_open
 from app.web.events import PageEvent
 from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
@@ -91,8 +91,7 @@ def build(workspace: Workspace) -> None:
         return {run: service.measure(workspace, _advice(workspace, asked), event.id)}
 
     every = (show, controls, [summary, *cards.values(), *pictures], notice)
-    opened = on_load(load, [*boxes, run], notice)
-    on(opened.then, *every, **ALWAYS_LAST)
+    on_open(load, lambda asked, _: show(asked), controls, every[2], notice)
     on([*(box.input for box in boxes), panel.moved.change], *every, **ALWAYS_LAST)
     controls.keep()
     for card in () if workspace.read_only else cards.values():

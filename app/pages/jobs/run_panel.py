@@ -17,7 +17,7 @@ from app import vectors
 from app.components.actions import actions
 from app.pages.jobs import service, views
 from app.web import address, background_call, parts
-from app.web.controls import Answer, Controls, Values, on, on_load
+from app.web.controls import Answer, Controls, Values, on, on_open
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from store.errors import StoreClosed
@@ -114,9 +114,8 @@ class RunPanel:
 
         asks = [controls[name].input for name in controls.declared if name not in refill]
         controls.add("run", self.run)
-        opened = on_load(opening, controls.values(), notice)
+        on_open(opening, showing, controls, shown.values(), notice)
         again = (showing, controls, [*shown.values()], notice)
-        on(opened.then, *again, **ALWAYS_LAST)
         declared = [controls[name] for name in controls.declared]
         for name in refill:
             filled = on(controls[name].input, partial(refilling, name), controls, declared, notice,

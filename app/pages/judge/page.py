@@ -17,7 +17,7 @@ from app.pages.judge import example, report, second, service, unjudged_section, 
 from app.pages.judge.job import JudgeJob, followed, preparing
 from app.pages.judge.service import JudgeSpec
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.controls import Answer, Control, Controls, Values, on, on_open
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from engine.errors import UserError
@@ -148,9 +148,8 @@ def build(workspace: Workspace) -> None:
         )
 
     given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
-    opened = on_load(load, controls.values(), notice)
     answer = [place, another.place, panel.run]
-    first = on(opened.then, show, given, answer, notice, **ALWAYS_LAST)
+    first = on_open(load, lambda asked, _: [show(asked)], given, answer, notice)
     other = on([controls["session"].input, controls["judge"].submit], show, given, answer, notice,
                **ALWAYS_LAST)  # fmt: skip
     on(go.click, start, given, [*answer, names, controls["session"], where, sends], notice,

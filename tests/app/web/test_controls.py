@@ -12,7 +12,7 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from app.web.controls import Control, Controls, on, poll, shape, with_notice
+from app.web.controls import Control, Controls, on, on_open, poll, shape, with_notice
 from engine.errors import UserError
 from store.errors import StoreGone
 
@@ -197,3 +197,25 @@ def test_looking_again_ends_when_the_store_is_gone() -> None:
     assert tick.fn() == {timer: gr.skip()}
     assert tick.fn() == {timer: gr.skip(), shown: "new"}
     assert tick.fn()[timer].active is False
+
+
+def test_a_page_is_filled_and_answered_by_one_event() -> None:
+    """With what its controls say once they are filled; one that is not keeps its value."""
+    with gr.Blocks() as demo:
+        controls, shown, notice = filled()
+        kept = gr.State("kept")
+
+        def load(request: gr.Request) -> dict[Any, Any]:
+            split = controls.asked(request).split
+            return {controls["split"]: gr.update(choices=["test"], value=split)}
+
+        def show(asked: SimpleNamespace, request: gr.Request) -> Iterator[dict[Any, Any]]:
+            yield {shown: f"{asked.split} {asked.k} {asked.kept}"}
+            raise UserError("No more is known.")
+
+        on_open(load, show, {**controls, "kept": kept}, [shown], notice)
+    (event,) = demo.fns.values()
+    first, then, last = event.fn(opened("split=test"))
+    assert first[controls["split"]]["value"] == "test"
+    assert then == {notice: "", shown: "test 10 kept"}
+    assert "No more is known" in last[notice]
