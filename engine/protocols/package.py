@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
@@ -17,6 +18,7 @@ TASK = "mteb"
 _NAME = re.compile(r"mteb-([0-9]+(?:\.[0-9a-z]+)+)")
 
 
+@cache
 def version() -> str | None:
     """Return the version that is installed, without importing it; None if there is none."""
     try:

@@ -72,7 +72,9 @@ def references(workspace: Workspace, board: Standings) -> tuple[Reference, ...]:
 
     Those with the most scores come first, of those the ones with the highest mean.
     """
-    return _references(workspace, board, workspace.store.published.edition())
+    columns = tuple(_columns(workspace, board))
+    found = _references(workspace, columns, workspace.store.published.edition())
+    return tuple(one for one in found if board.spec.fits(one.facts))
 
 
 def elsewhere(workspace: Workspace, board: Standings) -> int:
@@ -84,10 +86,11 @@ def elsewhere(workspace: Workspace, board: Standings) -> int:
 
 @lru_cache(maxsize=4)
 def _references(
-    workspace: Workspace, board: Standings, edition: tuple[int, int]
+    workspace: Workspace, listed: tuple[_Column, ...], edition: tuple[int, int]
 ) -> tuple[Reference, ...]:
+    """What was imported of some columns, whatever the model."""
     columns: dict[str, list[_Column]] = {}
-    for column in _columns(workspace, board):
+    for column in listed:
         columns.setdefault(bare(column.task), []).append(column)
     found: dict[tuple[str, str], Reference] = {}
     for row in imported(workspace, edition) if columns else ():
@@ -103,7 +106,7 @@ def _references(
                 of.scores[column.task] = score
                 of.told[column.task] = _told(row, column)
                 (of.other.discard if same else of.other.add)(column.task)
-    shown = (one for one in found.values() if one.scores and board.spec.fits(one.facts))
+    shown = (one for one in found.values() if one.scores)
     return tuple(
         sorted(shown, key=lambda one: (-len(one.scores), -one.mean, one.model, one.revision))
     )

@@ -1,0 +1,129 @@
+"""How fast the page Board answers with 400 encoders on 60 tasks.
+
+    python -m benchmarks.board [--encoders 400] [--tasks 60] [--rounds 5] [--no-browser]
+
+Two stores: one where all of them were measured (invented results of 400 examples each), and one
+where others published them, as MTEB's leaderboard has them. Each has a launch of its own.
+
+- The answer: from the call of the page's function to the finding and the table as they are first
+  sent, for a question that was not asked before (another filter every time).
+- In the browser: from the navigation to the rows of the table, in Chromium, the first visit to the
+  page not counted. How long it then takes until the ranks have their intervals is printed beside.
+
+The limits stand in a peer's place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Browser, sync_playwright
+
+from app.pages.board import page
+from app.web.controls import Values
+from app.workspace import Workspace
+from benchmarks.claims import within
+from benchmarks.compare import fill
+from benchmarks.first_look import SETTLED, launched, opened, waited
+from benchmarks.startup import chromium
+
+ANSWER_SECONDS, BROWSER_SECONDS = 0.1, 1.0
+STANDS = """() => document.querySelectorAll("#board tbody tr:not(.t-gap)").length > 5"""
+RANKED = """() => /Nobody ties|ties? with/.test(document.querySelector("#headline")?.textContent)"""
+KINDS = ("Classification", "Clustering", "PairClassification", "Reranking", "Retrieval", "STS")
+
+
+def measure_all(workspace: Workspace, encoders: int, tasks: int) -> None:
+    """Everything measured here."""
+    fill(workspace, encoders, tasks)
+
+
+def publish_all(workspace: Workspace, encoders: int, tasks: int) -> None:
+    """Everything published by others, in tasks of each of MTEB's usual types."""
+    rng = np.random.default_rng(0)
+    workspace.store.published.put(
+        {
+            "model": f"organisation/model-{model}", "revision": "a" * 40,
+            "task": f"mteb:Task{task}{KINDS[task % len(KINDS)]}", "data_revision": "b" * 40,
+            "version": "2.26.0", "metric": "main_score",
+            "score": float(score), "scores": [],
+            "facts": {"languages": ["eng-Latn"], "parts": [["test", "default", float(score)]],
+                      "model": {"parameters": 10**6 * (model + 1), "dim": 768}},
+        }
+        for model in range(encoders)
+        for task, score in enumerate(rng.uniform(30, 90, tasks))
+    )  # fmt: skip
+
+
+def answers(workspace: Workspace, rounds: int) -> tuple[float, list[float]]:
+    """Seconds of the first question, and of later ones, none of which was asked before."""
+    usual = {control.name: control.default for control in page.CONTROLS}
+    seconds = []
+    for limit in range(rounds + 1):
+        asked = Values(**usual | {"most_dimensions": 100_000 + limit})
+        began = time.perf_counter()
+        next(page.answer(workspace, asked, None))
+        seconds.append(time.perf_counter() - began)
+    return seconds[0], seconds[1:]
+
+
+def in_browser(browser: Browser, store: Path, rounds: int) -> tuple[list[float], list[float]]:
+    """Seconds from the navigation to the table, and to the ranks' intervals where there are any."""
+    rows, ranks = [], []
+    with launched(browser, store) as (tab, address):
+        time.sleep(SETTLED)
+        for _ in range(rounds + 1):
+            began = time.perf_counter()
+            rows.append(opened(tab, f"{address}board", STANDS))
+            if tab.locator("#board th", has_text="Rank").count():
+                ranks.append(waited(tab, RANKED, began))
+    return rows[1:], ranks
+
+
+def main() -> int:
+    """Measure, print a table, then a JSON line a claim; 1 when a limit is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--encoders", type=int, default=400)
+    parser.add_argument("--tasks", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-browser", action="store_true")
+    options = parser.parse_args()
+    stores: dict[str, Callable[[Workspace, int, int], None]] = {
+        "measured": measure_all, "published": publish_all,
+    }  # fmt: skip
+    met = []
+    for name, put in stores.items():
+        with tempfile.TemporaryDirectory() as folder:
+            workspace = Workspace(Path(folder))
+            put(workspace, options.encoders, options.tasks)
+            workspace.store.settings.set("welcomed", True)  # nothing runs beside
+            first, later = answers(workspace, options.rounds)
+            workspace.close()
+            print(f"{options.encoders} models on {options.tasks} tasks, {name}")
+            print(f"  answer: first {first:.2f} s, then {middle(later)}")
+            met.append(within(f"board.{name}.answer", ANSWER_SECONDS, later))
+            if options.no_browser:
+                continue
+            with sync_playwright() as playwright:
+                rows, ranks = in_browser(chromium(playwright), Path(folder), options.rounds)
+            print(f"  in the browser: {middle(rows)}")
+            if ranks:
+                print(f"  ranks with intervals: first {ranks[0]:.2f} s, then {middle(ranks[1:])}")
+            met.append(within(f"board.{name}.browser", BROWSER_SECONDS, rows))
+    return 0 if all(met) else 1
+
+
+def middle(seconds: Sequence[float]) -> str:
+    """The median in words."""
+    return f"a median of {statistics.median(seconds):.3f} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
