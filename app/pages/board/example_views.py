@@ -38,7 +38,8 @@ def shown(found: Disagreement) -> str:
         (_text(one), _short(one.label), _quality(one.right, found), _quality(one.wrong, found))
         for one in found.examples
     ]
-    table = parts.table(heads, rows, f"Where {found.better} does better", (2, 3))
+    named = f"Where {found.better} does better"
+    table = parts.table(heads, rows, named, (2, 3), stacked=True)
     data: list[list[Any]] = [
         ["example", "text", "second text", "expected", found.better, found.worse],
         *([one.place, *(*one.texts, "", "")[:2], one.label, one.right, one.wrong]

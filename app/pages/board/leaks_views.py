@@ -88,7 +88,7 @@ def examples(leaks: Sequence[Leak]) -> str:
     data += [[leak.label, text, leak.trained_on, twin, str(alike), str(same)]
              for leak, text, twin, alike, same in kept]  # fmt: skip
     save = parts.csv_button("Download CSV", "theodolite-leaks.csv", data)
-    return parts.table(heads, rows, "Texts that were seen in training", (3,)) + save
+    return parts.table(heads, rows, "Texts that were seen in training", (3,), stacked=True) + save
 
 
 def _short(text: str) -> str:

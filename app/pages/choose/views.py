@@ -139,11 +139,11 @@ def _numbers(found: Sheet) -> str:
     """Every encoder, and the examples on which the finalists differ most."""
     table = [[escape(cell) for cell in row] for row in words.rows(found)]
     html = parts.heading("The numbers", words.measured_how(found))
-    html += parts.table(words.HEADS, table, "Encoders", range(1, 7))
+    html += parts.table(words.HEADS, table, "Encoders", range(1, 7), stacked=True)
     if found["differ"]:
         heads, rows = words.differing(found)
         pair = f"{found['differ']['a']} and {found['differ']['b']}"
         cells = [[f'<span dir="auto">{escape(cell)}</span>' for cell in row] for row in rows]
         html += parts.heading(f"Where {pair} differ most", words.differ(found))
-        html += parts.table(heads, cells, f"Where {pair} differ most", (2, 3))
+        html += parts.table(heads, cells, f"Where {pair} differ most", (2, 3), stacked=True)
     return html

@@ -86,7 +86,7 @@ def card(found: Suite, visitor: bool) -> str:
         facts["room"] = f"{formats.size(found.free)} are free below {found.folder}"
     heads = ("Task", "Type", "Languages", "Examples", "Text", "Licence", "Data")
     rows = [_row(task, about.name, visitor) for task in found.tasks]
-    table = parts.table(heads, rows, f"Tasks of {about.name}", (3, 4))
+    table = parts.table(heads, rows, f"Tasks of {about.name}", (3, 4), stacked=True)
     close = button("Close", "open", "", about="Close the suite", param=("suite", ""), kind="link")
     reading = f'<p class="t-small t-muted">{escape(READING)}</p>'
     return views.card(

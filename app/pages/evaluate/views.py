@@ -183,10 +183,8 @@ def results(workspace: Workspace, asked: EvaluateJob) -> str:
     )
     left = len(keys) - len(there)
     more = f'<p class="t-muted">{formats.plural(left, "result")} not there yet.</p>' if left else ""
-    return (
-        f"{parts.heading('Results')}{parts.table(heads, rows, 'Results', numbers)}{more}"
-        f'<p class="t-actions">{links}</p>'
-    )
+    table = parts.table(heads, rows, "Results", numbers, stacked=True)
+    return f'{parts.heading("Results")}{table}{more}<p class="t-actions">{links}</p>'
 
 
 def _board_suite(workspace: Workspace, tasks: Sequence[str]) -> str:
@@ -279,8 +277,9 @@ def estimates(found: Sequence[costs.Estimate]) -> str:
         )
     heads = ("Encoder", "Results", "New sentences", "Encoding", "Training and scoring", "In all",
              "Memory", "Disk")  # fmt: skip
+    numbers = range(1, len(heads))
     return (
-        f"{parts.table(heads, rows, 'Estimated cost', range(1, 8), sortable=False)}"
+        f"{parts.table(heads, rows, 'Estimated cost', numbers, sortable=False, stacked=True)}"
         '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is '
         "now: mostly within a factor of two. Memory comes on top of the program and the model. "
         "What is in the store already costs nothing.</p>"

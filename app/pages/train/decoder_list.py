@@ -26,7 +26,8 @@ def listing(workspace: Workspace) -> str:
              "Card"]  # fmt: skip
     if not workspace.read_only:
         heads.append("Remove")
-    table = parts.table(heads, rows, "Installed decoders, the one that is used first", (3, 4))
+    named = "Installed decoders, the one that is used first"
+    table = parts.table(heads, rows, named, (3, 4), stacked=True)
     kept = " Those that came with the app stay." if any(row.shipped for row in found) else ""
     lead = f"Of several for an encoder the first is used.{kept}"
     return parts.heading("Installed decoders", lead) + table

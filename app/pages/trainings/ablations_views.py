@@ -54,7 +54,7 @@ def _against(judged: Sequence[Judged], name: str) -> str:
         )
         for one in judged
     ]
-    table = parts.table(heads, body, "Beside the paper's numbers", (1, 2, 3, 4))
+    table = parts.table(heads, body, "Beside the paper's numbers", (1, 2, 3, 4), stacked=True)
     save = parts.csv_button("The paper's table as CSV", f"{name}.csv", _against_rows(judged))
     return (
         f'<p class="t-said-small">{_tally(judged)}</p>{table}<p class="t-small">{save}</p>'
