@@ -51,7 +51,7 @@ function move(at, own) {
   shown.sentence.replaceChildren(origins(stop.sentence, ends));
   shown.measures.replaceChildren(measures(stop), el("p", { class: "t-small t-muted" }, `Cosine to the point itself ${number(stop.cosine)}`));
   rows.forEach((row, i) => {
-    row.classList.toggle("t-here", i === at);
+    row.classList.toggle("t-now", i === at);
     row.querySelector("button").setAttribute("aria-pressed", String(i === at));
   });
   if (own) address(["at"], [at === middle ? "" : at], {});

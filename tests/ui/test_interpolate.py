@@ -72,7 +72,7 @@ def test_the_slider_moves_in_the_browser_alone(visit):
     expect(page.locator(".t-stage .t-sentence")).to_have_text(SECOND)
     page.keyboard.press("ArrowLeft")
     expect(where(page)).to_have_text("90 % of the way")
-    expect(steps(page).nth(9)).to_have_class("t-here")
+    expect(steps(page).nth(9)).to_have_class("t-now")
     steps(page).first.get_by_role("button").focus()
     page.keyboard.press("Enter")
     expect(where(page)).to_have_text("0 % of the way")

@@ -196,7 +196,7 @@ def _numbers(measured: Sequence[service.Geometry], rule: str) -> str:
                              "n_pos": geometry.info.get(f"n_{rule}")}  # fmt: skip
         rows.append([_cell(info.get(key)) for key, _ in COLUMNS])
     names = [name for _, name in COLUMNS]
-    return parts.table(names, rows, "Geometry in numbers", range(1, len(names)))
+    return parts.table(names, rows, "Geometry in numbers", range(1, len(names)), stacked=True)
 
 
 def _cell(value: Any) -> str:

@@ -119,7 +119,12 @@ def figures(report: dict[str, Any]) -> str:
         for row in report["rows"]
     ]  # fmt: skip
     table = parts.table(
-        ("", *COLUMNS), rows, "The two spaces in figures", (1, 2, 3, 4), sortable=False
+        ("", *COLUMNS),
+        rows,
+        "The two spaces in figures",
+        (1, 2, 3, 4),
+        sortable=False,
+        stacked=True,
     )
     return (
         f"{table}"
