@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from playwright.sync_api import expect
 
@@ -130,3 +132,23 @@ def test_on_a_phone_help_and_the_rest_stand_in_the_strip(visitor, site):
         return [0.1, 0.5, 0.9].every((share) => text.contains(document.elementFromPoint(
             left + share * (right - left), top + share * (bottom - top)))); }"""
     assert page.locator(".t-about p").evaluate(on_top)
+
+
+@pytest.mark.parametrize("host", ["elsewhere.example", "192.0.2.1"])
+@pytest.mark.parametrize(
+    "ask",
+    ["fetch(url).catch(() => {})", "new Image().src = url",
+     "document.head.append(Object.assign(document.createElement('script'), { src: url }))"],
+    ids=["fetch", "image", "script"],
+)  # fmt: skip
+def test_what_asks_another_host_would_fail_here(visit, ask, host):
+    """Every visit fails on it: so these tests say that no page of ours asks anybody else."""
+    page = visit.open()
+    page.evaluate(f"(url) => {{ {ask}; }}", f"http://{host}/x")
+    end = time.monotonic() + 30
+    while not visit.wrong and time.monotonic() < end:
+        page.wait_for_timeout(50)
+    assert visit.wrong
+    while visit.listeners:
+        page.remove_listener(*visit.listeners.pop())
+    visit.wrong.clear()
