@@ -12,6 +12,7 @@ import typer
 from app import serve
 from app import store_command as store
 from app.agents import command as agents
+from app.desktop import command as desktop
 from app.pages import FOLDERS
 from app.publish import command as publishing
 from app.report import command as reporting
@@ -34,7 +35,7 @@ def _add_verbs() -> None:
     listed: dict[str, Any] = {"serve": serve.serve}
     for folder in FOLDERS:
         listed |= import_module(f"app.pages.{folder}.command").VERBS
-    listed |= publishing.VERBS | reporting.VERBS | agents.VERBS
+    listed |= publishing.VERBS | reporting.VERBS | agents.VERBS | desktop.VERBS
     listed |= {"store": store.store_verbs, "worker": serve.worker,
                "password": serve.password}  # fmt: skip
     for name, verb in listed.items():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.desktop.command import stay
 from app.pages.evaluate.job import welcome
 from app.terminal import (
     DataOption,
@@ -29,6 +30,7 @@ from app.terminal import (
 if TYPE_CHECKING:
     import gradio as gr
 
+    from app.desktop.browsers import Browser
     from app.ui import Auth
     from app.workspace import Workspace
 
@@ -48,6 +50,10 @@ def serve(
     store: StoreOption = None,
     data: DataOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open it.")] = False,
+    window: Annotated[
+        bool,
+        typer.Option("--window", help="In a window of its own: closed, it ends the app."),
+    ] = False,
     share: Annotated[
         bool, typer.Option("--share", help="Public link with a password, for looking only.")
     ] = False,
@@ -86,12 +92,17 @@ def serve(
     all may come (--demo): then the store is only read, what visitors type is not kept, they can use
     the listed encoders and the data sets that are here, and so much each. See docs/hosting.md.
 
+    With --window the app has a window of its own, which an installed Chrome, Chromium or Edge
+    shows. It ends when that is closed, or after it with the last run that is not over. `theodolite
+    desktop install` puts it into the menu.
+
     theodolite --data ~/senteval
 
     theodolite serve --host 0.0.0.0 --port 8000 --auth-file logins --no-browser
 
     theodolite --demo --store /srv/demo --root-path /theodolite --port 8000 --no-browser
     """
+    browser = _browser(window, no_browser)
     login = _login(auth, auth_file)
     if share and login is None:
         login = ("visitor", secrets.token_urlsafe(12))
@@ -109,10 +120,10 @@ def serve(
         say(open_to_strangers(workspace))
     try:
         launch = partial(
-            _launch, workspace, host, port, not no_browser, share, login, path, block=False,
-            frame_ancestors=frame_ancestors,
+            _launch, workspace, host, port, not (no_browser or window), share, login, path,
+            block=False, frame_ancestors=frame_ancestors,
         )  # fmt: skip
-        _serve(workspace, launch, share, as_json)
+        _serve(workspace, launch, share, as_json, browser)
     finally:
         workspace.close()
 
@@ -125,9 +136,14 @@ def _launch(*options: Any, **named: Any) -> gr.Blocks:
 
 
 def _serve(
-    workspace: Workspace, launch: Callable[[], gr.Blocks], share: bool, as_json: bool
+    workspace: Workspace,
+    launch: Callable[[], gr.Blocks],
+    share: bool,
+    as_json: bool,
+    browser: Browser | None,
 ) -> None:
     """Page first, worker after it: the person waits for the page."""
+    from app.desktop import window
     from app.jobs.supervisor import Supervisor
     from app.pages.compare import tested
 
@@ -138,13 +154,19 @@ def _serve(
     if as_json:
         emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
     else:
-        say(f"Theodolite is at {demo.local_url}   Stop it with Ctrl+C; runs continue next time.")
+        end = "Stop it with Ctrl+C" if browser is None else "Its window ends it, or Ctrl+C"
+        say(f"Theodolite is at {demo.local_url}   {end}; runs continue next time.")
     with contextlib.ExitStack() as beside:
+        shown = browser and beside.enter_context(window.opened(browser, demo.local_url))
         if not workspace.demo:
             beside.enter_context(Supervisor(workspace.store.folder, workspace.catalog.root))
             welcome(workspace)
         beside.enter_context(tested.ahead(workspace))
-        demo.block_thread()
+        if shown:
+            with contextlib.suppress(KeyboardInterrupt):
+                stay(shown, workspace, demo.local_url)
+        else:
+            demo.block_thread()
 
 
 def open_to_strangers(workspace: Workspace) -> str:
@@ -209,6 +231,16 @@ def worker(
     else:
         say(f"Worker {slot} waits for runs in {folder}. Stop it with Ctrl+C.")
     process.run(folder, data or default_data(), slot)
+
+
+def _browser(window: bool, no_browser: bool) -> Browser | None:
+    """What is to show the window; none for none. Asked before anything is built."""
+    from app.desktop.window import find_browser
+    from engine.errors import UserError
+
+    if window and no_browser:
+        raise UserError("A window needs a browser.", "Use --window or --no-browser, not both.")
+    return find_browser() if window else None
 
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:

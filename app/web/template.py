@@ -16,6 +16,9 @@ _GRADIO = templates.env.loader
 _PAGE, _SHARED = "frontend/index.html", "frontend/share.html"
 """Of a shared app Gradio's page has its scripts come from another host; ours come from here."""
 _APP = "<gradio-app"
+_MANIFEST = '<link rel="manifest" href="/manifest.json"'
+_OUR_MANIFEST = '<link rel="manifest" href="./manifest.json" crossorigin="use-credentials"'
+"""Where a proxy serves us below a folder, and where it asks for a login of its own."""
 _SCRIPT = re.compile(r'<script(?! type="application/json")(?=[ >])')
 _NUMBERED = '<script nonce="{{ number() }}"'
 
@@ -31,9 +34,11 @@ def begin_with(html: str) -> None:
     if _GRADIO is None:
         raise ValueError("Gradio has no pages")
     source = _GRADIO.get_source(templates.env, _PAGE)[0]
-    if _APP not in source:
-        raise ValueError(f"Gradio's page {_PAGE} has no {_APP}>")
+    for known in (_APP, _MANIFEST):
+        if known not in source:
+            raise ValueError(f"Gradio's page {_PAGE} has no {known}>")
     first = _SCRIPT.sub(f"{{% endraw %}}{_NUMBERED}{{% raw %}}", html)
+    source = source.replace(_MANIFEST, _OUR_MANIFEST)
     gradios = _SCRIPT.sub(_NUMBERED, source)
     whole = gradios.replace(_APP, f"{{% raw %}}{first}{{% endraw %}}{_APP}", 1)
     templates.env.globals["number"] = policy.number

@@ -1,0 +1,155 @@
+"""The app in a window of its own: an installed browser without its bars, with its own profile.
+
+The browser remembers the size of the window in the profile, as it does for any app.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+import psutil
+from filelock import FileLock, Timeout
+
+from app.desktop import browsers
+from app.desktop.browsers import Browser
+from engine.errors import UserError
+
+CLASS = "theodolite"
+"""By which a desktop knows that the window belongs to our launcher."""
+FIRST_SIZE = "1360,900"
+FLAGS = (
+    f"--class={CLASS}",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-sync",
+    "--disable-component-update",
+    "--disable-background-networking",
+    "--disable-features=Translate",
+)
+_LOOK_EVERY = 0.5
+_PATIENCE = 5.0
+"""Seconds that a browser has to close its windows and keep what it remembers."""
+
+
+class Window:
+    """A window that was opened.
+
+    Args:
+        browser: what shows it.
+        process: the one that was started.
+        profile: the browser's folder for it.
+    """
+
+    def __init__(self, browser: Browser, process: subprocess.Popen[bytes], profile: Path) -> None:
+        self._browser = browser
+        self._process = process
+        self._profile = profile
+
+    def wait(self) -> None:
+        """Return when the window is closed.
+
+        Raises:
+            UserError: the browser failed instead.
+        """
+        code = self._process.wait()
+        if code:
+            said = _log(self._profile).read_text("utf-8", "replace").strip().splitlines()
+            raise UserError(
+                f"{self._browser.name} ended with code {code}{f': {said[-1]}' if said else '.'}",
+                "Start the app without --window, or name another browser by "
+                f"{browsers.VARIABLE}=/path/to/browser.",
+            )
+        while self._processes():  # it gave the page to another that was there with this profile
+            time.sleep(_LOOK_EVERY)
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        found = self._processes()
+        for process in found:
+            with contextlib.suppress(psutil.Error):
+                process.terminate()
+        for process in psutil.wait_procs(found, timeout=_PATIENCE)[1]:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self._process.wait()
+
+    def _processes(self) -> list[psutil.Process]:
+        """Those that have the profile, whoever started them."""
+        own = _with_profile(self._profile)
+        return [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if own in (process.info["cmdline"] or ())
+        ]
+
+
+def find_browser() -> Browser:
+    """The browser that will show a window.
+
+    Raises:
+        UserError: there is none, or no screen.
+    """
+    browser = browsers.get()
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    headless = any(word.startswith("--headless") for word in browser.command)
+    if sys.platform.startswith("linux") and not (screen or headless):
+        raise UserError(
+            "There is no screen for a window: neither DISPLAY nor WAYLAND_DISPLAY is set.",
+            "Start the app without --window and open its address in a browser elsewhere.",
+        )
+    return browser
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterator[Window]:
+    """Show a page in a window, which is closed when the context is left.
+
+    Args:
+        browser: what shows it.
+        address: of the page.
+        folder: where profiles are kept; without one, where this user's programs keep such things.
+    """
+    with _free_profile(folder or _folder(browser)) as profile:
+        size = () if profile.exists() else (f"--window-size={FIRST_SIZE}",)
+        command = (*browser.command, f"--app={address}", _with_profile(profile), *FLAGS, *size)
+        with _log(profile).open("wb") as said:
+            process = subprocess.Popen(  # noqa: S603 - a browser that is installed here
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+        window = Window(browser, process, profile)
+        try:
+            yield window
+        finally:
+            window.close()
+
+
+@contextlib.contextmanager
+def _free_profile(folder: Path) -> Iterator[Path]:
+    """The first profile that no window of another app has: a browser joins those of one profile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        with contextlib.suppress(Timeout), FileLock(folder / f"{number}.lock", timeout=0):
+            yield folder / str(number)
+            return
+
+
+def _folder(browser: Browser) -> Path:
+    if browser.confined:
+        return Path.home() / "snap" / Path(browser.command[0]).name / "common" / "theodolite"
+    return platformdirs.user_state_path("theodolite", appauthor=False) / "window"
+
+
+def _with_profile(profile: Path) -> str:
+    return f"--user-data-dir={profile}"
+
+
+def _log(profile: Path) -> Path:
+    return profile.with_suffix(".log")

@@ -1,0 +1,94 @@
+"""The launcher in the menu: what is written, where, and that it is gone afterwards."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from configparser import RawConfigParser
+from pathlib import Path
+
+import pytest
+
+from app.desktop import browsers, launcher
+from tests.fakes import browser as fake
+from tests.fakes.command_line import objects, theodolite
+
+HARD = r'/srv/my "data"/100%/$HOME/`id`/back\slash'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the menu of this user is."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    monkeypatch.setenv(browsers.VARIABLE, shlex.join(fake.COMMAND))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "theodolite").touch()
+    return tmp_path / "share"
+
+
+def read(file: Path) -> dict[str, str]:
+    """The keys of a launcher, their values as a desktop reads them."""
+    parser = RawConfigParser(delimiters="=", comment_prefixes="#", strict=True)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(file, "utf-8")
+    return {key: value.replace(r"\\", "\\") for key, value in parser["Desktop Entry"].items()}
+
+
+def test_it_starts_this_installation_with_this_store(home: Path, tmp_path: Path) -> None:
+    """Whatever signs are in the paths; `env` hands on what a menu would not know."""
+    (row,) = objects(theodolite("desktop", "install", "--store", HARD, "--data", ".", "--json"))
+    file = home / "applications" / "theodolite.desktop"
+    assert row["files"][0] == str(file)
+    told = read(file)
+    program = str(tmp_path / "bin" / "theodolite")
+    # Within quotes a desktop reads what a shell reads, but %% stands for one.
+    said = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {told['Exec']}"], capture_output=True, text=True, check=True
+    )
+    words = said.stdout.replace("%%", "%").splitlines()
+    assert words == ["env", f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}", program, "--window",
+                     "--store", HARD, "--data", str(Path.cwd())]  # fmt: skip
+    assert told["TryExec"] == program
+    assert (home / "icons/hicolor/scalable/apps" / f"{told['Icon']}.svg").exists()
+    assert (home / "icons/hicolor/512x512/apps" / f"{told['Icon']}.png").exists()
+    assert all(Path(name).is_file() for name in row["files"])
+
+
+def test_it_is_put_there_again_and_taken_away(home: Path) -> None:
+    """Nothing of ours is left; what others have there stays."""
+    other = home / "applications" / "other.desktop"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    theodolite("desktop", "install")
+    theodolite("desktop", "install")
+    (row,) = objects(theodolite("desktop", "remove", "--json"))
+    assert len(row["files"]) == 4
+    assert [file for file in home.rglob("*") if file.is_file()] == [other]
+    (row,) = objects(theodolite("desktop", "remove", "--json"))
+    assert row["files"] == []
+
+
+def test_what_would_not_start_is_not_put_there(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No browser, no program: nothing is written."""
+    (tmp_path / "bin" / "theodolite").unlink()
+    assert "pip install theodolite" in theodolite("desktop", "install", code=2)[-1]
+    monkeypatch.setenv(browsers.VARIABLE, "netscape")
+    assert "no program here" in theodolite("desktop", "install", code=2)[-1]
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_other_systems_are_told_what_to_do_instead(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their menus are filled by their browsers."""
+    monkeypatch.setattr(launcher.sys, "platform", system)
+    for verb in ("install", "remove"):
+        said = " ".join(theodolite("desktop", verb, code=2)[-1].split())
+        assert "on Linux only" in said
+        assert "install it from there" in said

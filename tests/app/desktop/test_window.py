@@ -1,0 +1,161 @@
+"""A window: how it is opened, remembered, closed, and what its end means for the app."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from app.desktop import browsers, window
+from app.desktop.browsers import Browser
+from app.desktop.command import stay
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes import browser as fake
+from tests.fakes.command_line import theodolite
+
+BROWSER = Browser("Fake", fake.COMMAND)
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Answers with nothing."""
+
+    def do_GET(self) -> None:
+        """Say that all is well."""
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of a page."""
+    server = HTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_it_shows_the_page_alone_with_a_profile_of_its_own(tmp_path: Path, address: str) -> None:
+    """Its size is given once: afterwards the browser remembers it, and would be overruled."""
+    profile = tmp_path / "1"
+    with window.opened(BROWSER, address, tmp_path) as shown:
+        first = fake.seen(profile)["arguments"]
+        fake.close(profile)
+        shown.wait()
+    assert f"--app={address}" in first
+    assert f"--user-data-dir={profile}" in first
+    assert f"--window-size={window.FIRST_SIZE}" in first
+    (profile / "seen.json").unlink()
+    with window.opened(BROWSER, address, tmp_path):
+        again = fake.seen(profile)["arguments"]
+    assert first[:-1] == again
+
+
+def test_two_windows_have_two_profiles(tmp_path: Path, address: str) -> None:
+    """A browser would show both in one process, and neither app would know when its own is gone."""
+    with (
+        window.opened(BROWSER, address, tmp_path) as first,
+        window.opened(BROWSER, address, tmp_path),
+    ):
+        fake.seen(tmp_path / "1")
+        fake.seen(tmp_path / "2")
+        fake.close(tmp_path / "1")
+        first.wait()
+
+
+def test_it_is_followed_to_a_browser_that_was_there(tmp_path: Path, address: str) -> None:
+    """As after an app that was killed: its window stays and takes the new page."""
+    browser = Browser("Fake", (*fake.COMMAND, "--hand-over"))
+    with window.opened(browser, address, tmp_path) as shown:
+        waiting = threading.Thread(target=shown.wait)
+        waiting.start()
+        assert shown._process.wait() == 0
+        waiting.join(0.3)
+        assert waiting.is_alive()
+        shown.close()
+        waiting.join(30)
+        assert not waiting.is_alive()
+
+
+def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
+    """In its own last words."""
+    browser = Browser("Fake", (*fake.COMMAND, "--fail"))
+    with (
+        window.opened(browser, address, tmp_path) as shown,
+        pytest.raises(UserError, match="Fake ended with code 1: The platform failed"),
+    ):
+        shown.wait()
+
+
+def test_the_app_stays_for_runs_that_are_not_over(
+    tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says so, and ends with the last of them."""
+    workspace = Workspace(tmp_path / "store")
+    runs = workspace.store.runs
+    run = runs.create("evaluate", {}, "STS-B by minilm")
+    with window.opened(BROWSER, address, tmp_path) as shown:
+        fake.seen(tmp_path / "1")
+        staying = threading.Thread(target=stay, args=(shown, workspace, address))
+        staying.start()
+        fake.close(tmp_path / "1")
+        shown.wait()
+        staying.join(0.3)
+        assert staying.is_alive()
+        runs.cancel(run)
+        staying.join(30)
+        assert not staying.is_alive()
+    workspace.close()
+    said = " ".join(capsys.readouterr().err.split())
+    assert "The window is closed, but 1 run is not over: STS-B by minilm." in said
+    assert f"The app stays at {address} until then." in said
+
+
+def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said before anything is built."""
+    monkeypatch.setenv(browsers.VARIABLE, shlex.join(fake.COMMAND))
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert "no screen for a window" in theodolite("serve", "--window", code=2)[-1]
+    assert "not both" in theodolite("serve", "--window", "--no-browser", code=2)[-1]
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(browsers.VARIABLE)
+    if sys.platform == "linux":
+        assert "Install one of them" in theodolite("serve", "--window", code=2)[-1]
+
+
+@pytest.mark.slow
+def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
+    """`theodolite --window`: the page is there, the window is closed, the process is over."""
+    made = Workspace(tmp_path / "store")
+    made.store.settings.set("welcomed", True)  # or it would first measure the starter set
+    made.close()
+    environment = {
+        **os.environ,
+        browsers.VARIABLE: shlex.join(fake.COMMAND),
+        "DISPLAY": ":0",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    arguments = [sys.executable, "-m", "app.cli", "--window", "--store", str(tmp_path / "store")]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as app:
+        profile = tmp_path / "state" / "theodolite" / "window" / "1"
+        assert fake.seen(profile)["status"] == 200
+        fake.close(profile)
+        _, said = app.communicate(timeout=150)
+    assert app.returncode == 0, said
+    assert "Its window ends it" in said
+    assert "Traceback" not in said
