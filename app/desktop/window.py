@@ -117,6 +117,8 @@ def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterat
         address: of the page.
         folder: where profiles are kept; without one, where this user's programs keep such things.
     """
+    # Chromium keeps the size under the host's name, and does not find it again under one with dots.
+    address = address.replace("//127.0.0.1:", "//localhost:", 1)
     with _free_profile(folder or _folder(browser)) as profile:
         size = () if profile.exists() else (f"--window-size={FIRST_SIZE}",)
         command = (*browser.command, f"--app={address}", _with_profile(profile), *FLAGS, *size)

@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from app.web.guard.requests import HEALTH
-from app.web.theme import STATIC
+from app.web.theme import PALETTE, STATIC
 from store.errors import StoreError
 
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -24,6 +24,8 @@ PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
 UPLOAD = "/gradio_api/upload"
 ICON_SIZES = (192, 512)
 """What a browser wants before it offers to install the app."""
+ICONS = {**{str(size): size for size in ICON_SIZES}, "maskable": 512}
+"""The last one has room around it: a phone may cut icons round."""
 
 
 def plotly_file() -> Path:
@@ -43,18 +45,28 @@ def _mark(request: Request) -> Response:
 
 
 def _icon(request: Request) -> Response:
-    size = request.path_params["size"]
-    if size not in map(str, ICON_SIZES):
+    name = request.path_params["name"]
+    if name not in ICONS:
         return PlainTextResponse("Not found", status_code=404)
-    return FileResponse(STATIC / f"icon-{size}.png", media_type="image/png", headers=FOREVER)
+    return FileResponse(STATIC / f"icon-{name}.png", media_type="image/png", headers=FOREVER)
 
 
 def _manifest(request: Request) -> Response:
     icons = [
-        {"src": f"./pwa_icon/{size}", "sizes": f"{size}x{size}", "type": "image/png"}
-        for size in ICON_SIZES
-    ]
-    told = {"name": "Theodolite", "icons": icons, "start_url": "./", "display": "standalone"}
+        {"src": f"./pwa_icon/{name}", "sizes": f"{size}x{size}", "type": "image/png",
+         "purpose": "maskable" if name == "maskable" else "any"}
+        for name, size in ICONS.items()
+    ]  # fmt: skip
+    told = {
+        "name": "Theodolite",
+        "description": "A workbench for sentence embeddings",
+        "icons": icons,
+        "start_url": "./",
+        "scope": "./",
+        "display": "standalone",
+        "theme_color": PALETTE["paper"][0],
+        "background_color": PALETTE["paper"][0],
+    }
     return JSONResponse(told, media_type="application/manifest+json")
 
 
@@ -90,7 +102,7 @@ def routes(*, uploads: bool = True) -> list[Route]:
         Route(f"/{PLOTLY_JS}", _plotly),
         Route("/theodolite/mark.svg", _mark),
         # Gradio makes its own of the page's icon, which is a drawing: it cannot.
-        Route("/pwa_icon/{size:str}", _icon),
+        Route("/pwa_icon/{name:str}", _icon),
         Route("/manifest.json", _manifest),
     ]
     return ours if uploads else [*ours, Route(UPLOAD, _no_uploads, methods=["POST"])]

@@ -42,7 +42,7 @@ def address() -> Iterator[str]:
     server = HTTPServer(("127.0.0.1", 0), Answer)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
+    yield f"http://localhost:{server.server_port}/"
     server.shutdown()
     thread.join()
     server.server_close()

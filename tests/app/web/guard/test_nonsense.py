@@ -83,10 +83,12 @@ def handlers(client: httpx.Client) -> list[tuple[dict[str, Any], list[Any]]]:
 def test_the_app_can_be_installed(client: httpx.Client, size: int) -> None:
     """Its manifest names icons that are there, of the size they claim."""
     icons = client.get("/manifest.json").raise_for_status().json()["icons"]
-    (icon,) = [icon for icon in icons if icon["sizes"] == f"{size}x{size}"]
-    answer = client.get(icon["src"].removeprefix(".")).raise_for_status()
-    assert answer.headers["content-type"] == icon["type"] == "image/png"
-    assert Image.open(io.BytesIO(answer.content)).size == (size, size)
+    found = [icon for icon in icons if icon["sizes"] == f"{size}x{size}"]
+    assert [icon["purpose"] for icon in found] == (["any"] if size == 192 else ["any", "maskable"])
+    for icon in found:
+        answer = client.get(icon["src"].removeprefix(".")).raise_for_status()
+        assert answer.headers["content-type"] == icon["type"] == "image/png"
+        assert Image.open(io.BytesIO(answer.content)).size == (size, size)
 
 
 HOSTILE_PATHS = [

@@ -1,0 +1,102 @@
+"""The app in a window of a real browser, and installed by one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, Playwright, sync_playwright
+
+from app import ui
+from app.desktop import window
+from app.desktop.browsers import Browser
+from app.workspace import Workspace
+from tests.fakes.browser import wait_for
+from tests.ui.conftest import FLAGS
+
+NAME, PASSWORD = "ada", "lovelace:1815"
+
+
+@pytest.fixture
+def path() -> str:
+    """Of the browser."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("chromium is not installed")
+    return found
+
+
+def shown_by(playwright: Playwright, profile: Path) -> tuple[Chromium, Page]:
+    """The browser with this profile, and the page in its window."""
+    told = profile / "DevToolsActivePort"
+    wait_for(told)
+    port = told.read_text().split()[0]
+    chromium = playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
+    (context,) = chromium.contexts
+    return chromium, context.pages[0] if context.pages else context.wait_for_event("page")
+
+
+def size_of(page: Page) -> list[int]:
+    """Of the window, in pixels."""
+    return list(page.evaluate("[outerWidth, outerHeight]"))
+
+
+def test_the_window_has_no_bars_and_keeps_its_size(path: str, tmp_path: Path, site: str) -> None:
+    """Opened, made smaller and closed; opened again, it is as it was left."""
+    browser = Browser("Chromium", (path, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
+    sizes = []
+    for _ in range(2):
+        with (
+            window.opened(browser, f"{site}/", tmp_path) as shown,
+            sync_playwright() as playwright,
+        ):
+            chromium, page = shown_by(playwright, tmp_path / "1")
+            page.wait_for_selector(".t-header", timeout=60_000)
+            assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
+            sizes.append(size_of(page))
+            told = page.context.new_cdp_session(page)
+            number = told.send("Browser.getWindowForTarget")["windowId"]
+            bounds = {"width": 901, "height": 705}
+            told.send("Browser.setWindowBounds", {"windowId": number, "bounds": bounds})
+            page.wait_for_function("outerWidth == 901 && outerHeight == 705")
+            chromium.new_browser_cdp_session().send("Browser.close")
+            shown.wait()
+        (tmp_path / "1" / "DevToolsActivePort").unlink(missing_ok=True)
+    assert sizes == [[int(side) for side in window.FIRST_SIZE.split(",")], [901, 705]]
+
+
+def test_it_can_be_installed_behind_a_login(path: str, tmp_path: Path) -> None:
+    """Chromium itself has nothing against it, before the login as well as after."""
+    workspace = Workspace(tmp_path / "store")
+    demo = ui.launch(workspace, open_browser=False, auth=(NAME, PASSWORD), block=False)
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path / "profile", executable_path=path, args=list(FLAGS)
+        )
+        page = context.pages[0]
+        page.set_default_timeout(60_000)
+        page.goto(demo.local_url)
+        page.get_by_label("username").wait_for()
+        assert faults(page) == []
+        page.get_by_label("username").fill(NAME)
+        page.get_by_label("password").fill(PASSWORD)
+        page.get_by_role("button", name="Login").click()
+        page.wait_for_selector(".t-header")
+        assert faults(page) == []
+        context.close()
+    demo.close()
+    workspace.close()
+
+
+def faults(page: Page) -> list[Any]:
+    """Why the browser would not install the page, and what of its manifest it cannot read."""
+    told = page.context.new_cdp_session(page)
+    manifest = told.send("Page.getAppManifest")
+    assert manifest["url"].endswith("/manifest.json")
+    found = told.send("Page.getInstallabilityErrors")["installabilityErrors"]
+    told.detach()
+    return [*manifest["errors"], *found]
