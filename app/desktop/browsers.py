@@ -102,11 +102,12 @@ def _installed() -> Iterator[Browser]:
 
 def _folders() -> Iterator[tuple[Path, dict[str, str]]]:
     """Where programs are that no PATH leads to, and what they would be called there."""
-    if sys.platform == "darwin":
+    system: str = sys.platform  # a plain string: types are checked for every system at once
+    if system == "darwin":
         files = {f"{app}.app/Contents/MacOS/{app}": name for app, name in _MAC.items()}
         yield Path("/Applications"), files
         yield Path.home() / "Applications", files
-    if sys.platform == "win32":
+    if system == "win32":
         for variable in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"):
             if folder := os.environ.get(variable):
                 yield Path(folder), _WINDOWS
