@@ -182,6 +182,8 @@ def on_open(
     """Fill the controls of the page that is being built when it is opened, and answer them.
 
     By one event: the answer need not wait until the browser has filled the controls and asked.
+    Where people write at once, as in a query, have `on_load` fill and its `then` answer: that reads
+    what they wrote meanwhile.
 
     Args:
         load: as the handler of `on_load`.

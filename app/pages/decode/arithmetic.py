@@ -11,7 +11,7 @@ from app.pages.decode import example, form, service, views
 from app.pages.decode.analogies import ANALOGY, PRESETS, named
 from app.pages.encoders import choices
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST
 from engine.errors import UserError
 
@@ -103,8 +103,9 @@ def build(workspace: Workspace) -> None:
         chosen = next((one for one in PRESETS if one.title == title), None)
         return {expression: chosen.expression, sentences: chosen.lines} if chosen else None
 
-    on_open(load, reopen, controls, [preset, found], notice, **form.MANY)
+    opened = on_load(load, [preset, *controls.values()], notice)
     taken = on(preset.input, take, [preset], [expression, sentences], notice, **ALWAYS_LAST)
+    on(opened.success, reopen, controls, [found], notice, **form.MANY)
     for event in (taken.then, form.changes(controls, "encoder")):
         on(event, again, controls, [found], notice, **form.MANY)
     on([go.click, expression.submit, sentences.submit], calculate, controls, [found], notice,

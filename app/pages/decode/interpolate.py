@@ -16,7 +16,7 @@ from app.pages.decode.service import NEAR, STEPS, NoDecoder
 from app.pages.encoders import choices
 from app.pages.search import service as search
 from app.web import address, background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
@@ -92,7 +92,8 @@ def build(workspace: Workspace) -> None:
 
     boxes = [*shown.values()]
     start, again, reopen = form.handlers(said, nothing)
-    on_open(load, reopen, {**controls, "at": at}, boxes, notice, **form.MANY)
+    opened = on_load(load, [*controls.values(), at], notice)
+    on(opened.then, reopen, {**controls, "at": at}, boxes, notice, **form.MANY)
     on(form.changes(controls, "encoder", "path", "collection"), again, controls, boxes, notice,
        **form.MANY)  # fmt: skip
     picked = on(pick.click, lambda: dict(zip(ends, random.choice(EXAMPLES), strict=True)), None,

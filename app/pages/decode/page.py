@@ -11,7 +11,7 @@ import gradio as gr
 from app.pages.decode import example, form, service, views
 from app.pages.encoders import choices
 from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def build(workspace: Workspace) -> None:
         return None if asked.sentence.strip() else {found: NOTHING}
 
     decode, again, reopen = form.handlers(said, nothing)
-    on_open(load, reopen, controls, [found], notice, **form.MANY)
+    opened = on_load(load, controls.values(), notice)
+    on(opened.then, reopen, controls, [found], notice, **form.MANY)
     on(form.changes(controls, "encoder"), again, controls, [found], notice, **form.MANY)
     picked = on(pick.click, lambda: {sentence: _drawn(workspace)}, None, [sentence], notice,
                 **HIDE_PROGRESS)  # fmt: skip

@@ -14,7 +14,7 @@ from app.pages.encoders import choices
 from app.pages.search import example, filters, service, views
 from app.pages.search.service import MOST_CHARACTERS, MOST_QUERIES, SearchSpec
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open, shape
+from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def build(workspace: Workspace) -> None:
         answers = views.answer(workspace, _spec(asked), start=True)
         yield from map(changed, answers)
 
-    def reopen(asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def reopen(asked: Values) -> Iterator[Answer]:
         yield from map(changed, _reopened(workspace, asked))
 
     def poll(asked: Values) -> Answer:
@@ -110,7 +110,8 @@ def build(workspace: Workspace) -> None:
         sentences, _ = workspace.catalog.sentences(collection)
         return {controls["query"]: random.choice(sentences)[:MOST_CHARACTERS]}
 
-    on_open(load, reopen, controls, [*outputs, *examples], notice)
+    opened = on_load(load, [*controls.values(), *examples], notice)
+    on(opened.then, reopen, controls, outputs, notice, **ALWAYS_LAST)
     place, query = controls["collection"], controls["query"]
     other = on(place.input, filter_of, [place], [controls["only"]], notice, **ALWAYS_LAST)
     drawn = on(pick.click, draw, [place], [query], notice, **HIDE_PROGRESS)
