@@ -70,10 +70,19 @@ def installed(where: Path, requirements: Path, *more: str, **how: Any) -> Path:
     mine = where / "requirements-here.txt"
     text = requirements.read_text()
     mine.write_text(text.replace("--extra-index-url https://download.pytorch.org/whl/cpu\n", ""))
-    subprocess.run([sys.executable, "-m", "venv", where / "environment"], check=True, **how)
+    base = next(path for path in (sys.executable, "/usr/bin/python3") if _runs(path, how))
+    subprocess.run([base, "-m", "venv", where / "environment"], check=True, **how)
     python = where / "environment" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", "-r", mine, *more], check=True, **how)
     return python
+
+
+def _runs(python: str, how: dict[str, Any]) -> bool:
+    """Whether whoever is to run it may."""
+    try:
+        return subprocess.run([python, "-c", ""], check=False, **how).returncode == 0
+    except PermissionError:
+        return False
 
 
 def looked_at(visitor: Any, address: str, name: str) -> None:
