@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from app.ui import Auth
     from app.workspace import Workspace
 
+FleetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fleet",
+        metavar="URL",
+        envvar="THEODOLITE_FLEET",
+        help="Postgres that several machines share: postgresql://user@host/database.",
+    ),
+]
 NO_TUNNEL = """\
 There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
 the same login and for looking only. To let others in without the tunnel, stop it and start it with
@@ -80,6 +89,7 @@ def serve(
         str,
         typer.Option(metavar="ORIGINS", help="Whose pages may show the app in a frame."),
     ] = "'self'",
+    fleet: FleetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Launch the app in the browser. This is what `theodolite` alone does.
@@ -96,6 +106,9 @@ def serve(
     shows. It ends when that is closed, or after it with the last run that is not over. `theodolite
     desktop install` puts it into the menu.
 
+    With --fleet evaluations are done by the workers of other machines, and their results kept here.
+    The password comes from PGPASSWORD or ~/.pgpass. See docs/scaling.md.
+
     theodolite --data ~/senteval
 
     theodolite serve --host 0.0.0.0 --port 8000 --auth-file logins --no-browser
@@ -110,6 +123,8 @@ def serve(
     if demo:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's package is imported
     path = parse_root_path(root_path)
+    if fleet:
+        say(f"Evaluations go to the fleet at {_joined(fleet)}.")
 
     from app.workspace import Workspace, default_data, default_store
 
@@ -123,7 +138,7 @@ def serve(
             _launch, workspace, host, port, not (no_browser or window), share, login, path,
             block=False, frame_ancestors=frame_ancestors,
         )  # fmt: skip
-        _serve(workspace, launch, share, as_json, browser)
+        _serve(workspace, launch, share, as_json, browser, fleet=bool(fleet))
     finally:
         workspace.close()
 
@@ -141,6 +156,8 @@ def _serve(
     share: bool,
     as_json: bool,
     browser: Browser | None,
+    *,
+    fleet: bool = False,
 ) -> None:
     """Page first, worker after it: the person waits for the page."""
     from app.desktop import window
@@ -159,7 +176,9 @@ def _serve(
     with contextlib.ExitStack() as beside:
         shown = browser and beside.enter_context(window.opened(browser, demo.local_url))
         if not workspace.demo:
-            beside.enter_context(Supervisor(workspace.store.folder, workspace.catalog.root))
+            beside.enter_context(
+                Supervisor(workspace.store.folder, workspace.catalog.root, fleet=fleet)
+            )
             welcome(workspace)
         beside.enter_context(tested.ahead(workspace))
         if shown:
@@ -211,21 +230,40 @@ def worker(
     store: StoreOption = None,
     data: DataOption = None,
     slot: Annotated[
-        str, typer.Option(help="Name of this worker; one process a name. Restart it by that name.")
-    ] = "extra-1",
+        str | None,
+        typer.Option(
+            help="Name of this worker; one process a name. Restart it by that name. Default: "
+            "extra-1; in a fleet host, store and the first free number."
+        ),
+    ] = None,
+    fleet: FleetOption = None,
+    only: Annotated[
+        str, typer.Option(metavar="KINDS", help="In a fleet: take this work alone.")
+    ] = "evaluate",
     as_json: JsonOption = False,
 ) -> None:
-    """Start one more worker on a store, beside the one that the app runs.
+    """Start one more worker on a store, beside the one that the app runs, or one of a fleet.
 
     Workers share the queue: each takes one run at a time. A worker started again under its slot's
     name resumes what it was doing.
 
     theodolite worker --slot second --store /shared/theodolite
+
+    A worker of a fleet takes parts of runs from the homes (theodolite serve --fleet URL) on the
+    same database. Its store is a cache of its own, and it opens no file that a home names: only
+    the data folder that it is started with.
+
+    theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
     """
-    from app.jobs import worker as process
     from app.workspace import default_data, default_store
 
-    folder: Path = store or default_store()
+    if fleet:
+        _work_in_fleet(fleet, store or default_store() / "fleet", data or default_data(), slot,
+                       only, as_json)  # fmt: skip
+        return
+    from app.jobs import worker as process
+
+    folder, slot = store or default_store(), slot or "extra-1"
     if as_json:
         emit_json({"event": "started", "slot": slot, "store": str(folder)})
     else:
@@ -241,6 +279,33 @@ def _browser(window: bool, no_browser: bool) -> Browser | None:
     if window and no_browser:
         raise UserError("A window needs a browser.", "Use --window or --no-browser, not both.")
     return find_browser() if window else None
+
+
+def _work_in_fleet(
+    fleet: str, folder: Path, data: Path | None, slot: str | None, only: str, as_json: bool
+) -> None:
+    from app.fleet import worker as process
+    from app.fleet.address import Address
+
+    def ready(name: str) -> None:
+        if as_json:
+            emit_json({"event": "started", "slot": name, "store": str(folder)})
+        else:
+            say(f"Worker {name} waits for parts of runs at {shown}. Stop it with Ctrl+C.")
+
+    shown = _joined(fleet)
+    process.run(folder, data, slot, process.kinds(only), Address.parse(fleet), ready)
+
+
+def _joined(fleet: str) -> str:
+    """Read the address of a fleet, hand it to our processes, and return it for people."""
+    from app.fleet.address import VARIABLE, WARNING, Address
+
+    address = Address.parse(fleet)
+    if address.has_password and fleet != os.environ.get(VARIABLE):
+        say(WARNING)
+    os.environ[VARIABLE] = address.url  # not an argument: others could read that
+    return str(address)
 
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -24,6 +25,7 @@ FORSAKEN = 5.0
 
 _CONNECT_SECONDS = 5
 _ANSWER_MILLISECONDS = 10_000
+_TURN_SECONDS = 300.0
 _LOCK = "hashtextextended('theodolite worker ' || %s, 0)"
 _MAKE = """
 CREATE SCHEMA IF NOT EXISTS theodolite;
@@ -94,16 +96,30 @@ class Roster:
         return bool(held or self._rows(f"SELECT 1 WHERE pg_try_advisory_lock({_LOCK})", [slot]))
 
     def seen(
-        self, slot: str, host: str, pid: int, has: Mapping[str, Any], doing: Mapping[str, Any]
+        self,
+        slot: str,
+        host: str,
+        pid: int,
+        has: Mapping[str, Any] | None,
+        doing: Mapping[str, Any],
     ) -> None:
-        """Say that a process fills a slot and is alive, what it has, and what it is at."""
+        """Say that a process fills a slot and is alive, what it has, and what it is at.
+
+        Args:
+            slot: its name.
+            host: of the machine.
+            pid: of the process.
+            has: what it has, JSON-able; None for what was said before, which costs less.
+            doing: what it is at, JSON-able.
+        """
         self._rows(
-            "INSERT INTO theodolite.workers VALUES (%s, %s, %s, now(), now(), %s, %s)"
+            "INSERT INTO theodolite.workers VALUES (%s, %s, %s, now(), now(), coalesce(%s::jsonb,"
+            " (SELECT has FROM theodolite.workers WHERE slot = %s)), %s)"
             " ON CONFLICT (slot) DO UPDATE SET started = CASE WHEN workers.pid = excluded.pid"
             " AND workers.host = excluded.host THEN workers.started ELSE now() END,"
             " host = excluded.host, pid = excluded.pid, seen = now(), has = excluded.has,"
             " doing = excluded.doing RETURNING 1",
-            [slot, host, pid, json.dumps(dict(has)), json.dumps(dict(doing))],
+            [slot, host, pid, has and json.dumps(dict(has)), slot, json.dumps(dict(doing))],
         )
 
     def gone(self, slot: str) -> None:
@@ -135,13 +151,22 @@ class Roster:
 
     @contextlib.contextmanager
     def alone(self, what: str) -> Iterator[None]:
-        """Do something that no other process does at the same time, as making tables is."""
-        with self._turn:
-            self._rows(f"SELECT pg_advisory_lock({_LOCK})", [what])
-            try:
-                yield
-            finally:
-                self._rows(f"SELECT pg_advisory_unlock({_LOCK})", [what])
+        """Do something that no other process does at the same time, as making tables is.
+
+        Raises:
+            FleetAway: others are at it for minutes.
+        """
+        deadline = time.monotonic() + _TURN_SECONDS
+        while not self._rows(f"SELECT 1 WHERE pg_try_advisory_lock({_LOCK})", [what]):
+            if time.monotonic() > deadline:
+                raise FleetAway(
+                    f"Others keep the fleet's database {self._name} busy.", "Try again later."
+                )
+            time.sleep(0.1)
+        try:
+            yield
+        finally:
+            self._rows(f"SELECT pg_advisory_unlock({_LOCK})", [what])
 
     def close(self) -> None:
         """Let go of everything that is held."""

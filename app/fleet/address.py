@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from engine.errors import UserError
 
@@ -65,7 +65,8 @@ class Address:
                     f"{shown} would reach another machine without TLS.",
                     f"Use sslmode={' or '.join(ENCRYPTED)}, or leave it out.",
                 )
-        return cls(urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query), "")))
+        more = f"?{urlencode(query)}" if query else ""
+        return cls(f"postgresql://{parts.netloc}{parts.path}{more}")  # with both slashes always
 
     @property
     def has_password(self) -> bool:
@@ -95,7 +96,8 @@ def mask(text: str) -> str:
         for pair in parts.query.split("&")
         for name in [pair.partition("=")[0]]
     ]
-    return urlunsplit((parts.scheme, netloc, parts.path, "&".join(pairs), parts.fragment))
+    more = f"?{'&'.join(pairs)}" if parts.query else ""
+    return f"{parts.scheme}://{netloc}{parts.path}{more}" if parts.scheme else text
 
 
 def _hosts(netloc: str, query: dict[str, str]) -> list[str]:

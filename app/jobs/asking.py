@@ -29,14 +29,24 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._starting = threading.Lock()
+        self._asking = threading.Lock()
 
     def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
-        """Send one unit and wait for the answer.
+        """Send one unit and wait for the answer; who asks meanwhile waits for its turn.
 
         Raises:
             ChildCrashed: it ended without one.
             Stopped: `wanted()` became false; the child and all it started are gone.
         """
+        while not self._asking.acquire(timeout=0.2):
+            if not wanted():
+                raise Stopped
+        try:
+            return self._ask(question, wanted)
+        finally:
+            self._asking.release()
+
+    def _ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
         self.start()
         process = self._process
         if process is None or process.stdin is None:

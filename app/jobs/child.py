@@ -74,7 +74,7 @@ def main() -> None:
         except Exception as error:  # the store or the job cannot be opened
             log.exception("The unit cannot be begun")
             outcome = Outcome(0.0, error)
-        answers.write(json.dumps(outcome.to_dict()) + "\n")
+        answers.write(json.dumps({**outcome.to_dict(), "made": outcome.made}) + "\n")
         answers.flush()
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    from app.fleet.needs import Needs
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
+    from engine.datasets import Catalog
     from store import Store
 
 Spec = Mapping[str, Any]
@@ -82,6 +84,22 @@ class Job:
     def part(self, position: int) -> Job | None:
         """The unit at a position as a job of its own; None where it cannot stand by itself."""
         return None
+
+    def stays(self, catalog: Catalog) -> str:
+        """Why its parts cannot be done by other machines, in words; empty where they can."""
+        return f"Work of the kind {self.kind} is done at home."
+
+    def needs(self, catalog: Catalog, position: int) -> Needs:
+        """What another machine needs to do the unit at a position, of a job that does not stay.
+
+        Raises:
+            UserError: it cannot be done here either.
+        """
+        raise NotImplementedError
+
+    def made(self, happened: object) -> list[int]:
+        """Ids of the results that what `work` yielded tells of: they are what a part comes to."""
+        return []
 
     def validate(self, workspace: Workspace) -> None:
         """Raise a UserError for what cannot be done; called before anything is begun."""

@@ -31,16 +31,23 @@ class Supervisor:
             look at what it does, and take over when that app goes.
         data_root: folder with evaluation data, if any.
         kinds: the module whose KINDS says what can be done.
+        fleet: the worker is to have other machines do what they can: those of THEODOLITE_FLEET.
     """
 
     def __init__(
-        self, store_folder: Path, data_root: Path | None = None, kinds: str = "app.jobs.kinds"
+        self,
+        store_folder: Path,
+        data_root: Path | None = None,
+        kinds: str = "app.jobs.kinds",
+        *,
+        fleet: bool = False,
     ) -> None:
         self._folder = store_folder
         data = [] if data_root is None else ["--data", str(data_root)]
         self._arguments = [
             *("--store", str(store_folder), *data),
             *("--slot", SLOT, "--kinds", kinds, "--supervised"),
+            *(["--fleet"] if fleet else []),
         ]
         self._lock = FileLock(store_folder / "supervisor.lock", timeout=0)
         self._ending = threading.Event()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.jobs.job import Job, LeftOut
@@ -22,10 +22,17 @@ log = logging.getLogger("theodolite.jobs")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a unit ended: well, unless there is a failure."""
+    """How a unit ended: well, unless there is a failure.
+
+    Attributes:
+        seconds: that it took.
+        failure: what went wrong.
+        made: ids of the results that came of it, in the store of whoever did it.
+    """
 
     seconds: float
     failure: Exception | None = None
+    made: tuple[int, ...] = ()
 
     @property
     def problem(self) -> UserError | StoreError | None:
@@ -71,12 +78,13 @@ def doing(
 def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Outcome:
     """Do a unit to its end."""
     unit = doing(workspace, job, position, reporter)
+    made: list[int] = []
     while True:
         try:
-            next(unit)
+            made += job.made(next(unit))
         except StopIteration as end:
             outcome: Outcome = end.value
-            return outcome
+            return replace(outcome, made=tuple(made))
 
 
 def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:

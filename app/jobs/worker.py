@@ -19,7 +19,7 @@ import sqlite3
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer
@@ -35,8 +35,12 @@ from store.check import JOBS_FILE
 from store.errors import NoSuchRun, StoreGone
 from store.run_rows import RunRow
 
-QUEUE, INTERACTIVE = "runs", "interactive"
-"""Of each queue one run at a time, by a child of its own; see `Job.interactive`."""
+if TYPE_CHECKING:
+    from app.fleet.home import Home
+
+QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
+"""Of the first two one run at a time, by a child of its own; see `Job.interactive`. Of the last
+several: other machines do their units."""
 VERSION = "1"
 """Of the order of steps in `Worker.work`: raise it when recorded workflows cannot be replayed."""
 
@@ -44,6 +48,7 @@ CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.25
 _CHECK_EVERY = 5.0
 _WARM_AFTER = 3.0
+_AWAY_AT_ONCE = 8
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
 
 log = logging.getLogger("theodolite.worker")
@@ -53,9 +58,15 @@ class Worker:
     """One slot: at most one run of each queue at a time."""
 
     def __init__(
-        self, store: Store, data_root: Path | None, slot: str, kinds: str = "app.jobs.kinds"
+        self,
+        store: Store,
+        data_root: Path | None,
+        slot: str,
+        kinds: str = "app.jobs.kinds",
+        fleet: Home | None = None,
     ) -> None:
         self._store = store
+        self._fleet = fleet
         self._slot = slot
         self._working_on: set[str] = set()
         self._left_lying: set[str] = set()
@@ -93,8 +104,8 @@ class Worker:
                 self._working_on.discard(workflow_id)
 
         DBOS.launch()
-        for queue in self.children:
-            DBOS.register_queue(queue, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
+        for queue, most in ((QUEUE, 1), (INTERACTIVE, 1), (FLEET, _AWAY_AT_ONCE)):
+            DBOS.register_queue(queue, worker_concurrency=most, polling_interval_sec=_SWEEP_EVERY)
         self._forget_removed()
 
     def serve(self, *, warm: bool = False) -> None:
@@ -144,7 +155,17 @@ class Worker:
             runs.finish(run_id, attempt, "failed", error=f"What is asked cannot be read: {error}.")
             return "failed"
         if not runs.start(run_id, attempt, self._slot, labels, weights):
+            self._call_off(run_id, attempt)
             return "not wanted"
+        stays = "" if self._fleet is None else self._fleet.takes(job)
+        if self._fleet is not None and not stays:
+            # No steps: what is done is read from the store, wherever the run was begun.
+            if self._fleet.work(run, attempt, job) == "stopped":
+                return "stopped"
+            conclude(self._store, run_id, attempt, job)
+            return "ended"
+        if stays:
+            self._note(run_id, stays)
         for position in range(len(labels)):
             step: dict[str, Any] = {"name": f"unit {position}"}
             if DBOS.run_step(step, self.unit, run_id, attempt, position) == "stopped":
@@ -157,7 +178,7 @@ class Worker:
         runs = self._store.runs
         try:
             run, unit = runs.get(run_id), runs.units(run_id)[position]
-            child = self.children[self._queue(run)]
+            child = self._child(run)
         except (NoSuchRun, IndexError):  # cancelled and removed
             return "stopped"
         if unit["state"] != "waiting":
@@ -183,12 +204,13 @@ class Worker:
                 self._note(run_id, f"The process {crash}.")
                 if runs.lost_unit(run_id, position) < CRASHES_ALLOWED:
                     continue
-                error, hint = _given_up(unit["label"], str(crash))
+                error, hint = given_up(unit["label"], str(crash))
                 if not kind_of(run["kind"], self._kinds).continue_on_crash:
                     runs.finish(run_id, attempt, "failed", error=error, hint=hint)
                     return "stopped"
                 runs.end_unit(run_id, position, 0.0, error, hint)
                 return "ended"
+            answer.pop("made")  # it is in the store
             error, hint = answer["error"], answer["hint"]
             self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
             runs.end_unit(run_id, position, **answer)
@@ -196,8 +218,20 @@ class Worker:
 
     def _queue(self, run: RunRow) -> str:
         with contextlib.suppress(UserError):  # of no kind that is known here: `work` says so
-            return INTERACTIVE if kind_of(run["kind"], self._kinds).interactive else QUEUE
+            if kind_of(run["kind"], self._kinds).interactive:
+                return INTERACTIVE
+            if self._fleet is not None and not self._fleet.takes(job_of(run, self._kinds)):
+                return FLEET
         return QUEUE
+
+    def _child(self, run: RunRow) -> Child:
+        """Which child does the units of a run that are done here; they may have to wait for it."""
+        return self.children[INTERACTIVE if self._queue(run) == INTERACTIVE else QUEUE]
+
+    def _call_off(self, run_id: str, attempt: int) -> None:
+        if self._fleet is not None:
+            with contextlib.suppress(StoreError):  # a worker does it for nothing
+                self._fleet.call_off(run_id, attempt)
 
     def _enqueue(self, run: RunRow) -> None:
         priority = min(max(_MIDDLE_PRIORITY + run["priority"], 0), 2 * _MIDDLE_PRIORITY - 1)
@@ -274,7 +308,8 @@ class Worker:
             file.write(f"{stamp}  {line}\n")
 
 
-def _given_up(label: str, crash: str) -> tuple[str, str]:
+def given_up(label: str, crash: str) -> tuple[str, str]:
+    """What to say of a unit over which one process after the other crashed, and the hint."""
     return (
         f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
         "Close other programs or choose a smaller model, then try again; what was done is kept.",
@@ -296,6 +331,7 @@ def run(
     kinds: str = "app.jobs.kinds",
     *,
     supervised: bool = False,
+    fleet: bool = False,
 ) -> None:
     """Work until told to end (Ctrl+C, SIGTERM).
 
@@ -305,6 +341,7 @@ def run(
         slot: name of this worker; work that a worker of this name left is taken up again.
         kinds: the module whose KINDS says what can be done.
         supervised: end when the parent goes.
+        fleet: have other machines do what they can, see `app.fleet`.
 
     Raises:
         StoreError: when the store cannot be opened, or another process fills the slot.
@@ -318,7 +355,12 @@ def run(
             f"Another worker is running as {slot!r} on this store.",
             "Give this one another name with --slot.",
         ) from error
-    worker = Worker(store, data_root, slot, kinds)
+    home = None
+    if fleet:
+        from app.fleet.home import Home
+
+        home = Home.here(store, data_root)
+    worker = Worker(store, data_root, slot, kinds, home)
 
     def end(*_: object) -> None:
         # As in a crash: the child ends with its pipe, and what it did is taken up again later.
@@ -343,10 +385,12 @@ def main() -> None:
     parser.add_argument("--slot", required=True)
     parser.add_argument("--kinds", default="app.jobs.kinds")
     parser.add_argument("--supervised", action="store_true")
+    parser.add_argument("--fleet", action="store_true")
     given = parser.parse_args()
+    how = {"supervised": given.supervised, "fleet": given.fleet}
     try:
-        run(given.store, given.data, given.slot, given.kinds, supervised=given.supervised)
-    except StoreError as error:
+        run(given.store, given.data, given.slot, given.kinds, **how)
+    except (StoreError, UserError) as error:
         sys.exit(str(error))
 
 

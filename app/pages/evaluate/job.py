@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from app.jobs.job import Job, Spec, Upgrades
 from app.jobs.submit import queue
 from app.pages.encoders.service import ensure_listed
+from app.pages.evaluate import travel
 from app.pages.evaluate.results import known, measured
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    from app.fleet.needs import Needs
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
     from engine.datasets import Catalog
@@ -154,6 +156,19 @@ class EvaluateJob(Job):
         yield row
         if row["error"] is not None:
             raise UserError(row["error"], row["hint"] or "")
+
+    def stays(self, catalog: Catalog) -> str:
+        """Because of an encoder or data that only this machine has."""
+        return travel.stays(self.encoders, self.tasks, catalog)
+
+    def needs(self, catalog: Catalog, position: int) -> Needs:
+        """The same data, and the packages of the encoder."""
+        encoder, task, _ = self.questions()[position]
+        return travel.needs(encoder, task, catalog)
+
+    def made(self, happened: object) -> list[int]:
+        """The result whose row was yielded."""
+        return [int(happened["id"])] if isinstance(happened, dict) else []
 
     def weights(self, store: Store) -> list[float]:
         """Seconds that each unit will take, as far as others like it took some before.

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import psycopg
 import pytest
 
 from app.jobs import processes
+from store import Store
 
 NOBODY = "nobody"
 
@@ -109,3 +111,60 @@ def postgres() -> Iterator[Postgres]:
 def database(postgres: Postgres) -> str:
     """The address of a fresh database."""
     return postgres.make(f"fleet_{os.getpid()}_{time.monotonic_ns()}")
+
+
+class Lab:
+    """Homes and workers of one fleet, each a process with a store of its own."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = folder
+        self.address = address
+        self.home = Store.open(folder / "home")
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if name != "THEODOLITE_DATA"},
+            "THEODOLITE_FLEET": address,
+            "PYTHONPATH": str(processes.ROOT),
+            "OMP_NUM_THREADS": "1",
+        }
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._log = (folder / "log").open("w+b")
+
+    def start_home(self, store: Path | None = None) -> subprocess.Popen[bytes]:
+        """What the app keeps running."""
+        given = ["--store", str(store or self.home.folder), "--slot", "local-0", "--fleet"]
+        return self._start("app.jobs.worker", *given)
+
+    def start_worker(self, number: int, *more: str) -> subprocess.Popen[bytes]:
+        """`theodolite worker --fleet`, with a store by that number."""
+        store = ["--store", str(self.folder / f"worker-{number}")]
+        return self._start("app.cli", "worker", *store, "--slot", f"lab-{number}", *more)
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """As the system does when memory runs out."""
+        process.kill()
+        process.wait()
+
+    def close(self) -> str:
+        """End everything; what was printed."""
+        for process in self._started:
+            processes.kill_tree(process)
+        self.home.close()
+        with self._log:
+            self._log.seek(0)
+            return self._log.read().decode()
+
+    def _start(self, module: str, *given: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *given], stdin=subprocess.DEVNULL,
+            stdout=self._log, stderr=self._log, process_group=0, env=self._environment,
+        )  # fmt: skip
+        self._started.append(process)
+        return process
+
+
+@pytest.fixture
+def lab(tmp_path: Path, database: str) -> Iterator[Lab]:
+    """A fleet of which nothing runs yet."""
+    made = Lab(tmp_path, database)
+    yield made
+    print(made.close())  # noqa: T201 - shown when a test fails

@@ -42,7 +42,7 @@ def test_what_a_worker_says(two: tuple[Roster, Roster]) -> None:
     assert other.list() == []
     one.seen("lab-1", "lab", 7, HAS, {})
     (first,) = other.list()
-    one.seen("lab-1", "lab", 7, HAS, {"unit": "u", "share": 0.5})
+    one.seen("lab-1", "lab", 7, None, {"unit": "u", "share": 0.5})
     (again,) = other.list()
     assert first["started"] == again["started"]
     assert again["has"] == HAS

@@ -1,0 +1,94 @@
+"""The queue between homes and workers: what both of them know of it.
+
+A unit is a workflow of `dbos`, enqueued once under the id of its unit and attempt. Its argument and
+its answer are JSON; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from app.fleet.address import Address
+from store.roster import Roster
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient
+
+KINDS = ("evaluate",)
+"""Kinds of work whose units travel. Each has a queue of its name, and each slot one of its own."""
+APPLICATION = "theodolite"
+SCHEMA = "theodolite_queue"
+"""Where the tables of `dbos` are, so that another program may use it on the same database."""
+VERSION = "1"
+"""Of what goes through the queue: workers take what homes of the same version enqueue."""
+WORKFLOW = "unit"
+
+
+class Unit(TypedDict):
+    """What goes out.
+
+    Attributes:
+        kind: of the job that the unit is by itself, see `Job.part`.
+        spec: of that job.
+        label: for people.
+        needs: `Needs.to_json()`.
+    """
+
+    kind: str
+    spec: dict[str, Any]
+    label: str
+    needs: dict[str, Any]
+
+
+class Answer(TypedDict, total=False):
+    """What comes home: what the worker lacks, and nothing else; or how the unit ended.
+
+    Attributes:
+        lacking: why it was not begun; never empty when it is there.
+        outcome: what `Runs.end_unit` takes.
+        results: what `store.portable.pack` made of each result.
+        log: the last lines of what was printed.
+        slot: who did it.
+    """
+
+    lacking: list[str]
+    outcome: dict[str, Any]
+    results: list[dict[str, Any]]
+    log: list[str]
+    slot: str
+
+
+def roster_of(address: Address) -> Roster:
+    """Who works in the fleet at an address."""
+    return Roster(address.url, str(address))
+
+
+def client_of(address: Address) -> DBOSClient:
+    """The home's side of the queue; a connection that is lost is an error at once."""
+    from dbos import DBOSClient, DBOSPortableJSONSerializer
+
+    return DBOSClient(
+        system_database_url=address.url,
+        dbos_system_schema=SCHEMA,
+        serializer=DBOSPortableJSONSerializer(),
+        application_name=APPLICATION,
+        lazy=True,
+        retry_connection_errors=False,
+    )
+
+
+def config_of(address: Address, slot: str) -> Any:
+    """A worker's side of the queue, as `DBOSConfig`."""
+    from dbos import DBOSPortableJSONSerializer
+
+    return {
+        "name": APPLICATION,
+        "system_database_url": address.url,
+        "dbos_system_schema": SCHEMA,
+        "serializer": DBOSPortableJSONSerializer(),
+        "executor_id": slot,
+        "application_version": VERSION,
+        "log_level": "ERROR",
+        "enable_otlp": False,
+        "sys_db_pool_size": 4,
+    }

@@ -1,0 +1,79 @@
+"""Evaluations by the workers of a fleet: the same to the digit as on one machine."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.jobs.submit import perform
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.workspace import Workspace
+from store import Store
+from tests.app.fleet.conftest import Lab
+from tests.app.jobs.conftest import until
+
+pytestmark = pytest.mark.slow
+
+TASKS = ["StarterSTS", "StarterTopics", "StarterSearch"]
+
+
+@pytest.fixture
+def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """What the pages of the home have."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(lab.home.folder)
+
+
+def over(store: Store, run_id: str) -> None:
+    """Wait for a run to be done, and whole."""
+    until(lambda: store.runs.get(run_id)["state"] not in ("queued", "running"), 60)
+    run = store.runs.get(run_id)
+    assert (run["state"], run["error"]) == ("done", None), store.logs.lines(run_id)
+    assert {unit["state"] for unit in store.runs.units(run_id)} == {"done"}
+
+
+def assert_equal(store: Store, other: Store) -> None:
+    """Every result of one is once in the other, with every number and value behind it."""
+    here, there = (one.results.table(all_versions=True) for one in (store, other))
+
+    def question(row):
+        return row["encoder"], row["task"], row["protocol"], row["seed"]
+
+    assert set(Counter(map(question, here)).values()) == {1}
+    found = {question(row): row for row in there}
+    assert set(found) == set(map(question, here))
+    for row in here:
+        same = found[question(row)]
+        measured = {"id", "created", "seconds"}
+        assert {k: v for k, v in row.items() if k not in measured} == {
+            k: v for k, v in same.items() if k not in measured
+        }
+        assert store.results.scores(row["id"]) == other.results.scores(same["id"])
+        values = other.results.examples(same["id"])
+        for name, array in store.results.examples(row["id"]).items():
+            np.testing.assert_array_equal(array, values[name])
+
+
+def on_one_machine(folder: Path, job: EvaluateJob) -> Store:
+    """The same evaluation without a fleet."""
+    alone = Workspace(folder)
+    for _ in perform(alone, job):
+        pass
+    return alone.store
+
+
+def test_a_killed_worker_costs_nothing(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+    """Two workers and a kill: every unit once, equal to one machine to the digit."""
+    encoders = [f"random:{dim}" for dim in (32, 48, 64, 96)]
+    run_id = queue_evaluation(workspace, encoders, TASKS)
+    workers = [lab.start_worker(number) for number in (1, 2)]
+    lab.start_home()
+    until(lambda: lab.home.runs.get(run_id)["done"] > 0, 60)
+    lab.kill(workers[0])
+    workers[0] = lab.start_worker(1)
+    over(lab.home, run_id)
+    job = EvaluateJob.of(workspace, encoders, TASKS)
+    assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
+    log = "\n".join(lab.home.logs.lines(run_id))
+    assert "by lab-2: Took" in log
