@@ -67,7 +67,7 @@ def stay(window: Window, workspace: Workspace, address: str) -> None:
     runs = workspace.store.runs.list(LIVE)
     if not runs:
         return
-    titles = formats.listed([run["title"] for run in runs], most=3)
+    titles = formats.listed([f'"{run["title"]}"' for run in runs], most=2)
     are = "is" if len(runs) == 1 else "are"
     _tell(
         f"The window is closed, but {formats.plural(len(runs), 'run')} {are} not over: {titles}. "

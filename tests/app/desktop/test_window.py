@@ -120,7 +120,7 @@ def test_the_app_stays_for_runs_that_are_not_over(
         assert not staying.is_alive()
     workspace.close()
     said = " ".join(capsys.readouterr().err.split())
-    assert "The window is closed, but 1 run is not over: STS-B by minilm." in said
+    assert 'The window is closed, but 1 run is not over: "STS-B by minilm".' in said
     assert f"The app stays at {address} until then." in said
 
 
