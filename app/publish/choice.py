@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from app import formats
-from app.workspace import Workspace
+from app.workspace import StoredUploads, Workspace
 from engine.datasets import Catalog
 from engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, StepSpec, parse
 from engine.errors import UserError
@@ -22,9 +22,12 @@ from store.part import copy_results
 
 if TYPE_CHECKING:
     from engine.datasets.types import Dataset, DatasetInfo
+    from engine.encoders import Encoder
 
 Mask = Literal["none", "paths", "names"]
 UPLOAD = "upload:"
+FEW = 3
+"""Data sets that are drawn without having been named."""
 SHIPPED = ("minilm", "wordllama", "random", "borep")
 """Sources whose name says nothing of whoever uses them."""
 FACTS = ("kind", "dim", "parameters", "embedding_parameters", "bytes", "max_tokens", "licence",
@@ -40,31 +43,42 @@ class Choice:
         encoders: name -> name in the published pages, in the order of the list.
         tasks: likewise.
         results: ids.
+        data: data sets whose texts may be shown, likewise.
+        drawn: those of them that maps, spaces and geometry are shown of; names in the store.
     """
 
     encoders: Mapping[str, str]
     tasks: Mapping[str, str]
     results: tuple[int, ...]
+    data: Mapping[str, str] = field(default_factory=dict)
+    drawn: tuple[str, ...] = ()
 
 
 class TextCatalog(Catalog):
     """The data sets of what is published, and none beside; it remembers whose texts were asked for.
 
     Args:
-        root: as of a `Catalog`.
-        names: of these data sets.
+        source: where all data sets are.
+        names: of these, as they are published -> as they are there.
         texts: whether it gives any texts.
+
+    Attributes:
+        names: of these, as they are there.
     """
 
-    def __init__(self, root: Path | None, names: Collection[str], *, texts: bool) -> None:
-        super().__init__(root, hub_files=False)
-        self.names = sorted(names)
+    def __init__(self, source: Workspace, names: Mapping[str, str], *, texts: bool) -> None:
+        super().__init__(source.catalog.root, StoredUploads(source.store), hub_files=False)
+        self._names = names
+        self.names = sorted(names.values())
         self._texts = texts
         self.asked: dict[str, int] = {}
 
     def list(self) -> builtins.list[DatasetInfo]:
         """As of a `Catalog`."""
-        return [info for info in super().list() if info.name in self.names]
+        here = {info.name: info for info in super().list()}
+        return [
+            replace(here[real], name=name) for name, real in self._names.items() if real in here
+        ]
 
     def load(self, name: str) -> Dataset:
         """As of a `Catalog`.
@@ -78,12 +92,16 @@ class TextCatalog(Catalog):
         self.asked[name] = len(set(data.sentences))
         return data
 
+    def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
+        return super()._found(self._names.get(name, name))
+
 
 def choose(
     workspace: Workspace,
     encoders: Sequence[str] = (),
     tasks: str | None = None,
     mask: Mask = "none",
+    data: Sequence[str] = (),
 ) -> Choice:
     """Find what is published.
 
@@ -92,9 +110,12 @@ def choose(
         encoders: spec strings; none for those that Compare opens with.
         tasks: names or suites, separated by commas; None for all.
         mask: whether paths of this machine, or all names of one's own, are replaced.
+        data: data sets that maps, spaces and geometry are shown of; none for those of the tasks,
+            where these are few, else for those of them that something was drawn of before.
 
     Raises:
-        UserError: for visitors, a spec or task that cannot be read, or nothing that was measured.
+        UserError: for visitors, a spec, task or data set that cannot be read, or nothing that was
+            measured while no data set is named.
     """
     from app.pages.encoders.service import shown_first
     from engine.tasks import expand
@@ -107,6 +128,10 @@ def choose(
         wanted = expand(tasks, workspace.catalog, None, {row["task"] for row in rows})
         rows = [row for row in rows if row["task"] in wanted]
     measured = {row["encoder"] for row in rows}
+    for name in data:
+        workspace.catalog.load(name)
+    if data:
+        measured |= set(names)
     if not measured:
         raise UserError("There is nothing to publish: no encoder was measured on these tasks.",
                         "Measure them first: theodolite evaluate.")  # fmt: skip
@@ -116,19 +141,59 @@ def choose(
                         "Leave it out, or measure it: theodolite evaluate.")  # fmt: skip
     kept = [name for name in names if name in measured]
     alias = _Alias(mask)
+    public = {row["task"]: alias.data(row["task"]) for row in rows}
+    readable = dict.fromkeys([*data, *_datasets(workspace, public)])
     return Choice(
         {name: str(alias.encoder(parse(name))) for name in kept},
-        {row["task"]: alias.data(row["task"]) for row in rows},
+        public,
         tuple(row["id"] for row in rows),
+        {name: alias.data(name) for name in readable},
+        tuple(data) or _drawn(workspace, kept, readable),
     )
 
 
-class PartWorkspace(Workspace):
-    """A store of what is published, for looking only."""
+def _drawn(
+    workspace: Workspace, encoders: Collection[str], data: Collection[str]
+) -> tuple[str, ...]:
+    """The data sets that something is drawn of: all where they are few."""
+    if len(data) <= FEW:
+        return tuple(data)
+    store = workspace.store
+    infos = [row["info"] for row in (*store.projections.list(), *store.derived.list("geometry"))]
+    made = {info["dataset"] for info in infos if info["encoder"] in encoders}
+    return tuple(name for name in data if name in made)
 
-    def __init__(self, folder: Path, catalog: TextCatalog) -> None:
+
+class PartWorkspace(Workspace):
+    """A store of what is published, for looking only.
+
+    Its encoders have their published names, and encode as those of the source do that they are.
+
+    Args:
+        folder: of the store.
+        source: what it is a part of.
+        catalog: of what is published.
+        encoders: names -> what they are in the source.
+    """
+
+    def __init__(
+        self, folder: Path, source: Workspace, catalog: TextCatalog, encoders: Mapping[str, str]
+    ) -> None:
         super().__init__(folder, catalog.root, read_only=True)
         self.catalog: TextCatalog = catalog
+        self._source = source
+        self._encoders = encoders
+
+    def load(self, spec: str) -> Encoder:
+        """As of a `Workspace`.
+
+        Raises:
+            UserError: an encoder that is not published, or cannot be used.
+        """
+        name = str(parse(spec))
+        if name not in self._encoders:
+            raise UserError(f"{name} is not published.")
+        return self._source.load(self._encoders[name])
 
 
 def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> PartWorkspace:
@@ -140,8 +205,11 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
         folder: of the new store.
         texts: whether pages may show texts of data sets.
     """
-    catalog = TextCatalog(workspace.catalog.root, _datasets(workspace, choice), texts=texts)
-    made = PartWorkspace(folder, catalog)
+    names = {public: real for real, public in choice.data.items()}
+    catalog = TextCatalog(workspace, names, texts=texts)
+    made = PartWorkspace(
+        folder, workspace, catalog, {public: real for real, public in choice.encoders.items()}
+    )
     known = {row["name"]: row["info"] for row in workspace.store.encoders.list()}
     for name, public in choice.encoders.items():
         info: Mapping[str, Any] = known.get(name, {})
@@ -151,15 +219,15 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
     return made
 
 
-def _datasets(workspace: Workspace, choice: Choice) -> set[str]:
-    """Names of the data sets that the published tasks are on, as far as they are here."""
-    from engine import tasks
+def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
+    """Names of the data sets that tasks are on, as far as they are here."""
+    from engine.tasks import get
 
-    found = set()
-    for name in choice.tasks:
+    here, found = {info.name for info in workspace.catalog.list()}, []
+    for name in tasks:
         with contextlib.suppress(UserError):
-            found.add(tasks.get(name, workspace.catalog).dataset)
-    return found
+            found.append(get(name, workspace.catalog).dataset)
+    return [name for name in dict.fromkeys(found) if name in here]
 
 
 def private(encoders: Collection[str]) -> list[str]:

@@ -43,6 +43,13 @@ def publish(
         str,
         typer.Option(help="Of static: comma-separated pages beside Overview; default: all."),
     ] = "",
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A data set that maps, spaces and geometry are shown of; default: those of the "
+            "tasks, or of many those that something was drawn of."
+        ),
+    ] = None,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Whether texts of data sets may be shown.")
     ] = True,
@@ -78,9 +85,10 @@ def publish(
     Before anything is written, what would leave this machine is listed and asked about: pages,
     encoders, tasks, data sets whose texts can be read, paths in names, files with their sizes and
     licences. Without a terminal nothing is written unless --yes is given. The folder holds nothing
-    else than that list: no other result, and of vectors those of these texts alone, in an app. What
-    Fairness and Stability say they say of these results: name what an encoder became by a step as
-    well, such as "minilm | dims:256,random,0".
+    else than that list: no other result, and of vectors those of these texts alone, in an app.
+    Maps, pairs of spaces and geometry are those that were made; of data that is encoded already
+    they are drawn as their pages draw them at once. What Fairness and Stability say they say of these
+    results: name what an encoder became by a step as well, such as "minilm | dims:256,random,0".
 
     --yes accepts that list and nothing more: only --upload puts the folder on the hub, as a Space,
     with the token of `hf auth login` or of HF_TOKEN.
@@ -89,7 +97,7 @@ def publish(
     folders.check(folder)
     if upload is not None:
         hub.check_name(upload)
-    chosen = choices.choose(workspace, encoder or [], tasks, mask)
+    chosen = choices.choose(workspace, encoder or [], tasks, mask, collection or [])
     place = targets.TARGETS[target]
     if place.live and pages:
         raise UserError(f"--pages was given with --target {target}, which has all of them.",

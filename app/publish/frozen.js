@@ -20,10 +20,27 @@ new MutationObserver((changes) => {
   for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) links(node).forEach(mend);
 }).observe(document.body, { childList: true, subtree: true });
 
-let file = null;
+// What the page shows at each of its views, and answers there, is a file of its own.
+const query = new URLSearchParams(location.search);
+const names = new Set(held.views.flatMap((view) => view.query.map(([name]) => name)));
+const values = (view, name) => view.query.filter(([one]) => one === name).map(([, value]) => value);
+const fits = (view) => Array.from(names).every((name) =>
+  !query.has(name) || String(query.getAll(name)) === String(values(view, name)));
+let view = held.views.find(fits) ?? held.views[0];
+
+const files = {};
 async function answers() {
-  file ??= fetch(new URL(held.answers, base)).then((answer) => answer.json());
-  return file;
+  const { file } = view;
+  files[file] ??= fetch(new URL(file, base)).then((answer) => answer.json());
+  return files[file];
+}
+
+if (view !== held.views[0]) {
+  for (const [number, value] of Object.entries((await answers()).shown)) {
+    const piece = held.pieces[number];
+    if (piece) piece.value = value;
+    if (!piece || piece.html) place(number).innerHTML = value ?? "";
+  }
 }
 
 // Number of a part -> what shows another value in it.
@@ -59,8 +76,22 @@ for (const [number, { module, props, value, html }] of Object.entries(held.piece
   mount({ element, props: given, server, trigger: (name, data) => asked(number, name, data), watch: (name, heard) => watching.push(heard) });
 }
 
+// Another view: all parts of the page as they are there, and nothing in the address of what was seen in the one before.
+const pick = document.querySelector(".t-views select");
+async function opened(wanted) {
+  view = wanted;
+  const { shown: parts } = await answers();
+  if (view === wanted) show(parts);
+}
+pick?.addEventListener("change", () => {
+  const url = new URL(location.href);
+  url.search = new URLSearchParams(held.views[pick.value].query);
+  history.replaceState(history.state, "", url);
+  opened(held.views[pick.value]);
+});
+if (pick) pick.value = held.views.indexOf(view);
+
 // The choices that are answered, as the address has them.
-const query = new URLSearchParams(location.search);
 async function choose(control, value) {
   const said = (await answers()).controls[control.id][value];
   if (said) show(said);

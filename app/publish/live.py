@@ -100,11 +100,7 @@ def _copy_upload(workspace: Workspace, small: PartWorkspace, choice: Choice, dat
     row = workspace.store.uploads.get(dataset.removeprefix(UPLOAD))
     if not dataset.startswith(UPLOAD) or row is None:
         return
-    public = next(
-        new.partition("/")[0]
-        for task, new in choice.tasks.items()
-        if task.partition("/")[0] == dataset
-    )
+    public = choice.data[dataset]
     name = public.removeprefix(UPLOAD)
     filename = row["filename"] if public == dataset else name + Path(row["filename"]).suffix
     small.store.uploads.add(

@@ -61,12 +61,22 @@ class OpenedPage:
         with gr.Blocks(analytics_enabled=False) as self.blocks:
             frame.lay_out(entry, page, workspace)
         self._functions = list(self.blocks.fns.values())
+        self._title = page.TITLE
+        self.shown: dict[int, Props] = {}
+        self.open(query)
+
+    def open(self, query: Sequence[tuple[str, str]]) -> None:
+        """Open the page, at whatever address it was open before.
+
+        Raises:
+            UserError: the page says that something went wrong.
+        """
         self._request = gr.Request(
             Request({"type": "http", "query_string": urlencode(query).encode(), "headers": []}),
             session_hash=SESSION,
         )
         names = ("value", "choices", "visible", "label")
-        self.shown: dict[int, Props] = {
+        self.shown = {
             number: {name: getattr(block, name, None) for name in names}
             for number, block in self.blocks.blocks.items()
         }
@@ -75,8 +85,10 @@ class OpenedPage:
             wrong = NOTICE in (block.elem_classes or []) and self.shown[number]["value"]
             if wrong:
                 words = unescape(re.sub(r"<[^>]*>", " ", str(wrong)))
-                raise UserError(f"{page.TITLE} has nothing to publish: {' '.join(words.split())}",
-                                "Leave the page out with --pages.")  # fmt: skip
+                raise UserError(
+                    f"{self._title} has nothing to publish: {' '.join(words.split())}",
+                    "Leave the page out with --pages.",
+                )
 
     def by_id(self, elem_id: str) -> Block:
         """The component of that id.

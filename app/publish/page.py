@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.blocks import Block, BlockContext
@@ -21,6 +21,10 @@ from app import formats
 from app.components.modules import as_module
 from app.publish import answers
 from app.publish.opened import OpenedPage, Props, is_part
+from app.web.frozen import View
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
@@ -37,22 +41,60 @@ class FrozenPage:
     """A page with the answers to what can still be asked of it.
 
     Args:
-        opened: the page as it stands.
+        opened: the page, at the first of the views.
         page: its module.
+        workspace: which it is of.
+        views: where else it can be opened.
 
     Attributes:
         files: address of a file beside it, relative to the first page -> what it holds.
     """
 
-    def __init__(self, opened: OpenedPage, page: ModuleType) -> None:
+    def __init__(
+        self, opened: OpenedPage, page: ModuleType, workspace: Workspace, views: Sequence[View]
+    ) -> None:
         self._opened = opened
         self._page = page
+        self._workspace = workspace
         self._alive = [opened.by_id(name) for name in page.FROZEN.controls]
         self.files: dict[str, bytes] = {}
+        self._folders: set[str] = set()
         self._pieces: dict[int, Any] = {}
+        first, found = opened.shown, []
+        for place, view in enumerate(views):
+            if place:
+                opened.open(view.query)
+            found.append((opened.shown, answers.of(opened, page.FROZEN)))
+        self._changing = {
+            n for n, held in first.items()
+            if any(shown[n]["value"] != held["value"] for shown, _ in found)
+        }  # fmt: skip
+        parts = {n for n, block in opened.blocks.blocks.items() if is_part(block)}
+        values = [{n: self._value(n, shown[n]["value"]) for n in parts} for shown, _ in found]
+        self._values = values[0]
+        self._views: list[dict[str, Any]] = []
+        for view, shown, (_, said) in zip(views, values, found, strict=True):
+            changing = {str(n): value for n, value in shown.items() if n in self._changing}
+            for answer in (a for of in said["controls"].values() for a in of.values()):
+                answer |= {n: self._value(int(n), value) for n, value in answer.items()}
+            file = formats.json_text({"shown": changing, **said}).encode()
+            about = {"label": view.label, "file": self._keep("answers", file, ".json")}
+            self._views.append({**about, "query": view.query})
+        opened.shown = first
         self._body = "".join(map(self._layout, opened.blocks.children))
-        said = formats.json_text(answers.of(opened, page.FROZEN)).encode()
-        self._answers = self._keep("answers", said, ".json")
+
+    def _value(self, number: int, value: Any) -> Any:
+        """A value as a component has it without a server, whose files are kept."""
+        block = self._opened.blocks.blocks[number]
+        make = self._page.FROZEN.files.get(getattr(block, "elem_id", None))
+        if make is None or value is None:
+            return value
+        made, folders = make(self._workspace, value)
+        for folder, held in folders.items():
+            if folder not in self._folders:
+                self._folders.add(folder)
+                self.files |= {f"{folder}/{name}": data for name, data in held().items()}
+        return made
 
     def html(self, told: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
         """The page itself.
@@ -64,7 +106,7 @@ class FrozenPage:
         frozen = self._page.FROZEN
         held = {
             "pieces": self._pieces,
-            "answers": self._answers,
+            "views": self._views,
             "pages": list(told["titles"]),
             "asks": {self._opened.by_id(name)._id: [asks.event, asks.name]
                      for name, asks in frozen.asks.items()},
@@ -96,19 +138,40 @@ class FrozenPage:
             if "t-rest" in classes or hidden:  # the panel of the remaining controls
                 return ""
             inside = "".join(map(self._layout, block.children))
+            if "t-first" in classes and len(self._views) > 1:
+                inside += self._choice_of_views()
             kind = "row" if isinstance(block, gr.Row) else "column"
-            own = kind == "row" or classes or getattr(block, "elem_id", None)
+            beside = isinstance(block.parent, gr.Row)  # a column of a row, which has a width
+            own = kind == "row" or beside or classes or getattr(block, "elem_id", None)
             return f"<div {_named(block, kind)}>{inside}</div>" if own else inside
         if hidden or not isinstance(block, Component) or isinstance(block, NO_WORDS):
             return ""
-        return self._choices(block) if block in self._alive else _in_words(shown)
+        if block in self._alive:
+            return self._choices(block)
+        return "" if self._in_list(block, shown["value"]) else _in_words(shown)
+
+    def _in_list(self, block: Block, value: Any) -> bool:
+        """Whether the list of views says what a control says."""
+        named = len(self._views) > 1 and all(str(value) in view["label"] for view in self._views)
+        return named or block._id in self._changing
+
+    def _choice_of_views(self) -> str:
+        """A list to choose a view from, in the page's first row."""
+        options = "".join(
+            f'<option value="{place}">{escape(view["label"])}</option>'
+            for place, view in enumerate(self._views)
+        )
+        return (
+            '<fieldset class="block t-pick t-views"><label><span>Shown</span>'
+            f"<select>{options}</select></label></fieldset>"
+        )
 
     def _piece(self, block: gr.HTML) -> str:
         """A component of ours: HTML as it is, or what a module of its own draws."""
         classes = block.elem_classes or []
-        value = self._opened.shown[block._id]["value"]
         if not is_part(block):
             return ""
+        value = self._values[block._id]
         if block.js_on_load:
             module = as_module(block.js_on_load).encode()
             self._pieces[block._id] = {

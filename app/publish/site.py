@@ -17,6 +17,7 @@ from app.publish.choice import Choice, part
 from app.publish.opened import OpenedPage
 from app.publish.page import FrozenPage, kept
 from app.web import frame, theme
+from app.web.frozen import Published, View
 from app.web.routes import PLOTLY_JS, plotly_file
 from engine.errors import UserError
 
@@ -74,18 +75,19 @@ def freeze(
             f"There is no page {unknown[0]!r} to publish.", f"Known: {', '.join(known)}."
         )
     chosen = [page for name, page in known.items() if name in ("overview", *(names or known))]
-    query = [("encoder", name) for name in choice.encoders.values()]
     dated = formats.DATED.set(True)
     try:
         with tempfile.TemporaryDirectory() as folder:
             small = part(workspace, choice, Path(folder), texts=texts)
+            drawn = {name: choice.data[name] for name in choice.drawn}
+            published = Published(workspace, small, choice.encoders, drawn)
             frozen: dict[ModuleType, FrozenPage] = {}
             for line in (line for group in ui.RAIL for line in group):
                 entry = _only(line, chosen)
                 for page in entry.pages.values():
                     progress(page.TITLE, chosen.index(page), len(chosen))
                     try:
-                        frozen[page] = FrozenPage(OpenedPage(entry, page, small, query), page)
+                        frozen[page] = _frozen(entry, page, published)
                     except UserError:
                         if names:  # else it is left out: nobody has asked for it
                             raise
@@ -94,6 +96,28 @@ def freeze(
     finally:
         formats.DATED.reset(dated)
     return Site(_files(frozen), [page.TITLE for page in frozen], asked)
+
+
+def _frozen(entry: frame.Entry, page: ModuleType, published: Published) -> FrozenPage:
+    """A page with all that it shows.
+
+    Raises:
+        UserError: it has nothing to show.
+    """
+    frozen, usual = page.FROZEN, View("", ())
+    if frozen.carry:
+        frozen.carry(published)
+    views = [usual] if frozen.views is None else frozen.views(published)
+    if not views:
+        raise UserError(f"{page.TITLE} has nothing to publish of this.",
+                        "Leave it out, or name data sets with --collection.")  # fmt: skip
+    every = tuple(("encoder", name) for name in published.encoders.values())
+    whole = [
+        view if "encoder" in dict(view.query) else replace(view, query=every + view.query)
+        for view in views
+    ]
+    opened = OpenedPage(entry, page, published.workspace, whole[0].query)
+    return FrozenPage(opened, page, published.workspace, whole)
 
 
 def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:

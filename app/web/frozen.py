@@ -6,9 +6,18 @@ tabs of a page, files that are saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+Query = tuple[tuple[str, str], ...]
+"""Names and values of an address, in order."""
+Folders = Mapping[str, Callable[[], Mapping[str, bytes]]]
+"""Address relative to the first page -> makes the files in it, by name; one that several values
+name is made once."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,36 @@ class Asks:
 
 
 @dataclass(frozen=True)
+class View:
+    """An address at which a page is opened.
+
+    Attributes:
+        label: among the others, for people; plain text.
+        query: of the address.
+    """
+
+    label: str
+    query: Query
+
+
+@dataclass(frozen=True)
+class Published:
+    """What of a workspace is published, while its pages are frozen.
+
+    Attributes:
+        source: has everything.
+        workspace: has what is published and nothing beside; pages are opened over it.
+        encoders: their names in the source -> as they are published.
+        data: data sets that maps, spaces and geometry are shown of, likewise.
+    """
+
+    source: Workspace
+    workspace: Workspace
+    encoders: Mapping[str, str]
+    data: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Frozen:
     """What of a page is answered beforehand.
 
@@ -37,7 +76,17 @@ class Frozen:
             No two may change the same part of the page: only one at a time is answered, the others
             as the page opens.
         asks: elem_id of a component -> what it asks for.
+        carry: brings what the page shows into the published workspace, under published names.
+        views: the addresses at which the page can be opened, the first as it opens; the page is
+            left out where there are none. None: only as it opens by itself.
+        files: elem_id of a component that asks a server for more than its value -> what makes of
+            its value that without a server, and the folders that it then reads.
     """
 
     controls: tuple[str, ...] = ()
     asks: Mapping[str, Asks] = field(default_factory=dict)
+    carry: Callable[[Published], None] | None = None
+    views: Callable[[Published], Sequence[View]] | None = None
+    files: Mapping[str, Callable[[Workspace, Any], tuple[Any, Folders]]] = field(
+        default_factory=dict
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -9,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
 from app.pages.encoders import service as encoders
 from app.pages.evaluate.results import measured
+from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from app.publish import choice, folder, site
 from app.workspace import Workspace
 from tests.fakes import folder as data_folder
@@ -159,11 +163,54 @@ def test_a_chart_is_drawn_and_its_numbers_saved(visitor, frozen):
     assert "random:64" in Path(saved.value.path()).read_text()
 
 
+def test_a_map_answers_out_of_its_files(visitor, frozen, measured_here):
+    """Its neighbours are those of the live page; words are found, points taken away as a table."""
+    name = "random:64"
+    found = MapJob.of(name, "starter-pairs", method="quick").make(measured_here)
+    first = maps.point(measured_here, found, 0, maps.NEIGHBOURS)
+    page = visitor(frozen).open(f"map?encoder={name}&find={quote(first['text'])}")
+    expect(page.locator(".t-map-said")).to_contain_text("960 points, 1 found")
+    assert page.locator(".t-views select option:checked").inner_text().startswith(name)
+    page.get_by_role("button", name="Select what was found").click()
+    assert pd.read_csv(io.BytesIO(table_of(page)))["sentence"].tolist() == [first["text"]]
+    page.get_by_label("Selected", exact=True).get_by_role("button", name=first["text"]).click()
+    card = page.get_by_label("The open point")
+    rows = card.locator("tbody tr")
+    told = [row.split("\t") for row in rows.all_inner_texts()]
+    assert [(cosine, where) for _, cosine, where in told] == [
+        (f"{one['cosine']:.3f}", "near" if one["kept"] else "elsewhere")
+        for one in first["neighbours"]
+    ]
+    assert {text for text, *_ in told} == {one["text"] for one in first["neighbours"]}
+    page.locator(".t-views select").select_option(label="random:256 · starter-pairs")
+    expect(page).to_have_url(re.compile("encoder=random%3A256"))
+    expect(page.locator(".t-map-said")).to_contain_text("960 points")
+
+
+def table_of(page) -> bytes:
+    """What is selected on a map, as it is saved."""
+    with page.expect_download() as waiting:
+        page.get_by_label("Save", exact=True).select_option("CSV")
+    return Path(waiting.value.path()).read_bytes()
+
+
+def test_two_spaces_and_geometry_are_drawn(visitor, frozen):
+    """Side by side or as one map that moves; charts of what was measured."""
+    page = visitor(frozen).open("spaces")
+    for side in ("left", "right"):
+        expect(page.locator(f"#{side}-map .t-map-said")).to_contain_text("960 points")
+    page.get_by_text("One map that moves").click()
+    expect(page.get_by_role("button", name="Move them")).to_be_visible()
+    page.goto(f"{frozen}/geometry")
+    expect(page.locator("#numbers tbody tr")).to_have_count(2)
+    page.wait_for_selector("#spectrum .main-svg")
+
+
 def test_links_lead_to_what_is_there(visitor, frozen):
     """Rail and text; what would lead to a page that stayed at home is gone, sentences are whole."""
     page = visitor(frozen).open()
     assert page.locator("#t-rail nav a").all_inner_texts() == [
-        "Overview", "Compare", "Board", "Distributions"]  # fmt: skip
+        "Overview", "Compare", "Board", "Map", "Two spaces", "Geometry"]  # fmt: skip
     page.locator("#headline").get_by_role("link", name="Compare").click()
     expect(page.locator("#headline h2")).to_contain_text("Against")
     for path, ready in READY.items():

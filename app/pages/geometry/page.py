@@ -13,11 +13,12 @@ from app import formats
 from app.components.chart import chart
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
-from app.pages.geometry import job, service, views
+from app.pages.geometry import freezing, job, service, views
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
 from app.web.controls import Control, Controls, Values
+from app.web.frozen import Frozen
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = "Geometry"
 PATH = "geometry"
+FROZEN = Frozen(carry=freezing.carry, views=freezing.views)
 RULES = [("above 4 (as the paper says)", "over"), ("4 and above", "from")]
 SECTIONS = ("alignment", "spectrum", "hubs", "cosines", "thresholds")
 DESCRIPTION = (

@@ -16,10 +16,11 @@ from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import Named, RunPanel
-from app.pages.map import service, views
+from app.pages.map import freezing, service, views
 from app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
 from app.web import parts
 from app.web.controls import Control, Controls, Values
+from app.web.frozen import Frozen
 from engine.errors import UserError
 from store.run_rows import LIVE
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 TITLE = "Map"
 PATH = "map"
+FROZEN = Frozen(carry=freezing.carry, views=freezing.views, files={"map": service.files})
 DESCRIPTION = (
     "Every sentence of a collection is a point; points near each other mean alike to the encoder, "
     "as far as a plane can show it. Move, zoom, draw a lasso, click a point for its true "

@@ -5,9 +5,10 @@ A map is found by a key over everything that decides it, see `app.pages.map.job`
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ NEIGHBOURS = 15
 """Of a point that is opened."""
 NAMES = {"umap": "UMAP", "umap-learn": "UMAP by umap-learn", "tsne": "t-SNE", "pacmap": "PaCMAP",
          **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
+PER_FILE = 500
+"""Points a file of texts or neighbours: some 50 kB."""
 _MAPS_OPEN = 6
 
 _open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
@@ -200,6 +203,19 @@ def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
     return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))
 
 
+def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
+    """Whether all of a data set is encoded, and it has no more points than a page waits for.
+
+    Raises:
+        UserError: an encoder or data set that cannot be used.
+    """
+    from app.vectors import missing
+
+    sentences, _ = workspace.catalog.sentences(dataset)
+    few = 0 < len(sentences) <= QUICK_POINTS
+    return few and not missing(workspace, encoder, dataset)
+
+
 def _shown(column: MapColumn, value: Any) -> str:
     if column.kind == "label":
         return formats.encodable(column.labels[value])
@@ -233,3 +249,86 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
             text([column.labels[v] for v in values]) if column.kind == "label" else values
         )
     return pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+
+
+def files(
+    workspace: Workspace, value: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Callable[[], dict[str, bytes]]]]:
+    """What a map reads where nobody serves it, of the value that `components.map.points` makes.
+
+    A browser fetches coordinates and columns whole; texts and true neighbours in parts, when a
+    point of the part is looked at.
+
+    Returns:
+        The value, and address of a folder -> makes its files by name.
+
+    Raises:
+        UserError: it is gone.
+    """
+    found = stored(workspace, value["url"].rpartition("/")[2])
+    if found is None:
+        raise UserError("A map that was to be published is gone.", "Compute it again.")
+    k = min(NEIGHBOURS, len(found.points) - 1) if value["neighbours"] else 0
+    texts = f"theodolite/texts/{found.info['data_hash'][:16]}"
+    parts = {"per": PER_FILE, "k": k, "texts": texts}
+    unserved = {"parts": parts, "placing": False, "decoding": False, "training": ""}
+    return dict(value) | unserved, {
+        value["url"]: lambda: dict(_numbers(workspace, found, k)),
+        texts: lambda: dict(_texts(found.sentences)),
+    }
+
+
+def _texts(sentences: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    for number, start in enumerate(range(0, len(sentences), PER_FILE)):
+        part = [formats.encodable(text) for text in sentences[start : start + PER_FILE]]
+        yield f"texts-{number}", json.dumps(part, ensure_ascii=False).encode()
+
+
+def _numbers(workspace: Workspace, found: StoredMap, k: int) -> Iterator[tuple[str, bytes]]:
+    yield "points", found.points.astype("<f4").tobytes()
+    for column in found.columns:
+        kind = "<u2" if column.kind == "label" else "<f4"
+        yield f"column/{column.key}", found.values[column.key].astype(kind).tobytes()
+    if not k:
+        return
+    near = _near(workspace, found, k)
+    for number, start in enumerate(range(0, len(found.points), PER_FILE)):
+        marked, cosines = (array[start : start + PER_FILE].tobytes() for array in near)
+        yield f"near-{number}", marked + cosines
+
+
+def _near(workspace: Workspace, found: StoredMap, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each point its k nearest in the full space, as the live page has them.
+
+    Returns:
+        uint32 (n, k): their numbers doubled, and one more where they are among its k nearest on
+        the map; float32 (n, k): cosines.
+    """
+    import numpy as np
+
+    from engine.search.index import neighbours_of_each
+
+    if found.nearest is not None and k <= found.nearest[0].shape[1]:
+        ids, cosines = (array[:, :k] for array in found.nearest)
+    else:
+        cosines, ids = neighbours_of_each(unit_vectors(workspace, found), k)
+    ids = np.asarray(ids, np.int64)
+    on_map = _nearest_on_map(found.points, k)
+    n = len(found.points)
+    # A pair of points is one number: those that stand in both lists are found at once.
+    own = np.arange(n)[:, None] * n
+    kept = np.isin(own + ids, own + on_map)
+    return (2 * ids + kept).astype("<u4"), np.asarray(cosines, "<f4")
+
+
+def _nearest_on_map(points: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest other points of each on the plane, int64 (n, k)."""
+    import numpy as np
+    from scipy.spatial import cKDTree
+
+    plane = np.asarray(points, np.float64)
+    _, ids = cKDTree(plane).query(plane, k + 1)
+    others = ids != np.arange(len(plane))[:, None]
+    others[others.all(axis=1), -1] = False  # others lie at the same place and pushed it out
+    near: np.ndarray = ids[others].reshape(-1, k)
+    return near

@@ -16,12 +16,14 @@ from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import Named, RunPanel
+from app.pages.map import service as maps
 from app.pages.map.service import QUICK_POINTS
-from app.pages.spaces import service, views
+from app.pages.spaces import freezing, service, views
 from app.pages.spaces.changes import changes
 from app.pages.spaces.service import SpacesJob
 from app.web import parts
 from app.web.controls import Control, Controls, Values
+from app.web.frozen import Frozen
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 TITLE = "Two spaces"
 PATH = "spaces"
+FROZEN = Frozen(
+    controls=("show",), carry=freezing.carry, views=freezing.views,
+    files=dict.fromkeys(("left-map", "right-map"), maps.files),
+)  # fmt: skip
 DESCRIPTION = (
     "The same sentences as two encoders have them: two maps that hover, select and zoom together, "
     "and what changed between them, measured in all dimensions and not on the picture."

@@ -170,11 +170,8 @@ def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -
     mapping = {"kind": "labels", "format": "csv", "columns": {"text": "text", "label": "label"}}
     workspace.store.uploads.add("clandestine", "labels", rows, mapping=mapping,
                                 filename="zebulon.csv")  # fmt: skip
-    chosen = choice.Choice({}, {"upload:clandestine/classify": "upload:data-1/classify"}, ())
-    small = choice.PartWorkspace(
-        workspace.store.folder.parent / "small",
-        choice.TextCatalog(None, ["upload:clandestine"], texts=True),
-    )
+    chosen = choice.Choice({}, {}, (), {"upload:clandestine": "upload:data-1"})
+    small = choice.part(workspace, chosen, workspace.store.folder.parent / "small", texts=True)
     live._copy_upload(workspace, small, chosen, "upload:clandestine")
     (row,) = small.store.uploads.list()
     assert (row["name"], row["filename"]) == ("data-1", "data-1.csv")

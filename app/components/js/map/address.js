@@ -57,6 +57,19 @@ export async function readFilters(ui, texts) {
   return filters;
 }
 
+// What Python reads of the address for a map that is served: the value with the view that is asked for.
+export function asAddressed(value) {
+  const query = new URLSearchParams(location.search);
+  const said = (name) => query.get(name) ?? "";
+  const colour = value.columns.some(({ key }) => key === said("colour")) ? said("colour") : value.colour;
+  return {
+    ...value, view: said("view"), colour: said("colour") === "none" ? null : colour, find: said("find"),
+    pattern: said("pattern") === "1", filters: query.getAll("filter"), names: said("names") !== "none",
+    size: ["small", "large"].includes(said("size")) ? said("size") : "usual", canvas: said("draw") === "canvas",
+    chosen: said("ids").split(",").filter((id) => /^\d{1,9}$/.test(id)).map(Number),
+  };
+}
+
 // As the address has it, once, when the first map of a page is there.
 export async function opened(ui, value) {
   const mine = ui.map;

@@ -1,6 +1,7 @@
 // What the map fetches from the server, and what of it is seen: coordinates, columns, texts.
 
 import { ratio } from "./dom.js";
+import { readTexts } from "./kept.js";
 import { SIZES } from "./sizes.js";
 import { projected } from "./view.js";
 
@@ -28,7 +29,8 @@ export async function column(ui, key) {
 export async function texts(ui, numbers) {
   const mine = ui.map;
   const missing = numbers.filter((i) => !mine.texts.has(i));
-  for (let k = 0; k < missing.length; k += 100) {
+  if (mine.value.parts) await readTexts(mine, missing);
+  else for (let k = 0; k < missing.length; k += 100) {
     const part = missing.slice(k, k + 100);
     const answer = await fetch(`${mine.value.url}/texts?ids=${part.join(",")}`);
     const found = answer.ok ? await answer.json() : part.map(() => "");

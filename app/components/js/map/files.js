@@ -5,9 +5,13 @@ import { el, token } from "./dom.js";
 import { namesInView, placeOf } from "./overlay.js";
 import { layerOf, markLook, pointLook } from "./scene.js";
 import { chosenNumbers, inView } from "./tools.js";
+import { tableOf } from "./unserved.js";
 
 const SVG_POINTS = 50000;
-export const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };
+const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };
+
+// The kinds of tables that can be had: where nobody serves the map, those that a browser can write.
+export const tables = (ui) => Object.keys(TABLES).filter((kind) => !ui.map.value.parts || kind !== "Parquet");
 
 export async function save(ui, kind) {
   const name = ui.map.value.name;
@@ -15,6 +19,7 @@ export async function save(ui, kind) {
   if (kind === "SVG") return file(`${name}.svg`, new Blob([drawing(ui)], { type: "image/svg+xml" }));
   const table = TABLES[kind];
   const numbers = ui.map.chosen ? chosenNumbers(ui) : Array.from(inView(ui)).filter((i) => passes(ui, i)).sort((a, b) => a - b);
+  if (ui.map.value.parts) return file(`${name}.csv`, new Blob([await tableOf(ui, numbers, kind !== "CSV")], { type: "text/csv" }));
   const answer = await fetch(`${ui.map.value.url}/${table}`, {
     method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
   });

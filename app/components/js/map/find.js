@@ -8,6 +8,7 @@ import { tellOthers } from "./link.js";
 import { annotate } from "./overlay.js";
 import { panelled } from "./panel.js";
 import { select } from "./tools.js";
+import { foundIn } from "./unserved.js";
 
 export function finding(ui) {
   const { sought } = ui.map;
@@ -70,6 +71,7 @@ export function lit(ui, found, sought) {
 }
 
 async function foundThere(ui, { text, pattern }) {
+  if (ui.map.value.parts) return foundIn(ui, { text, pattern });
   const answer = await asked(ui, `find?text=${encodeURIComponent(text)}${pattern ? "&pattern=1" : ""}`);
   if (answer.headers.get("Content-Type").startsWith("text/")) throw new Error(await answer.text());
   const found = new Uint8Array(ui.map.n);

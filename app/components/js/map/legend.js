@@ -3,7 +3,7 @@
 import { noted } from "./address.js";
 import { rampColour } from "./colours.js";
 import { count, el } from "./dom.js";
-import { TABLES, save } from "./files.js";
+import { save, tables } from "./files.js";
 import { tellOthers } from "./link.js";
 import { annotate } from "./overlay.js";
 import { SIZES } from "./sizes.js";
@@ -21,7 +21,7 @@ export function choices(ui) {
   });
   ui.map.picked = () => { pick.value = ui.map.colour ?? ""; };
   const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
-    ...["PNG", "SVG", ...Object.keys(TABLES)].map((kind) => el("option", { value: kind }, kind)));
+    ...["PNG", "SVG", ...tables(ui)].map((kind) => el("option", { value: kind }, kind)));
   saves.addEventListener("change", () => { save(ui, saves.value); saves.value = ""; });
   ui.colours.replaceChildren(pick);
   ui.options.replaceChildren(...[pointSize(ui), saves, ui.map.value.regions.length ? named(ui) : null].filter(Boolean));

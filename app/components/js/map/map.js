@@ -4,7 +4,7 @@
 //
 // Every other module works on the `ui` that is made here: its elements, and in `ui.map` what is loaded.
 
-import { opened, readFilters, writtenFilters } from "./address.js";
+import { asAddressed, opened, readFilters, writtenFilters } from "./address.js";
 import { tools } from "./bar.js";
 import { crowding } from "./colours.js";
 import { binary, column, seen } from "./data.js";
@@ -68,9 +68,10 @@ function elements() {
 
 async function load(ui) {
   const mine = ++ui.turn;
-  const value = ui.props.value;
+  let { value } = ui.props;
   ui.root.hidden = !value;
   if (!value) return;
+  if (value.parts && value.address && !ui.map) value = asAddressed(value);
   if (ui.map && ui.map.value.url === value.url && ui.map.value.canvas === value.canvas) {
     const [anew, moves] = [ui.map.value.colour !== value.colour, ui.map.value.towards !== value.towards];
     ui.map.value = value;

@@ -6,10 +6,11 @@ import { asked, texts } from "./data.js";
 import { saidCard } from "./decode.js";
 import { count, el, pressable, sum } from "./dom.js";
 import { busy, say } from "./draw.js";
-import { save } from "./files.js";
+import { save, tables } from "./files.js";
 import { tellOthers } from "./link.js";
 import { annotate } from "./overlay.js";
 import { chosenNumbers, clear, select } from "./tools.js";
+import { pointOf } from "./unserved.js";
 
 const IN_PANEL = 100;
 
@@ -20,7 +21,7 @@ export async function openPoint(ui, id, own = true) {
   const mine = ui.map;
   busy(ui, "Looking for its neighbours in the full space");
   try {
-    const found = await (await asked(ui, `point?id=${id}`)).json();
+    const found = await (mine.value.parts ? pointOf(ui, id) : (await asked(ui, `point?id=${id}`)).json());
     if (ui.map !== mine) return;
     [mine.guest, mine.said] = [null, null];
     mine.point = { id, ...found };
@@ -99,7 +100,7 @@ function chosenCard(ui) {
     el("h3", {}, `${count(all)} selected`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
     all > IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${IN_PANEL}; a CSV has all.`) : "",
-    el("p", { class: "t-map-acts" }, pressable("CSV", () => save(ui, "CSV")), pressable("Parquet", () => save(ui, "Parquet")), pressable("Clear", () => clear(ui))));
+    el("p", { class: "t-map-acts" }, ...tables(ui).filter((kind) => !kind.includes(" ")).map((kind) => pressable(kind, () => save(ui, kind))), pressable("Clear", () => clear(ui))));
   texts(ui, numbers).then((words) => {
     items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(ui, numbers[k])))));
   });

@@ -1,0 +1,46 @@
+"""Geometry in published pages."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from app.pages.geometry import service
+from app.pages.map.service import drawn_at_once
+from app.web.frozen import Published, View
+from engine.errors import UserError
+from store.derived import array
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+
+def carry(published: Published) -> None:
+    """Bring along what was measured of published encoders and data sets."""
+    for row in published.source.store.derived.list(service.KIND):
+        info = row["info"]
+        if info["encoder"] in published.encoders and info["dataset"] in published.data:
+            info |= {"encoder": published.encoders[info["encoder"]],
+                     "dataset": published.data[info["dataset"]]}  # fmt: skip
+            arrays = {name: array(row, name) for name in service.ARRAYS}
+            published.workspace.store.derived.put(row["key"], service.KIND, info, arrays)
+
+
+def views(published: Published) -> list[View]:
+    """Every data set of which there is something to show."""
+    small, encoders = published.workspace, published.encoders.values()
+    return [
+        View(dataset, (("data", dataset),))
+        for dataset in published.data.values()
+        if any(_there(small, encoder, dataset) for encoder in encoders)
+    ]
+
+
+def _there(workspace: Workspace, encoder: str, dataset: str) -> bool:
+    """Whether it was measured, or the page measures it at once."""
+    with suppress(UserError):
+        if service.found(workspace, encoder, dataset):
+            return True
+        few = len(workspace.catalog.load(dataset).sentences) <= service.AT_ONCE
+        return few and drawn_at_once(workspace, encoder, dataset)
+    return False

@@ -1,0 +1,91 @@
+"""Maps in published pages: which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from app.pages.map import service
+from app.web.frozen import Published, View
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.map.job import MapJob
+
+FIELDS = ("method", "neighbours", "min_dist", "seed")
+IN_ADDRESS = {"method": "method", "neighbours": "neighbours", "min_dist": "distance",
+              "seed": "seed"}  # fmt: skip
+
+
+def carry(published: Published) -> None:
+    """Bring the maps of published encoders and data sets along."""
+    import numpy as np
+
+    small = published.workspace
+    for row in published.source.store.projections.list():
+        for job, key, info in _made(published, row["info"]):
+            if row["key"] == key:
+                arrays = {name: np.load(f, mmap_mode="r", allow_pickle=False)
+                          for name, f in row["files"].items()}  # fmt: skip
+                small.store.projections.put(job.key(small), arrays, info)
+
+
+def _made(
+    published: Published, info: Mapping[str, Any]
+) -> Iterator[tuple[MapJob, str, dict[str, Any]]]:
+    """The question that a map answers, as it is published; its key at home; its facts."""
+    from app.pages.map.job import MapJob
+
+    encoder, dataset = info["encoder"], info["dataset"]
+    wanted = encoder in published.encoders and dataset in published.data
+    if not wanted or "spaces" in info or info["initial"] or info["method"] == "quick":
+        return
+    how = {name: info[name] for name in FIELDS}
+    public = {"encoder": published.encoders[encoder], "dataset": published.data[dataset]}
+    with suppress(UserError):  # an encoder whose files are gone
+        key = MapJob.of(encoder, dataset, **how).key(published.source)
+        yield MapJob.of(**public, **how), key, dict(info) | public
+
+
+def views(published: Published) -> list[View]:
+    """Every map that was made, else what is drawn at once."""
+    found = []
+    for dataset, encoder in product(published.data.values(), published.encoders.values()):
+        jobs = list(_jobs(published, encoder, dataset))
+        for job in jobs:
+            name = service.NAMES[job.method] if len(jobs) > 1 else ""
+            label = " · ".join(part for part in (encoder, dataset, name) if part)
+            found.append(View(label, _query(job)))
+    return found
+
+
+def _jobs(published: Published, encoder: str, dataset: str) -> Iterator[MapJob]:
+    """The maps of a data set by one encoder, that which the page begins with first."""
+    from app.pages.map.job import MapJob
+
+    small = published.workspace
+    infos = [row["info"] for row in reversed(small.store.projections.list())]
+    made = [
+        MapJob.of(encoder, dataset, **{name: info[name] for name in FIELDS})
+        for info in infos
+        if (info["encoder"], info["dataset"]) == (encoder, dataset) and "spaces" not in info
+        and info["method"] != "quick"
+    ]  # fmt: skip
+    usual = MapJob.of(encoder, dataset)
+    with suppress(UserError):
+        if usual not in made and usual.is_stored(small):  # it ships
+            made.insert(0, usual)
+        if not made and service.drawn_at_once(small, encoder, dataset):
+            made.append(MapJob.of(encoder, dataset, method="pca"))
+    yield from sorted(dict.fromkeys(made), key=lambda job: job != usual)
+
+
+def _query(job: MapJob) -> tuple[tuple[str, str], ...]:
+    said = {IN_ADDRESS[name]: getattr(job, name) for name in FIELDS
+            if getattr(job, name) != getattr(type(job), name)}  # fmt: skip
+    if "seed" in said:
+        said["seed"] = "any" if job.seed is None else job.seed
+    how = tuple((name, str(value)) for name, value in said.items())
+    return (("encoder", job.encoder), ("in", job.dataset), *how)

@@ -1,0 +1,86 @@
+"""Pairs of spaces in published pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
+
+from app.pages.map.service import drawn_at_once
+from app.web.frozen import Published, View
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.spaces.service import SpacesJob
+
+METHODS = ("umap", "pca")
+
+
+def carry(published: Published) -> None:
+    """Bring the pairs of published encoders along that were compared as usual."""
+    import numpy as np
+
+    source, small = published.source.store.projections, published.workspace
+    for home, public in _questions(published):
+        with suppress(UserError):  # an encoder whose files are gone
+            for key, new in zip(home.keys(published.source), public.keys(small), strict=True):
+                if row := source.get(key):
+                    arrays = {name: np.load(f, mmap_mode="r", allow_pickle=False)
+                              for name, f in row["files"].items()}  # fmt: skip
+                    names = {**published.encoders, **published.data}
+                    small.store.projections.put(new, arrays, _renamed(row["info"], names))
+
+
+def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
+    """What may have been compared: by the names at home, and by those that are published."""
+    from app.pages.spaces.service import SpacesJob
+
+    names = published.encoders
+    for data, public in published.data.items():
+        for first, second in permutations(names, 2):
+            for method in METHODS:
+                yield (
+                    SpacesJob.of(first, second, data, method=method),
+                    SpacesJob.of(names[first], names[second], public, method=method),
+                )
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """The same with other names wherever one stands."""
+    if isinstance(value, str):
+        for name in sorted(names, key=len, reverse=True):
+            value = value.replace(name, names[name])
+        return value
+    if isinstance(value, Mapping):
+        return {key: _renamed(one, names) for key, one in value.items()}
+    return [_renamed(one, names) for one in value] if isinstance(value, list) else value
+
+
+def views(published: Published) -> list[View]:
+    """Every pair that was compared, and the first encoder beside each other one, drawn at once."""
+    from app.pages.spaces.service import SpacesJob
+
+    small, found = published.workspace, []
+    first, *_ = published.encoders.values()
+    made = set()
+    for _, job in _questions(published):
+        with suppress(UserError):
+            if job.is_stored(small):
+                made.add(frozenset((job.first, job.second, job.dataset)))
+                found.append(_view(job))
+    for dataset in published.data.values():
+        for one, other in combinations(published.encoders.values(), 2):
+            known = frozenset((one, other, dataset)) in made
+            with suppress(UserError):
+                if one == first and not known and all(
+                    drawn_at_once(small, name, dataset) for name in (one, other)
+                ):  # fmt: skip
+                    found.append(_view(SpacesJob.of(one, other, dataset, method="pca")))
+    return found
+
+
+def _view(job: SpacesJob) -> View:
+    how = () if job.method == type(job).method else (("method", job.method),)
+    query = (("encoder", job.first), ("encoder", job.second), ("in", job.dataset), *how)
+    return View(f"{job.first} and {job.second} · {job.dataset}", query)
