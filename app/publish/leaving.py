@@ -24,6 +24,11 @@ FOLDERS = {
     f"{targets.DATA}/": ("files of these data sets", "as of their texts"),
     f"{targets.STORE}/": ("results, vectors of these texts, maps", ""),
     f"{targets.SOURCE}/": ("Theodolite's source", OURS),
+    "theodolite/encoders/": (
+        "words and vectors of encoders that run in a page",
+        "as of these",
+    ),
+    "theodolite/vectors/": ("vectors and neighbours of these texts, for Search", ""),
 }
 """Beginning of a path -> likewise."""
 UNSTATED = "not stated"

@@ -59,7 +59,7 @@ class OpenedPage:
     ) -> None:  # fmt: skip
         keep_signatures()
         with gr.Blocks(analytics_enabled=False) as self.blocks:
-            frame.lay_out(entry, page, workspace)
+            frame.lay_out(entry, page, workspace, page.FROZEN.build)
         self._functions = list(self.blocks.fns.values())
         self._title = page.TITLE
         self.shown: dict[int, Props] = {}

@@ -7,7 +7,7 @@ the same everywhere, and nothing moves when the page comes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
@@ -105,13 +105,15 @@ def _line(entry: Entry) -> str:
     )
 
 
-def lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
-    """A page in the frame, below the tabs of its entry."""
+def lay_out(
+    entry: Entry, page: Any, workspace: Workspace, build: Callable[[Workspace], None] | None = None
+) -> None:
+    """A page in the frame, below the tabs of its entry; `build` in place of the page's own."""
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
         tabs(entry, page)
         if workspace.demo and hasattr(page, "CLOSED"):
             parts.static(parts.say(page.CLOSED))
-        page.build(workspace)
+        (build or page.build)(workspace)
 
 
 def tabs(entry: Entry, here: Any) -> None:

@@ -81,6 +81,7 @@ class Frozen:
             left out where there are none. None: only as it opens by itself.
         files: elem_id of a component that asks a server for more than its value -> what makes of
             its value that without a server, and the folders that it then reads.
+        build: lays out the page in place of its own `build`, of which little would live on.
     """
 
     controls: tuple[str, ...] = ()
@@ -90,3 +91,4 @@ class Frozen:
     files: Mapping[str, Callable[[Workspace, Any], tuple[Any, Folders]]] = field(
         default_factory=dict
     )
+    build: Callable[[Workspace], None] | None = None

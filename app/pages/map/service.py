@@ -5,10 +5,9 @@ A map is found by a key over everything that decides it, see `app.pages.map.job`
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components.map_columns import MapColumn, Region
 from app.pages.map import example
+from app.text_files import PER_FILE, texts_of
 from app.typed import Typed
 from app.vectors import vectors as vectors
 from engine.errors import UserError
@@ -32,8 +32,6 @@ NEIGHBOURS = 15
 """Of a point that is opened."""
 NAMES = {"umap": "UMAP", "umap-learn": "UMAP by umap-learn", "tsne": "t-SNE", "pacmap": "PaCMAP",
          **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
-PER_FILE = 500
-"""Points a file of texts or neighbours: some 50 kB."""
 _MAPS_OPEN = 6
 
 _open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
@@ -253,7 +251,7 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
 
 def files(
     workspace: Workspace, value: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Callable[[], dict[str, bytes]]]]:
+) -> tuple[dict[str, Any], dict[str, Callable[[], Mapping[str, bytes]]]]:
     """What a map reads where nobody serves it, of the value that `components.map.points` makes.
 
     A browser fetches coordinates and columns whole; texts and true neighbours in parts, when a
@@ -269,19 +267,11 @@ def files(
     if found is None:
         raise UserError("A map that was to be published is gone.", "Compute it again.")
     k = min(NEIGHBOURS, len(found.points) - 1) if value["neighbours"] else 0
-    texts = f"theodolite/texts/{found.info['data_hash'][:16]}"
+    texts, shared = texts_of(found.sentences, found.info["data_hash"])
     parts = {"per": PER_FILE, "k": k, "texts": texts}
     unserved = {"parts": parts, "placing": False, "decoding": False, "training": ""}
-    return dict(value) | unserved, {
-        value["url"]: lambda: dict(_numbers(workspace, found, k)),
-        texts: lambda: dict(_texts(found.sentences)),
-    }
-
-
-def _texts(sentences: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    for number, start in enumerate(range(0, len(sentences), PER_FILE)):
-        part = [formats.encodable(text) for text in sentences[start : start + PER_FILE]]
-        yield f"texts-{number}", json.dumps(part, ensure_ascii=False).encode()
+    numbers = {value["url"]: lambda: dict(_numbers(workspace, found, k))}
+    return dict(value) | unserved, {**numbers, **shared}
 
 
 def _numbers(workspace: Workspace, found: StoredMap, k: int) -> Iterator[tuple[str, bytes]]:

@@ -28,7 +28,7 @@ STEPS = 127
 MOST_BYTES = 2**25
 """Of a table: of a larger file of word vectors the first words, which are the most frequent."""
 PART = 65_536
-"""Bytes of vectors that are fetched at a time, about: what a page loads for a rare word."""
+"""Bytes of words' vectors that are fetched at a time, about: what a page loads for a rare word."""
 
 
 def described(encoder: Encoder) -> Described | None:
@@ -56,17 +56,18 @@ def described(encoder: Encoder) -> Described | None:
     return None
 
 
-def packed(name: str, rows: np.ndarray) -> Described:
+def packed(name: str, rows: np.ndarray, part: int = PART) -> Described:
     """Vectors as `js/search/rows.js` reads them, in parts that are fetched one by one.
 
     Args:
         name: in the addresses of the files.
         rows: float32 (n, d); a row of zeros stays one.
+        part: bytes of a file, about.
 
     Returns:
         `dim`, `rows` a part, `parts`, and `mean` where that is taken from the rows; and the files.
     """
-    many = max(1, PART // rows.shape[1])
+    many = max(1, part // rows.shape[1])
     mean = _mean(rows)
     whole, steps = quantised(rows if mean is None else rows - mean)
     steps[~rows.any(axis=1)] = np.nan
@@ -125,8 +126,8 @@ def _mean(rows: np.ndarray) -> np.ndarray | None:
 
 def _of_words(source: WordVectors) -> Described:
     many = min(len(source.table), MOST_BYTES // source.dim)
-    words, listed = one("vocabulary", _json(source.vocabulary[:many]))
-    rows, held = packed("words", source.table[:many])
+    words, listed = one("encoders/vocabulary", _json(source.vocabulary[:many]))
+    rows, held = packed("encoders/words", source.table[:many])
     about = {"kind": "words", "words": words, "known": many, "of": len(source.table)}
     return rows | about, listed | held
 
@@ -136,9 +137,9 @@ def _of_tokens(source: WordLlama) -> Described:
     vocabulary = source.bpe["vocab"]
     numbers = {token: number for number, token in enumerate(vocabulary)}
     pairs = np.array([[numbers[token] for token in pair] for pair in source.bpe["merges"]], "<u2")
-    words, listed = one("vocabulary", _json(vocabulary))
-    merges, ranked = one("merges", pairs.tobytes())
-    rows, held = packed("words", source.table)
+    words, listed = one("encoders/vocabulary", _json(vocabulary))
+    merges, ranked = one("encoders/merges", pairs.tobytes())
+    rows, held = packed("encoders/words", source.table)
     about = {"kind": "tokens", "words": words, "merges": merges, "special": source.bpe["special"]}
     return rows | about, listed | ranked | held
 

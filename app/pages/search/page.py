@@ -11,10 +11,11 @@ import gradio as gr
 from app.components.hits import hits
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
-from app.pages.search import example, filters, service, views
+from app.pages.search import example, filters, freezing, frozen_page, service, views
 from app.pages.search.service import MOST_CHARACTERS, MOST_QUERIES, SearchSpec
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
+from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 TITLE = "Search"
 PATH = "search"
+FROZEN = Frozen(views=freezing.views, files={frozen_page.SEARCH: freezing.files},
+                build=frozen_page.build)  # fmt: skip
 POLL_SECONDS = 1
 MOST_SHOWN = 100
 TABLE_10 = {

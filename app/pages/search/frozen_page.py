@@ -1,0 +1,38 @@
+"""The page *Search* as it is published: a box and hits, both alive without a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.components.modules import mount
+from app.web import address, parts
+from app.web.controls import Answer, on_load
+from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+DESCRIPTION = (
+    "One query, each encoder's nearest sentences by cosine in its own column, worked out here in "
+    "the page: what you write leaves it nowhere. A letter marks what several of them found."
+)
+SEARCH = "search"
+"""Id of the component."""
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page; its component is told which collection and encoders its address names."""
+    with parts.bar("Search", DESCRIPTION):
+        pass
+    notice = parts.notice()
+    search: Any = gr.HTML("", html_template="", js_on_load=mount("search/page.js"),
+                          apply_default_css=False, palette=list(SERIES), elem_id=SEARCH,
+                          elem_classes=["t-answer"])  # fmt: skip
+
+    def load(request: gr.Request) -> Answer:
+        encoders = address.every(request, "encoder")
+        return {search: {"collection": address.every(request, "in")[0], "encoders": encoders}}
+
+    on_load(load, [search], notice)

@@ -1,0 +1,33 @@
+"""Texts of data sets as files of published pages, fetched when one of a file is looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from app import formats
+
+PER_FILE = 500
+"""Texts a file, or what is known of as many sentences: some 50 kB."""
+
+
+def texts_of(
+    sentences: Sequence[str], data_hash: str
+) -> tuple[str, dict[str, Callable[[], Mapping[str, bytes]]]]:
+    """The texts of a data set in a folder that all pages share.
+
+    Args:
+        sentences: of the data set, each once.
+        data_hash: of these.
+
+    Returns:
+        Address of the folder, and what makes its files: `texts-0`, `texts-1`, …
+    """
+    folder = f"theodolite/texts/{data_hash[:16]}"
+    return folder, {folder: lambda: dict(_parts(sentences))}
+
+
+def _parts(sentences: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    for number, start in enumerate(range(0, len(sentences), PER_FILE)):
+        part = [formats.encodable(text) for text in sentences[start : start + PER_FILE]]
+        yield f"texts-{number}", json.dumps(part, ensure_ascii=False).encode()
