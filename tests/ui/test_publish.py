@@ -176,6 +176,7 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, measured_here):
     page.get_by_label("Selected", exact=True).get_by_role("button", name=first["text"]).click()
     card = page.get_by_label("The open point")
     rows = card.locator("tbody tr")
+    expect(rows).to_have_count(len(first["neighbours"]))
     told = [row.split("\t") for row in rows.all_inner_texts()]
     assert [(cosine, where) for _, cosine, where in told] == [
         (f"{one['cosine']:.3f}", "near" if one["kept"] else "elsewhere")
