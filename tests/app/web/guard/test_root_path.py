@@ -137,6 +137,7 @@ def test_nginx_serves_all_of_it(proxied: list[str], which: int, workspace: Works
         page = client.get("map").raise_for_status().text
         scripts = re.findall(r'src="\./([^"]+\.js)"', page)
         assert scripts
+        assert 'rel="manifest" href="./manifest.json"' in page
         mine = [PLOTLY_JS, "theodolite/mark.svg", "theodolite/places.json", "manifest.json"]
         for path in [*scripts, *mine, *modules.sources()]:
             assert client.get(path).is_success, path
