@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -255,12 +256,12 @@ def by_language(board: Standings) -> dict[str, list[int]]:
 def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]]:
     """Of each encoder, what stands in the columns of tasks, types or languages."""
     if by == TASKS:
-        best = ranked.task_groups if ranked else {}
+        groups = ranked.task_groups if ranked else {}
+        best = [groups.get(column.task, {}) for column in board.columns]
         return [
-            [_score(score, best.get(c.task, {}).get(name) == "a")
-             for c, score in zip(board.columns, board.scores[i], strict=True)]
-            for i, name in enumerate(board.encoders)
-        ]  # fmt: skip
+            [_score(score, of.get(name) == "a") for of, score in zip(best, row, strict=True)]
+            for name, row in zip(board.encoders, board.scores.tolist(), strict=True)
+        ]
     return _means(board, board.scores, by)
 
 
@@ -294,7 +295,7 @@ def _trained(tasks: Mapping[str, str] | None, of: int) -> Cell:
 
 
 def _score(score: float, best: bool) -> Cell:
-    if np.isnan(score):
+    if math.isnan(score):
         return NOTHING
     return formats.score(score), "", "ties with the best" if best else "", best
 
