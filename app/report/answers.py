@@ -306,13 +306,11 @@ def decision(workspace: Workspace, job: ChooseJob) -> Report:
 
 def of_decision(sheet: Sheet, command: Sequence[str] = ()) -> Report:
     """The same of a sheet at hand."""
-    from app.pages.choose import words
-
     tables = [_flat("encoders", sheet["encoders"])]
     if sheet["differ"]:
         tables.append(_flat("examples", sheet["differ"]["examples"]))
     return Report(
-        "decision", words.headline(sheet), f"Decision sheet for {sheet['data']}.",
+        "decision", f"Decision on {sheet['data']}", "",
         lambda cap: views.decision(_shortened(sheet, cap)), tables, command,
     )  # fmt: skip
 

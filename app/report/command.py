@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,52 +18,97 @@ if TYPE_CHECKING:
 report_verbs = verbs(
     "Write one answer to a file that opens without a network, for whoever has no Theodolite."
 )
-ENDINGS = (".html",)
+BROWSERS = ("google-chrome-stable", "google-chrome", "chromium", "chromium-browser",
+            "microsoft-edge-stable", "microsoft-edge")  # fmt: skip
+ENDINGS = (".html", ".md")
+REPORT = "report"
+"""Name of the Markdown in a folder, without ending."""
 
 
 class Out:
     """Where a report goes.
 
     Args:
-        out: the file.
+        out: the file, or a folder for Markdown.
+        pictures: whether Markdown has pictures.
 
     Raises:
-        UserError: it cannot be written, or its ending says no format.
+        UserError: it cannot be written, its ending says no format, or no browser can draw.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, pictures: bool) -> None:
         from engine.errors import UserError
 
-        if out.suffix.lower() not in ENDINGS:
+        if out.suffix and out.suffix.lower() not in ENDINGS:
             raise UserError(
                 f"{out.name} says no format that a report can be written in.",
-                f"Name a file that ends in {' or '.join(ENDINGS)}.",
+                "Name a file that ends in .html or .md, or a folder for Markdown with its files.",
             )
-        check_writable(out)
-        self.path = out
+        self.markdown = out.suffix.lower() != ".html"
+        self.path = out if out.suffix else out / f"{REPORT}.md"
+        self._browser: tuple[str, ...] = ()
+        if self.markdown and pictures:
+            self._browser = _browser()
+        check_writable(self.path if out.suffix or out.is_dir() else out)
 
     def write(self, report: Report, as_json: bool) -> None:
         """Write a report, and say where it is."""
         from app.report import file
 
-        text = file.html(report).encode()
-        self.path.write_bytes(text)
+        made = self._markdown(report) if self.markdown else {
+            self.path.name: file.html(report).encode()
+        }  # fmt: skip
+        self.path.parent.mkdir(exist_ok=True)  # check_writable has seen to those of files
+        for name, held in made.items():
+            (self.path.parent / name).write_bytes(held)
+        size = sum(map(len, made.values()))
         row = {"kind": report.kind, "title": report.title, "file": str(self.path),
-               "bytes": len(text)}  # fmt: skip
-        done(row, f"{report.title}: {self.path}, {len(text) / 1e6:.1f} MB.", as_json)
+               "files": list(made), "bytes": size}  # fmt: skip
+        done(row, f"{report.title}: {self.path}, {size / 1e6:.1f} MB.", as_json)
+
+    def _markdown(self, report: Report) -> dict[str, bytes]:
+        from app.report import markdown, pictures
+
+        browser = self._browser
+        picture = (lambda piece: pictures.drawn(piece, browser)) if browser else None
+        return markdown.files(report, self.path.stem, picture)
 
 
-_OUT = inspect.Parameter(
-    "out", inspect.Parameter.KEYWORD_ONLY,
-    annotation=Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="To write: FILE.html.")
-    ],
-)  # fmt: skip
+def _browser() -> tuple[str, ...]:
+    """The command of the browser that draws pictures.
+
+    Raises:
+        UserError: none is installed.
+    """
+    from engine.errors import UserError
+
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        raise UserError(
+            "The pictures of a Markdown report are drawn by Chrome, Chromium or Edge, and none was "
+            "found here.",
+            "Install one, or add --no-pictures, or write FILE.html, which needs none.",
+        )
+    return (found,)
+
+
+def _option(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+_OUT = [
+    _option("out", Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="FILE.html; FILE.md or a folder for "
+                           "Markdown, with tables and pictures beside it.")]),
+    _option("pictures", Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="In Markdown: drawn by an installed "
+                           "browser.")], True),
+]  # fmt: skip
 
 
 def _written(command: Any) -> Any:
     """Make a verb of a function that takes a workspace and where its report goes."""
-    return verb(takes("out", [_OUT], Out)(command))
+    return verb(takes("out", _OUT, Out)(command))
 
 
 @report_verbs.command("comparison")

@@ -177,5 +177,6 @@ def made(report: Report) -> str:
     """Of what version and when, and how it is written again, as HTML."""
     now = f"{datetime.now(UTC):%d %B %Y}".lstrip("0")
     by = f"Written by Theodolite {escape(version('theodolite'))} on {now}."
-    again = escape(shlex.join(report.command))
+    words = [*report.command, "--out", f"{report.name}.html"] if report.command else []
+    again = escape(shlex.join(words))
     return f"{by} The same on the command line: <code>{again}</code>" if again else by

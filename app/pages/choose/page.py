@@ -17,10 +17,13 @@ from app.pages.encoders import choices
 from app.pages.encoders import service as encoders
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
+from app.report import answers
+from app.report.button import report_button
 from app.web import address, background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on
 
 if TYPE_CHECKING:
+    from app.report.file import Report
     from app.workspace import Workspace
 
 TITLE = "Choose"
@@ -79,6 +82,7 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes=["t-sheet-row"]):
         with gr.Column(scale=5, min_width=320):
             said = parts.static("", elem_id="sheet")
+            report_button(controls, notice, partial(_report, workspace))
         with gr.Column(scale=4, min_width=320):
             finding = parts.static("", elem_id="front-finding")
             front = chart(elem_id="front")
@@ -141,6 +145,18 @@ def _job(asked: Values) -> ChooseJob:
     """The controls as a question."""
     most = None if asked.max_bytes is None else int(asked.max_bytes)
     return ChooseJob.of(asked.dataset, asked.encoder, asked.max_ms, most, asked.licences)
+
+
+def _report(workspace: Workspace, asked: Values) -> Report:
+    """The sheet that is seen: that of the question, or the one that ships.
+
+    Raises:
+        UserError: there is none.
+    """
+    choices.need(asked.encoder)
+    job = _job(asked)
+    made, found = views.found(workspace, job)
+    return answers.of_decision(found) if found and not made else answers.decision(workspace, job)
 
 
 def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:

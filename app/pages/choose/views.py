@@ -27,9 +27,14 @@ def shown(workspace: Workspace, job: ChooseJob) -> dict[str, Any]:
     Raises:
         UserError: data that cannot be read, or tell nothing.
     """
-    made = sheet.stored(workspace, job)
-    answer = made or (example.read(workspace) if job.dataset == example.DATA else None)
+    made, answer = found(workspace, job)
     return {"plan": plan(workspace, job), **drawn(answer, shipped=made is None)}
+
+
+def found(workspace: Workspace, job: ChooseJob) -> tuple[Sheet | None, Sheet | None]:
+    """The sheet that was made, if any; the one to show, which may be that which ships."""
+    made = sheet.stored(workspace, job)
+    return made, made or (example.read(workspace) if job.dataset == example.DATA else None)
 
 
 def plan(workspace: Workspace, job: ChooseJob) -> str:

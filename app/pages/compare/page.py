@@ -13,6 +13,8 @@ from app.pages.compare import published, ranking_view, service, views
 from app.pages.compare.stability import KINDS
 from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from app.pages.encoders import choices
+from app.report import answers
+from app.report.button import report_button
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, opening, poll
 from app.web.frozen import Frozen
@@ -68,6 +70,7 @@ def build(workspace: Workspace) -> None:
     seen = gr.State(None)  # the edition of the results that the page shows; None until it is filled
     newer = gr.State(None)  # one that has come since
     numbers = _numbers(workspace, controls, notice)
+    report_button(controls, notice, lambda asked: answers.comparison(views.spec(workspace, asked)))
 
     def filled(shown: views.Shown) -> dict[Any, Any]:
         many = {numbers: gr.update(visible=bool(shown["board"]))} if "board" in shown else {}

@@ -48,7 +48,7 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
         link = ("Evaluate", address.link("evaluate"))
         yield _nothing(parts.empty("Choose two encoders", hint, link))
         return
-    question = _question(workspace, asked)
+    question = spec(workspace, asked)
     if not question.rows and service.measuring(workspace):
         yield _nothing(parts.awaited())
         return
@@ -66,13 +66,13 @@ def _nothing(said: str) -> Shown:
 
 def numbers(workspace: Workspace, asked: Values) -> str:
     """Everything that was worked out, as JSON: names of the columns, then the rows."""
-    columns, rows = differences.table(service.answer(_question(workspace, asked)))
+    columns, rows = differences.table(service.answer(spec(workspace, asked)))
     return formats.json_text([columns, *rows])
 
 
 def ranks(workspace: Workspace, asked: Values) -> Shown:
     """How sure the ranks are."""
-    return _ranks(_question(workspace, asked), asked)
+    return _ranks(spec(workspace, asked), asked)
 
 
 def _ranks(question: ComparisonSpec, asked: Values) -> Shown:
@@ -82,7 +82,7 @@ def _ranks(question: ComparisonSpec, asked: Values) -> Shown:
 
 def stable(workspace: Workspace, asked: Values) -> Shown:
     """How the ranking moves with a choice that says nothing about the encoders."""
-    return _stable(_question(workspace, asked), asked)
+    return _stable(spec(workspace, asked), asked)
 
 
 def _stable(question: ComparisonSpec, asked: Values) -> Shown:
@@ -92,7 +92,7 @@ def _stable(question: ComparisonSpec, asked: Values) -> Shown:
     return dict(zip(STABLE, shown, strict=True))
 
 
-def _question(workspace: Workspace, asked: Values) -> ComparisonSpec:
+def spec(workspace: Workspace, asked: Values) -> ComparisonSpec:
     """What is asked of the store; of what ships, until each of its encoders is measured here."""
     chosen = choices.need(asked.encoder, 2, MOST_COMPARED)
     names = [asked.baseline, *(name for name in chosen if name != asked.baseline)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from app.pages.jobs.run_panel import RunPanel
 from app.pages.judge import example, report, second, service, unjudged_section, views
 from app.pages.judge.job import JudgeJob, followed, preparing
 from app.pages.judge.service import JudgeSpec
+from app.report import answers
+from app.report.button import report_button
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_open
 from app.web.events import PageEvent
@@ -24,6 +27,7 @@ from engine.errors import UserError
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
+    from app.report.file import Report
     from app.workspace import Workspace
 
 TITLE = "Judge"
@@ -159,6 +163,8 @@ def build(workspace: Workspace) -> None:
     on(panel.moved.change, moved, given, [*answer, controls["session"]], notice, **ALWAYS_LAST)
     pressed = on(place.act, act, given, [*answer, names], notice, **ONE_AT_A_TIME)
     another.connect(controls, [first, other, pressed])
+    told = {"session": controls["session"], "names": names}
+    report_button(told, notice, partial(_report, workspace))
     controls.keep()
 
 
@@ -216,6 +222,20 @@ def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
     marking = run is not None and run["state"] in LIVE
     found = views.findings(told, names=names, visitor=visitor, marking=marking)
     return views.whole(left, found, below)
+
+
+def _report(workspace: Workspace, asked: Values) -> Report:
+    """What is found by now; who judges without names gets none.
+
+    Raises:
+        UserError: there is nothing yet.
+    """
+    if asked.session:
+        return answers.judgement(workspace, asked.session, names=asked.names)
+    told = example.board()
+    if told is None:
+        raise UserError("No session is there to report.", "Start one, or choose one.")
+    return answers.of_judgement(told)
 
 
 def _encoders(workspace: Workspace, request: gr.Request) -> list[str]:

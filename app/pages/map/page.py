@@ -18,6 +18,8 @@ from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import Named, RunPanel
 from app.pages.map import freezing, service, views
 from app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
+from app.report import answers
+from app.report.button import report_button
 from app.web import parts
 from app.web.controls import Control, Controls, Values
 from app.web.frozen import Frozen
@@ -25,6 +27,7 @@ from engine.errors import UserError
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
+    from app.report.file import Report
     from app.workspace import Workspace
 
 TITLE = "Map"
@@ -75,6 +78,7 @@ def build(workspace: Workspace) -> None:
         load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),
         make=lambda asked: queue_unless_stored(workspace, _spec(asked)),
     )  # fmt: skip
+    report_button(controls, notice, partial(_report, workspace))
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
@@ -101,6 +105,19 @@ def _spec(asked: Values) -> MapJob:
         asked.encoder, asked.collection, method=asked.method, seed=seed_of(asked.seed),
         **{name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
+
+
+def _report(workspace: Workspace, asked: Values) -> Report:
+    """The map that is seen: its principal components until it is made.
+
+    Raises:
+        UserError: there is none yet.
+    """
+    spec = _spec(asked)
+    meanwhile = MapJob.of(spec.encoder, spec.dataset, method="quick")
+    if not spec.is_stored(workspace) and meanwhile.is_stored(workspace):
+        spec = meanwhile
+    return answers.map_of(workspace, spec)
 
 
 def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[Named]:

@@ -10,6 +10,8 @@ from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
 from app.pages.trainings import example, figures, service, views
+from app.report import answers
+from app.report.button import report_button
 from app.web import address, parts
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
@@ -19,6 +21,7 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.pages.trainings.curves import Curves
     from app.pages.trainings.service import TrainingRun
+    from app.report.file import Report
     from app.workspace import Workspace
 
 TITLE = "Trainings"
@@ -48,6 +51,7 @@ def build(workspace: Workspace) -> None:
     shown["differences"] = parts.static("", elem_id="differences")
     shown["marks"] = seen
     every = [chosen, opened, *shown.values()]
+    report_button([chosen], notice, lambda kept: _report(workspace, _keys(kept)))
 
     def viewed(*asked: Any) -> dict[Any, Any]:
         return {shown[name]: value for name, value in _views(workspace, *asked).items()}
@@ -175,6 +179,18 @@ def _views(
         return {"listing": listed, "marks": marks}
     found = [(row, service.curves(workspace, row.key)) for row in here]
     return {**_drawn(found), "listing": listed, "marks": marks}
+
+
+def _report(workspace: Workspace, keys: list[str]) -> Report:
+    """What is drawn.
+
+    Raises:
+        UserError: nothing is.
+    """
+    rows = service.table(workspace, LISTED)
+    if not rows and (learned := example.read()) is not None:
+        return answers.of_trainings([learned])
+    return answers.training(workspace, [row.key for row in _known(rows, keys)])
 
 
 def _drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import theodolite as th
-from app.report import answers
+from app.report import answers, markdown
 from app.report.file import CAPS, Cap, Report, Table, html
 from app.workspace import Workspace
 from tests.fakes import reported
@@ -120,7 +120,7 @@ def test_a_decision_with_its_sheet(kept: Workspace, home: Path) -> None:
     """The sheet that was made, asked for with the same options."""
     asked = ("decision", reported.decided(kept, home), "-e", PAIR[0], "-e", PAIR[1])
     found = written(home, *asked)
-    assert "t-sheet" in body(found) and "Decision sheet for upload:topics" in body(found)
+    assert "t-sheet" in body(found) and "Decision on upload:topics" in body(found)
     assert {row["encoder"] for row in tables(found)["encoders"]} >= set(PAIR)
     said = theodolite("report", *asked, "--max-ms", "9", "--out", str(home / "d.html"), code=2)[-1]
     assert "Nothing is decided" in said
@@ -149,6 +149,48 @@ def test_as_many_points_are_drawn_as_rows_are_kept(kept: Workspace) -> None:
     thin = answers._thinned(made, Cap(30, 10))
     assert len(thin.points) == len(thin.sentences) == 10
     assert thin.sentences[1] == made.sentences[len(made.points) // 10]
+
+
+def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> None:
+    """The words of the page; no text of others is HTML, a link or a picture there."""
+    session, out = reported.session(kept), home / "told.md"
+    theodolite("report", "judgement", session, "--out", str(out), "--no-pictures")
+    text = out.read_text("utf-8")
+    assert text.startswith("# Judgement of random:8 and random:4 on starter-topics\n")
+    assert "not decided" in text and "| query | document | relevant |" in text
+    assert HOSTILE not in text and "\\<img src=x" in text
+    assert "[told-marks.csv](told-marks.csv), 10 of 10 rows" in text
+    assert (home / "told-marks.csv").read_text("utf-8").startswith("query,document,relevant")
+    link = markdown.of_html("<p>![x](http://tracker/x.png) <b>[a](b)</b> &lt;b&gt; 1 | 2</p>")
+    assert link == r"\!\[x\](http://tracker/x.png) \[a\](b) \<b\> 1 \| 2"
+
+
+def test_without_a_browser_there_are_no_pictures_and_it_is_said(
+    kept: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is written: what is missing, and how to do without."""
+    monkeypatch.setenv("PATH", str(home))
+    asked = ("report", "comparison", *PAIR, "--out", str(home / "told"))
+    said = theodolite(*asked, code=2)[-1]
+    assert "none was found" in said and "--no-pictures" in said and not (home / "told").exists()
+    reported.results(kept)
+    (made,) = objects(theodolite(*asked, "--no-pictures", "--json"))
+    assert made["files"] == ["report.md", "report-comparison.csv"]
+    assert {file.name for file in (home / "told").iterdir()} == set(made["files"])
+
+
+@pytest.mark.slow
+@pytest.mark.ui
+def test_charts_are_pictures_in_markdown(kept: Workspace, home: Path) -> None:
+    """Drawn by the browser that is installed, one for each chart."""
+    reported.results(kept)
+    asked = ("report", "comparison", *PAIR, "--out", str(home / "told"), "--json")
+    (made,) = objects(theodolite(*asked))
+    pictures = [name for name in made["files"] if name.endswith(".png")]
+    assert pictures == ["report-1.png", "report-2.png"]
+    text = (home / "told" / "report.md").read_text("utf-8")
+    for name in pictures:
+        assert (home / "told" / name).read_bytes().startswith(b"\x89PNG") and f"({name})" in text
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:

@@ -1,0 +1,44 @@
+"""The button *Report* of a page: what it shows, handed to the browser as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.report.file import html
+from app.web.controls import on
+
+if TYPE_CHECKING:
+    from app.report.file import Report
+
+SAVE = """(made) => {
+  if (made) window.theodolite.download(...JSON.parse(made));
+  return "";
+}"""
+
+
+def report_button(
+    inputs: Mapping[str, Any] | Sequence[Any], notice: Any, make: Callable[..., Report]
+) -> None:
+    """Place the button here. Visitors have it too: it says nothing that they do not see.
+
+    Reports are made one at a time, whoever asks, and have at most `file.MOST_BYTES`.
+
+    Args:
+        inputs: what `make` is given, as `controls.on` takes them.
+        notice: where it is said why there is none.
+        make: says what is reported; may raise a UserError.
+    """
+    button = gr.Button("Report", size="md", elem_id="report", elem_classes=["t-report"])
+    fetched = gr.Textbox(visible="hidden", label="Report")
+
+    def fetch(*asked: Any) -> dict[Any, Any]:
+        made = make(*asked)
+        return {fetched: json.dumps([f"{made.name}.html", html(made)])}
+
+    done = on(button.click, fetch, inputs, [fetched], notice, concurrency_limit=1,
+              show_progress="minimal", show_progress_on=button)  # fmt: skip
+    done.then(None, fetched, fetched, js=SAVE)

@@ -1,0 +1,143 @@
+"""A report as Markdown: the words and tables of its HTML, charts as pictures, numbers as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+from app.publish.standalone import Piece
+from app.report.file import CAPS, Report, left_out, made
+
+MOST_ROWS = 100
+"""Of a table in the text; its file has all."""
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
+_HEADS = {"h1": "# ", "h2": "## ", "h3": "### "}
+_BLOCKS = (*_HEADS, "p", "li", "dt", "dd", "summary", "div", "section", "ul", "ol", "dl", "small")
+_SILENT = ("script", "style", "svg")
+Picture = Callable[[Piece], bytes]
+"""Draws a chart as a PNG."""
+
+
+def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes]:
+    """The files of a report, by name: `STEM.md` and what it shows or links to.
+
+    Args:
+        report: what it says.
+        stem: begins the name of each file.
+        picture: draws a chart; None to leave charts out.
+    """
+    cap = CAPS[0]
+    tables = [table.cut(cap) for table in report.tables]
+    found: dict[str, bytes] = {}
+    text = [f"# {_text(report.title)}", _text(report.about)]
+    for part in report.draw(cap):
+        if isinstance(part, str):
+            text.append(of_html(part))
+        elif part.name == "chart" and part.value is not None and picture is not None:
+            name = f"{stem}-{len(found) + 1}.png"
+            found[name] = picture(part)
+            text.append(f"![{_text(part.value['label'])}]({name})")
+    text.append("## Numbers")
+    for table in tables:
+        name = f"{stem}-{table.name}.csv"
+        found[name] = table.csv().encode()
+        text.append(f"- [{name}]({name}), {len(table.rows):,} of {table.total:,} rows")
+    if cut := left_out(report, tables, cap):
+        text.append(f"Shortened: {cut}.")
+    text.append(of_html(f"<p>{made(report)}</p>"))
+    whole = "\n\n".join(one for one in text if one.strip())
+    return {f"{stem}.md": f"{whole}\n".encode(), **found}
+
+
+def of_html(html: str) -> str:
+    """HTML of ours as Markdown, in which no text of others is a link, a picture or HTML."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return "\n\n".join(reader.done())
+
+
+def _text(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+class _Reader(HTMLParser):
+    """Blocks of text, one after the other; tables as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._blocks: list[str] = []
+        self._words: list[str] = []
+        self._before = ""
+        self._silent: list[str] = []
+        self._rows: list[list[str]] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a block, a row or a cell."""
+        given = dict(attrs)
+        button = tag == "button" and given.get("data-press") != "sort"
+        if (
+            tag in _SILENT
+            or button
+            or self._leads(tag, given.get("href"))
+            or (self._silent and tag == self._silent[0])
+        ):
+            self._silent.append(tag)
+        elif tag == "table":
+            self._end()
+            self._rows = []
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._words = []
+        elif tag in _BLOCKS and self._rows is None:
+            self._end()
+            self._before = _HEADS.get(tag, "- " if tag in ("li", "dt") else self._before)
+        else:
+            self._words.append(" ")
+
+    def _leads(self, tag: str, href: str | None) -> bool:
+        """Whether it is a link to a page that is not here, and no word of a sentence."""
+        before = "".join(self._words).rstrip()
+        return tag == "a" and (href or "").startswith("./") and before[-1:] in ("", ".", "!", "?")
+
+    def handle_endtag(self, tag: str) -> None:
+        """End it."""
+        if self._silent:
+            if tag == self._silent[-1]:
+                self._silent.pop()
+        elif tag == "table" and self._rows is not None:
+            self._blocks.append(_table(self._rows))
+            self._rows, self._words = None, []
+        elif tag in ("td", "th") and self._rows:
+            self._rows[-1].append(_text("".join(self._words)))
+            self._words = []
+        elif tag in _BLOCKS and self._rows is None:
+            self._end()
+        else:
+            self._words.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        """Words of what is open."""
+        if not self._silent:
+            self._words.append(data)
+
+    def done(self) -> list[str]:
+        """All blocks."""
+        self._end()
+        return self._blocks
+
+    def _end(self) -> None:
+        if said := _text("".join(self._words)):
+            self._blocks.append(self._before + said)
+            self._before = ""
+        self._words = []
+
+
+def _table(rows: list[list[str]]) -> str:
+    heads, *rest = [row for row in rows if row] or [[]]
+    lines = [heads, ["---"] * len(heads), *rest[:MOST_ROWS]]
+    more = len(rest) - MOST_ROWS
+    below = f"\n\n{more:,} more rows in the file." if more > 0 else ""
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + below
