@@ -80,6 +80,7 @@ class _Reader(HTMLParser):
         if (
             tag in _SILENT
             or button
+            or given.get("aria-hidden") == "true"
             or self._leads(tag, given.get("href"))
             or (self._silent and tag == self._silent[0])
         ):
