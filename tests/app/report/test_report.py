@@ -179,20 +179,6 @@ def test_without_a_browser_there_are_no_pictures_and_it_is_said(
     assert {file.name for file in (home / "told").iterdir()} == set(made["files"])
 
 
-@pytest.mark.slow
-@pytest.mark.ui
-def test_charts_are_pictures_in_markdown(kept: Workspace, home: Path) -> None:
-    """Drawn by the browser that is installed, one for each chart."""
-    reported.results(kept)
-    asked = ("report", "comparison", *PAIR, "--out", str(home / "told"), "--json")
-    (made,) = objects(theodolite(*asked))
-    pictures = [name for name in made["files"] if name.endswith(".png")]
-    assert pictures == ["report-1.png", "report-2.png"]
-    text = (home / "told" / "report.md").read_text("utf-8")
-    for name in pictures:
-        assert (home / "told" / name).read_bytes().startswith(b"\x89PNG") and f"({name})" in text
-
-
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:
     """Another format, or no such folder."""
     for out in ("report.pdf", "nowhere/report.html"):
