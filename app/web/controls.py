@@ -200,7 +200,7 @@ def on_open(
     def fill(request: gr.Request) -> Iterator[Answer]:
         filled = load(request) or {}
         yield {box: parts.left(box, value) for box, value in filled.items()}
-        said = {name: _value(filled.get(box, {}), box) for name, box in asks.items()}
+        said = {name: _value(filled.get(box, gr.skip()), box) for name, box in asks.items()}
         yield from show(Values(**said), request)
 
     places = dict.fromkeys([*asks.values(), *outputs])
@@ -352,8 +352,9 @@ def _number(text: str, control: Control) -> float | None:
 
 def _value(filled: Any, box: Any) -> Any:
     """What a control says once it is filled, with a value or an update."""
-    update = filled if isinstance(filled, dict) else {"value": filled}
-    return update.get("value", box.value)
+    if isinstance(filled, dict) and filled.get("__type__") == "update":
+        return filled.get("value", box.value)
+    return filled
 
 
 def _as_default(text: str, default: Any) -> Any:

@@ -203,19 +203,19 @@ def test_a_page_is_filled_and_answered_by_one_event() -> None:
     """With what its controls say once they are filled; one that is not keeps its value."""
     with gr.Blocks() as demo:
         controls, shown, notice = filled()
-        kept = gr.State("kept")
+        kept, given = gr.State("kept"), gr.State()
 
         def load(request: gr.Request) -> dict[Any, Any]:
             split = controls.asked(request).split
-            return {controls["split"]: gr.update(choices=["test"], value=split)}
+            return {controls["split"]: gr.update(choices=["test"], value=split), given: {"a": 1}}
 
         def show(asked: SimpleNamespace, request: gr.Request) -> Iterator[dict[Any, Any]]:
-            yield {shown: f"{asked.split} {asked.k} {asked.kept}"}
+            yield {shown: f"{asked.split} {asked.k} {asked.kept} {asked.given}"}
             raise UserError("No more is known.")
 
-        on_open(load, show, {**controls, "kept": kept}, [shown], notice)
+        on_open(load, show, {**controls, "kept": kept, "given": given}, [shown], notice)
     (event,) = demo.fns.values()
     first, then, last = event.fn(opened("split=test"))
     assert first[controls["split"]]["value"] == "test"
-    assert then == {notice: "", shown: "test 10 kept"}
+    assert then == {notice: "", shown: "test 10 kept {'a': 1}"}
     assert "No more is known" in last[notice]
