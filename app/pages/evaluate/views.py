@@ -183,7 +183,7 @@ def results(workspace: Workspace, asked: EvaluateJob) -> str:
     )
     left = len(keys) - len(there)
     more = f'<p class="t-muted">{formats.plural(left, "result")} not there yet.</p>' if left else ""
-    table = parts.table(heads, rows, "Results", numbers, stacked=True)
+    table = parts.table(heads, rows, "Results", numbers)
     return f'{parts.heading("Results")}{table}{more}<p class="t-actions">{links}</p>'
 
 
