@@ -96,11 +96,15 @@ class Home:
             FleetAway: when the database does not answer.
         """
         with self._told():
-            left = self._client.list_workflows(
-                workflow_id_prefix=f"{run_id}-{attempt}-", load_input=False, load_output=False
-            )
-            if left:
-                self._client.delete_workflows([one.workflow_id for one in left])
+            if left := self.waiting(f"{run_id}-{attempt}"):
+                self._client.delete_workflows(left)
+
+    def waiting(self, run: str) -> list[str]:
+        """Ids of what the queue still holds of a run, or of an attempt of one."""
+        found = self._client.list_workflows(
+            workflow_id_prefix=f"{run}-", load_input=False, load_output=False
+        )
+        return [one.workflow_id for one in found]
 
     def _round(self, asked: _Asked, waiting: Sequence[UnitRow]) -> str:
         """Look at the units once, do what is to be done about each; what there is to say."""
@@ -217,14 +221,18 @@ class Home:
     def _told(self) -> Iterator[None]:
         """Say in words what the queue's library or the database's does not do."""
         from dbos._error import DBOSException
-        from sqlalchemy.exc import SQLAlchemyError
+        from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
         try:
             yield
+        except ProgrammingError as error:  # the first worker makes the tables
+            raise FleetAway(
+                f"No worker has joined the fleet yet: theodolite worker --fleet {self._name}"
+            ) from error
         except (SQLAlchemyError, DBOSException) as error:
             raise FleetAway(
                 f"The fleet's queue at {self._name} does not answer.",
-                "What waits there goes on when it is back; a first worker has to make it.",
+                "What waits there goes on when it is back.",
             ) from error
 
 

@@ -149,9 +149,13 @@ class Lab:
         for process in self._started:
             processes.kill_tree(process)
         self.home.close()
-        with self._log:
-            self._log.seek(0)
-            return self._log.read().decode()
+        printed = self.printed()
+        self._log.close()
+        return printed
+
+    def printed(self) -> str:
+        """What all of them said so far."""
+        return (self.folder / "log").read_text()
 
     def _start(self, module: str, *given: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(

@@ -1,5 +1,8 @@
 """Evaluations by the workers of a fleet: the same to the digit as on one machine."""
 
+import random
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from app.jobs.submit import perform
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from app.workspace import Workspace
 from store import Store
-from tests.app.fleet.conftest import Lab
+from tests.app.fleet.conftest import Lab, Postgres
 from tests.app.jobs.conftest import until
 
 pytestmark = pytest.mark.slow
@@ -27,7 +30,7 @@ def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 def over(store: Store, run_id: str) -> None:
     """Wait for a run to be done, and whole."""
-    until(lambda: store.runs.get(run_id)["state"] not in ("queued", "running"), 60)
+    until(lambda: store.runs.get(run_id)["state"] not in ("queued", "running"))
     run = store.runs.get(run_id)
     assert (run["state"], run["error"]) == ("done", None), store.logs.lines(run_id)
     assert {unit["state"] for unit in store.runs.units(run_id)} == {"done"}
@@ -69,7 +72,7 @@ def test_a_killed_worker_costs_nothing(lab: Lab, workspace: Workspace, tmp_path:
     run_id = queue_evaluation(workspace, encoders, TASKS)
     workers = [lab.start_worker(number) for number in (1, 2)]
     lab.start_home()
-    until(lambda: lab.home.runs.get(run_id)["done"] > 0, 60)
+    until(lambda: lab.home.runs.get(run_id)["done"] > 0)
     lab.kill(workers[0])
     workers[0] = lab.start_worker(1)
     over(lab.home, run_id)
@@ -77,3 +80,35 @@ def test_a_killed_worker_costs_nothing(lab: Lab, workspace: Workspace, tmp_path:
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
     log = "\n".join(lab.home.logs.lines(run_id))
     assert "by lab-2: Took" in log
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("encoders", "kills"), [(24, 6), (134, 30)])
+def test_anything_may_be_killed(
+    lab: Lab, workspace: Workspace, postgres: Postgres, tmp_path: Path, encoders: int, kills: int
+) -> None:
+    """Workers, home and database, at random: nothing lost, nothing doubled, equal to the digit."""
+    specs = [f"random:{16 + dim}" for dim in range(encoders)]
+    run_id = queue_evaluation(workspace, specs, TASKS)
+    rng = random.Random(2021)
+    workers = {number: lab.start_worker(number) for number in (1, 2)}
+    home = lab.start_home()
+    until(lambda: lab.home.runs.get(run_id)["done"] > 0)
+    for kill in range(kills):
+        done = lab.home.runs.get(run_id)["done"]
+        until(lambda before=done: lab.home.runs.get(run_id)["done"] > before)
+        time.sleep(rng.uniform(0.0, 1.0))
+        if kill % 6 == 4:
+            lab.kill(home)
+            home = lab.start_home()
+        elif kill % 6 == 5:
+            postgres.stop(signal.SIGQUIT)
+            time.sleep(rng.uniform(0.0, 3.0))
+            postgres.start()
+        else:
+            number = rng.choice(list(workers))
+            lab.kill(workers[number])
+            workers[number] = lab.start_worker(number)
+    over(lab.home, run_id)
+    job = EvaluateJob.of(workspace, specs, TASKS)
+    assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
