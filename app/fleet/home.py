@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 LOOK_EVERY = 0.5
 AHEAD = 256
 """Units of a run that stand in the queue at most: what is looked at every time."""
+LYING = 10.0
+"""Seconds for which a worker may say nothing of a unit that it claimed."""
 
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
@@ -52,6 +54,7 @@ class Home:
         self._roster = queue.roster_of(address)
         self._client = queue.client_of(address)
         self._name = str(address)
+        self._lying: dict[str, float] = {}  # units that their worker does not know of, since when
 
     @classmethod
     def here(cls, store: Store, data_root: Path | None) -> Home:
@@ -122,9 +125,24 @@ class Home:
                     self._over(asked, unit, status)
                 elif status is None:
                     missing.update(self._send(asked, unit, workers, queued))
-                elif _is_stuck(status, forsaken, workers):
+                elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
                     self._client.delete_workflow(status.workflow_id)  # sent anew the next time
         return _said(asked, workers, missing, self._name)
+
+    def _lies(self, status: WorkflowStatus, workers: Sequence[Member]) -> bool:
+        """Whether a unit was given to a live worker that never heard of it.
+
+        So it is when the database goes away in the very moment in which a unit is claimed.
+        """
+        unit, taker = status.workflow_id, status.executor_id
+        known = [one["doing"].get("units", [unit]) for one in workers if one["slot"] == taker]
+        if status.status != "PENDING" or not known or unit in known[0]:
+            self._lying.pop(unit, None)
+            return False
+        if time.monotonic() - self._lying.setdefault(unit, time.monotonic()) < LYING:
+            return False
+        del self._lying[unit]
+        return True
 
     def _look(self, ids: Sequence[str]) -> dict[str, WorkflowStatus]:
         """What the queue has of these, with the answers of those that are done."""

@@ -203,13 +203,13 @@ class Worker:
         Raises:
             FleetAway: when the database does not answer.
         """
-        doing: dict[str, Any] = {}
+        doing: dict[str, Any] = {"units": sorted(self._units.copy())}
         at = self._at
         if at is not None:
             workflow, label, run_id = at
             with contextlib.suppress(StoreError):  # it has just ended
                 share = self._store.runs.get(run_id)["fraction"]
-                doing = {"unit": workflow, "label": label, "share": share}
+                doing |= {"unit": workflow, "label": label, "share": share}
         self._roster.seen(self._slot, socket.gethostname(), os.getpid(), self._machine.has(), doing)
         if self._units:
             self._listen(set(self._units))
