@@ -11,9 +11,18 @@ from typing import Any
 
 import pytest
 
+from tests.slow import LIST
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with most that is slow come first: side by side, none is left for last and alone."""
+    """What was measured to be slow is marked so, and files with most of it come first.
+
+    Side by side, none of those is left for last and alone.
+    """
+    known = set(LIST.read_text(encoding="utf-8").split())
+    for item in items:
+        if item.nodeid.split("[")[0] in known:
+            item.add_marker("slow")
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
 
