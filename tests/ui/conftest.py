@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from app import ui
@@ -41,7 +41,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     # What asks another host is told so at once, and says it in the console.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE *localhost",
 )
 # Gradio says so when a page is left while its stream of events is open.
 LEAVING = ("signal is aborted", "Connection errored out", "BodyStreamBuffer was aborted")
@@ -74,15 +74,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    """What drives browsers, once: there is one event loop a thread."""
+    with sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
     """Chromium, without a window."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("chromium is not installed")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield launched
-        launched.close()
+    launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+    yield launched
+    launched.close()
 
 
 @pytest.fixture(scope="session")
@@ -184,7 +190,7 @@ class Visit:
         """
         fits = "() => document.documentElement.scrollWidth <= innerWidth"
         with contextlib.suppress(PlaywrightTimeout):
-            self.page.wait_for_function(fits, timeout=5_000)
+            self.page.wait_for_function(fits, timeout=15_000)
             return False
         print(self.page.evaluate(STICKING_OUT))  # noqa: T201
         return True

@@ -33,6 +33,8 @@ def over(page):
 def on_screen(page, points):
     """Where points lie on the screen when all are seen, worked out from the canvas alone."""
     box = over(page).bounding_box()
+    size = over(page).evaluate("(canvas) => [canvas.clientWidth, canvas.clientHeight]")
+    box |= dict(zip(("width", "height"), size, strict=True))  # whole pixels, as it draws
     low, high = points.min(axis=0), points.max(axis=0)
     unit = min(box["width"], box["height"]) / (float((high - low).max()) * 1.08)
     middle = (low + high) / 2

@@ -211,7 +211,7 @@ def test_links_lead_to_what_is_there(visitor, frozen):
     """Rail and text; what would lead to a page that stayed at home is gone, sentences are whole."""
     page = visitor(frozen).open()
     assert page.locator("#t-rail nav a").all_inner_texts() == [
-        "Overview", "Compare", "Board", "Map", "Two spaces", "Geometry"]  # fmt: skip
+        "Overview", "Compare", "Board", "Search", "Map", "Two spaces", "Geometry"]  # fmt: skip
     page.locator("#headline").get_by_role("link", name="Compare").click()
     expect(page.locator("#headline h2")).to_contain_text("Against")
     for path, ready in READY.items():

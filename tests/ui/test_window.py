@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import Page, Playwright, sync_playwright
+from playwright.sync_api import Page, Playwright
 
 from app import ui
 from app.desktop import window
@@ -45,15 +45,14 @@ def size_of(page: Page) -> list[int]:
     return list(page.evaluate("[outerWidth, outerHeight]"))
 
 
-def test_the_window_has_no_bars_and_keeps_its_size(path: str, tmp_path: Path, site: str) -> None:
+def test_the_window_has_no_bars_and_keeps_its_size(
+    path: str, tmp_path: Path, site: str, playwright: Playwright
+) -> None:
     """Opened, made smaller and closed; opened again, it is as it was left."""
     browser = Browser("Chromium", (path, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
     sizes = []
     for _ in range(2):
-        with (
-            window.opened(browser, f"{site}/", tmp_path) as shown,
-            sync_playwright() as playwright,
-        ):
+        with window.opened(browser, f"{site}/", tmp_path) as shown:
             chromium, page = shown_by(playwright, tmp_path / "1")
             page.wait_for_selector(".t-header", timeout=60_000)
             assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
@@ -69,25 +68,26 @@ def test_the_window_has_no_bars_and_keeps_its_size(path: str, tmp_path: Path, si
     assert sizes == [[int(side) for side in window.FIRST_SIZE.split(",")], [901, 705]]
 
 
-def test_it_can_be_installed_behind_a_login(path: str, tmp_path: Path) -> None:
+def test_it_can_be_installed_behind_a_login(
+    path: str, tmp_path: Path, playwright: Playwright
+) -> None:
     """Chromium itself has nothing against it, before the login as well as after."""
     workspace = Workspace(tmp_path / "store")
     demo = ui.launch(workspace, open_browser=False, auth=(NAME, PASSWORD), block=False)
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            tmp_path / "profile", executable_path=path, args=list(FLAGS)
-        )
-        page = context.pages[0]
-        page.set_default_timeout(60_000)
-        page.goto(demo.local_url)
-        page.get_by_label("username").wait_for()
-        assert faults(page) == []
-        page.get_by_label("username").fill(NAME)
-        page.get_by_label("password").fill(PASSWORD)
-        page.get_by_role("button", name="Login").click()
-        page.wait_for_selector(".t-header")
-        assert faults(page) == []
-        context.close()
+    context = playwright.chromium.launch_persistent_context(
+        tmp_path / "profile", executable_path=path, args=list(FLAGS)
+    )
+    page = context.pages[0]
+    page.set_default_timeout(60_000)
+    page.goto(demo.local_url)
+    page.get_by_label("username").wait_for()
+    assert faults(page) == []
+    page.get_by_label("username").fill(NAME)
+    page.get_by_label("password").fill(PASSWORD)
+    page.get_by_role("button", name="Login").click()
+    page.wait_for_selector(".t-header")
+    assert faults(page) == []
+    context.close()
     demo.close()
     workspace.close()
 

@@ -45,15 +45,19 @@ function rested(ui) {
   noted(ui);
 }
 
+// The same for every map; of one that is hidden and shown again Gradio forgets all but its value.
+let palette;
+
 export function repaint(ui) {
+  palette = ui.props.palette ?? palette;
   const { columns, colour, rgba, n, chosen, found } = ui.map;
   const by = colour === null ? null : columns[colour];
   const colours =
-    by?.kind === "label" ? labelColours(by.labels.length, ui.props.palette, isDark())
+    by?.kind === "label" ? labelColours(by.labels.length, palette, isDark())
     : by ? Array.from({ length: 256 }, (_, i) => rampColour(i / 255)) : [];
   ui.map.shades = colours;
   const lit = chosen && found ? chosen.map((one, i) => one | found[i]) : chosen ?? found;
-  painted(rgba, n, by, colours, rgb(ui.props.palette[0]), ui.map.allowed, lit, ui.map.crowd);
+  painted(rgba, n, by, colours, rgb(palette[0]), ui.map.allowed, lit, ui.map.crowd);
   ui.map.scene.colours(rgba);
   draw(ui);
   noted(ui);
