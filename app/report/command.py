@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 report_verbs = verbs(
     "Write one answer to a file that opens without a network, for whoever has no Theodolite."
 )
-BROWSERS = ("google-chrome-stable", "google-chrome", "chromium", "chromium-browser",
-            "microsoft-edge-stable", "microsoft-edge")  # fmt: skip
 ENDINGS = (".html", ".md")
 REPORT = "report"
 """Name of the Markdown in a folder, without ending."""
@@ -80,16 +77,17 @@ def _browser() -> tuple[str, ...]:
     Raises:
         UserError: none is installed.
     """
+    from app.desktop import browsers
     from engine.errors import UserError
 
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    found = browsers.find()
     if found is None:
         raise UserError(
             "The pictures of a Markdown report are drawn by Chrome, Chromium or Edge, and none was "
             "found here.",
             "Install one, or add --no-pictures, or write FILE.html, which needs none.",
         )
-    return (found,)
+    return found.command
 
 
 def _option(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

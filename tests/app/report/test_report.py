@@ -169,6 +169,7 @@ def test_without_a_browser_there_are_no_pictures_and_it_is_said(
     kept: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is written: what is missing, and how to do without."""
+    monkeypatch.delenv("THEODOLITE_BROWSER", raising=False)
     monkeypatch.setenv("PATH", str(home))
     asked = ("report", "comparison", *PAIR, "--out", str(home / "told"))
     said = theodolite(*asked, code=2)[-1]
