@@ -28,6 +28,7 @@ from app import pages
 from app.components import modules
 from app.pages.curate import routes as curation_routes
 from app.pages.map import routes as map_routes
+from app.publish import routes as publish_routes
 from app.web import frame, palette, template, theme
 from app.web.blocks import Pages, keep_signatures
 from app.web.guard import links
@@ -96,15 +97,19 @@ def head() -> str:
     )
 
 
-def first_painted() -> str:
+def first_painted(*, publish: bool = False) -> str:
     """What every page begins with: the rail, its style, and our small script, which draws it.
 
     Inline, so that it is there at once and nothing moves when the page comes.
+
+    Args:
+        publish: whether whoever looks may publish pages.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
-    drawn = {"rail": frame.rail(RAIL), "titles": titles, "modules": f"./{modules.BASE}/",
-             "early": early}  # fmt: skip
+    freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "FROZEN")]
+    drawn = {"rail": frame.rail(RAIL, publish=publish), "titles": titles, "early": early,
+             "modules": f"./{modules.BASE}/", "freezes": freezes}  # fmt: skip
     return (
         f"<style>{theme.frame_css()}</style>"
         '<script type="application/json" id="t-frame">'
@@ -148,7 +153,7 @@ def launch(
     open_to_all = bool(auth or root_path or workspace.demo)
     names = [] if open_to_all or host not in ("127.0.0.1", "localhost") else [_NAMES]
     demo = build(workspace)
-    template.begin_with(first_painted())
+    template.begin_with(first_painted(publish=not workspace.read_only))
     if auth and not isinstance(auth, Accounts):
         auth = Accounts.one(*auth)
     demo.launch(
@@ -204,6 +209,7 @@ def _server(
             *palette.routes(workspace, RAIL),
             *map_routes.routes(workspace),
             *curation_routes.routes(workspace),
+            *([] if workspace.read_only else publish_routes.routes(workspace)),
         ],
     )
 

@@ -11,25 +11,23 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from app import formats
+from app.publish.mask import Alias, Mask
 from app.workspace import StoredUploads, Workspace
 from engine.datasets import Catalog
-from engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, StepSpec, parse
+from engine.encoders.spec import parse
 from engine.errors import UserError
 from store.part import copy_results
 
 if TYPE_CHECKING:
+    from app.pages.trainings.service import TrainingRun
     from engine.datasets.types import Dataset, DatasetInfo
     from engine.encoders import Encoder
 
-Mask = Literal["none", "paths", "names"]
-UPLOAD = "upload:"
 FEW = 3
 """Data sets that are drawn without having been named."""
-SHIPPED = ("minilm", "wordllama", "random", "borep")
-"""Sources whose name says nothing of whoever uses them."""
 FACTS = ("kind", "dim", "parameters", "embedding_parameters", "bytes", "max_tokens", "licence",
          "trained_on", "pooling")  # fmt: skip
 """What is known of an encoder and goes along; what else is listed speaks of this machine."""
@@ -45,6 +43,8 @@ class Choice:
         results: ids.
         data: data sets whose texts may be shown, likewise.
         drawn: those of them that maps, spaces and geometry are shown of; names in the store.
+        trainings: keys of those whose curves are shown.
+        settings: what these were trained from and on, and decoders of the encoders, likewise.
     """
 
     encoders: Mapping[str, str]
@@ -52,6 +52,14 @@ class Choice:
     results: tuple[int, ...]
     data: Mapping[str, str] = field(default_factory=dict)
     drawn: tuple[str, ...] = ()
+    trainings: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Every name that is published as another."""
+        every = {**self.settings, **self.data, **self.tasks, **self.encoders}
+        return {name: public for name, public in every.items() if name != public}
 
 
 class TextCatalog(Catalog):
@@ -86,7 +94,7 @@ class TextCatalog(Catalog):
         Raises:
             UserError: also where these texts are not to be published.
         """
-        if not self._texts or name not in self.names:
+        if not self._texts or name not in self._names:
             raise UserError(f"The texts of {name} are not published.")
         data = super().load(name)
         self.asked[name] = len(set(data.sentences))
@@ -102,6 +110,9 @@ def choose(
     tasks: str | None = None,
     mask: Mask = "none",
     data: Sequence[str] = (),
+    trainings: Sequence[str] = (),
+    *,
+    measured_only: bool = True,
 ) -> Choice:
     """Find what is published.
 
@@ -112,10 +123,13 @@ def choose(
         mask: whether paths of this machine, or all names of one's own, are replaced.
         data: data sets that maps, spaces and geometry are shown of; none for those of the tasks,
             where these are few, else for those of them that something was drawn of before.
+        trainings: keys of some whose curves are shown beside those that made the encoders.
+        measured_only: whether encoders that were not measured on these tasks are left out, or
+            refused where they are named.
 
     Raises:
-        UserError: for visitors, a spec, task or data set that cannot be read, or nothing that was
-            measured while no data set is named.
+        UserError: for visitors, a spec, task, data set or training that cannot be read, or nothing
+            that was measured while no data set is named.
     """
     from app.pages.encoders.service import shown_first
     from engine.tasks import expand
@@ -130,7 +144,7 @@ def choose(
     measured = {row["encoder"] for row in rows}
     for name in data:
         workspace.catalog.load(name)
-    if data:
+    if data or not measured_only:
         measured |= set(names)
     if not measured:
         raise UserError("There is nothing to publish: no encoder was measured on these tasks.",
@@ -140,16 +154,48 @@ def choose(
         raise UserError(f"{formats.listed(missing)} was not measured on these tasks.",
                         "Leave it out, or measure it: theodolite evaluate.")  # fmt: skip
     kept = [name for name in names if name in measured]
-    alias = _Alias(mask)
+    alias = Alias(mask)
     public = {row["task"]: alias.data(row["task"]) for row in rows}
     readable = dict.fromkeys([*data, *_datasets(workspace, public)])
+    shown = {name: str(alias.encoder(parse(name))) for name in kept}
+    runs = _trainings(workspace, kept, trainings)
     return Choice(
-        {name: str(alias.encoder(parse(name))) for name in kept},
+        shown,
         public,
         tuple(row["id"] for row in rows),
         {name: alias.data(name) for name in readable},
         tuple(data) or _drawn(workspace, kept, readable),
+        tuple(row.key for row in runs),
+        {name: alias.setting(name) for row in runs for name in _settings(row)}
+        | {
+            row["name"]: alias.own(row["name"], "decoder")
+            for row in workspace.store.decoders.list()
+            if row["encoder"] in kept
+        },
     )
+
+
+def _trainings(
+    workspace: Workspace, encoders: Collection[str], keys: Sequence[str]
+) -> list[TrainingRun]:
+    """Those that are over and made one of the encoders, or are named.
+
+    Raises:
+        UserError: a key that there is none of.
+    """
+    from app.pages.trainings import service
+
+    rows = {row.key: row for row in service.table(workspace)}
+    if unknown := [key for key in keys if key not in rows]:
+        raise UserError(f"There is no training {unknown[0]!r}.", "`theodolite runs` lists them.")
+    return [row for row in rows.values()
+            if row.key in keys or (row.state == "done" and row.encoder in encoders)]  # fmt: skip
+
+
+def _settings(row: TrainingRun) -> list[str]:
+    """What a training was from and on: an encoder, files, data sets."""
+    named = [row.encoder, *(row.settings.get(name) for name in ("base", "train", "dev"))]
+    return [str(name) for name in named if name]
 
 
 def _drawn(
@@ -228,73 +274,3 @@ def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
         with contextlib.suppress(UserError):
             found.append(get(name, workspace.catalog).dataset)
     return [name for name in dict.fromkeys(found) if name in here]
-
-
-def private(encoders: Collection[str]) -> list[str]:
-    """Paths and addresses of servers that stand in names of encoders."""
-    found = []
-    for source in (source for name in encoders for source in parse(name).sources):
-        if SOURCES[source.kind].value_is in ("path", "address"):
-            found.append(source.value)
-        words = source.option("words") or ""
-        found += [words] if Path(words).is_absolute() else []
-    return list(dict.fromkeys(found))
-
-
-class _Alias:
-    """Names in place of others: the same one for the same, another for another."""
-
-    def __init__(self, mask: Mask) -> None:
-        self._mask = mask
-        self._given: dict[str, str] = {}
-
-    def encoder(self, spec: EncoderSpec) -> EncoderSpec:
-        """A spec in which nothing that is masked stands."""
-        if self._mask == "none":
-            return spec
-        return EncoderSpec(
-            tuple(map(self._source, spec.sources)), tuple(map(self._step, spec.steps))
-        )
-
-    def data(self, name: str) -> str:
-        """A name of a data set or task; that of an upload is one's own."""
-        if self._mask != "names" or not name.startswith(UPLOAD):
-            return name
-        upload, slash, rest = name.removeprefix(UPLOAD).partition("/")
-        return f"{UPLOAD}{self._number(UPLOAD + upload, 'data')}{slash}{rest}"
-
-    def _source(self, source: SourceSpec) -> SourceSpec:
-        words = source.option("words")
-        if words and Path(words).is_absolute():
-            source = source.with_options(words=self._path(words))
-        if data := source.option("data"):
-            source = source.with_options(data=self.data(data))
-        kind = SOURCES[source.kind].value_is
-        if kind == "path":
-            return replace(source, value=self._path(source.value))
-        if kind == "address":
-            name = self._number(source.value, "endpoint")
-            return replace(source, value=f"https://{name}.invalid#{name}")
-        if self._mask == "names" and source.value and source.kind not in SHIPPED:
-            return replace(source, value=self._number(source.value, "encoder"))
-        return source
-
-    def _step(self, step: StepSpec) -> StepSpec:
-        return replace(step, data=self.data(step.data))
-
-    def _path(self, path: str) -> str:
-        if self._mask == "names":
-            return f"/{self._number(path, 'encoder')}"
-        return self._given.setdefault(path, self._free(f"/{formats.last_part(path)}"))
-
-    def _number(self, value: str, word: str) -> str:
-        many = sum(given.startswith(f"{word}-") for given in self._given.values())
-        return self._given.setdefault(value, f"{word}-{many + 1}")
-
-    def _free(self, name: str) -> str:
-        """The name, or with a number where another has it."""
-        taken, tried, number = set(self._given.values()), name, 1
-        while tried in taken:
-            number += 1
-            tried = f"{name}-{number}"
-        return tried

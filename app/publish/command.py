@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import formats
+from app.publish import address, leaving, source, targets
 from app.publish import choice as choices
 from app.publish import folder as folders
-from app.publish import leaving, source, targets
 from app.publish import upload as hub
-from app.publish.choice import Choice, Mask
+from app.publish.choice import Choice
+from app.publish.mask import Mask
 from app.publish.targets import Target
 from app.terminal import JsonOption, done, emit, progress_bar, say, verb
 from app.workspace import Workspace
@@ -22,6 +24,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.publish.site import Site
+    from app.web.frozen import Query
 
 
 @verb
@@ -50,6 +53,21 @@ def publish(
             "tasks, or of many those that something was drawn of."
         ),
     ] = None,
+    view: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Of static: a page as it is at an address of the app, and no page beside those "
+            "named so.",
+        ),
+    ] = None,
+    training: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN",
+            help="A training whose curves are shown; default: those that made the encoders.",
+        ),
+    ] = None,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Whether texts of data sets may be shown.")
     ] = True,
@@ -73,6 +91,8 @@ def publish(
     theodolite publish site --encoder minilm --encoder wordllama --pages compare,board
 
     python -m http.server --directory site
+
+    theodolite publish site --view "map?encoder=minilm&in=upload:reviews"
 
     theodolite publish demo --target docker --encoder minilm
 
@@ -99,12 +119,21 @@ def publish(
     folders.check(folder)
     if upload is not None:
         hub.check_name(upload)
-    chosen = choices.choose(workspace, encoder or [], tasks, mask, collection or [])
     place = targets.TARGETS[target]
-    if place.live and pages:
-        raise UserError(f"--pages was given with --target {target}, which has all of them.",
-                        "Leave one of the two out.")  # fmt: skip
-    made = _made(workspace, chosen, place, pages, texts=texts, title=title)
+    if place.live and (pages or view):
+        raise UserError(
+            f"--{'pages' if pages else 'view'} was given with --target {target}, which has all of "
+            "them.",
+            "Leave one of the two out.",
+        )
+    views = [address.read(one) for one in view or ()]
+    if views and (encoder or tasks or collection or training or pages):
+        raise UserError("--view was given with what it names itself: encoders, tasks, data sets, "
+                        "trainings or pages.", "Leave one of the two out.")  # fmt: skip
+    chosen = address.of_views(workspace, views, mask) if views else choices.choose(
+        workspace, encoder or [], tasks, mask, collection or [], training or []
+    )  # fmt: skip
+    made = _made(workspace, chosen, place, pages, views, texts=texts, title=title)
     emit(leaving.listed(workspace, chosen, made), leaving.COLUMNS, as_json)
     if not yes:
         _ask(folder)
@@ -115,15 +144,16 @@ def publish(
          as_json)  # fmt: skip
     if upload is not None:
         say(f"Uploading it as {upload} …")
-        address = hub.upload(made.files, folder, place, upload, private=private)
-        done({"uploaded": address}, f"It is at {address}", as_json)
+        where = hub.upload(made.files, folder, place, upload, private=private)
+        done({"uploaded": where}, f"It is at {where}", as_json)
     elif place.live:
         say(f"To have it on the hub, add --upload OWNER/NAME. {place.hosting}")
 
 
 def _made(
-    workspace: Workspace, chosen: Choice, target: Target, pages: str, *, texts: bool, title: str
-) -> Site:
+    workspace: Workspace, chosen: Choice, target: Target, pages: str,
+    views: Sequence[tuple[str, Query]], *, texts: bool, title: str,
+) -> Site:  # fmt: skip
     """All that would be written."""
     # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
     from app.publish import live, readme, site
@@ -134,7 +164,7 @@ def _made(
         names = [name.strip() for name in pages.split(",") if name.strip()]
         with progress_bar("Publishing") as move:
             made = site.freeze(
-                workspace, chosen, names, texts=texts,
+                workspace, chosen, names, at=views, texts=texts,
                 progress=lambda title, finished, of: move(finished, of, title),
             )  # fmt: skip
     about = readme.text(workspace, chosen, made, target, title)

@@ -2,19 +2,20 @@
 // values, and answers events out of a file. Nothing here draws.
 const held = JSON.parse(document.getElementById("t-held").textContent);
 const place = (number) => document.querySelector(`[data-piece="${number}"]`);
+const plain = (number) => (value) => { if (place(number)) place(number).innerHTML = value ?? ""; };
 
-// Links lead to pages that are in this folder. Of others the words stay inside a sentence; what only leads
-// elsewhere goes.
+// Links lead to pages that are in this folder, and no button opens a panel of controls.
 const base = new URL(document.baseURI);
 function mend(link) {
+  if (link.matches("button")) return theodolite.unlink(link);
   const url = new URL(link.getAttribute("href"), base);
   if (url.origin !== base.origin || !url.pathname.startsWith(base.pathname)) return;
   const path = url.pathname.slice(base.pathname.length).replace(/\/$/, "");
   if (held.pages.includes(path)) link.href = `./${path}${path && "/"}${url.search}`;
-  else if (/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) link.replaceWith(...link.childNodes);
-  else link.remove();
+  else theodolite.unlink(link);
 }
-const links = (node) => [...(node.matches('a[href^="./"]') ? [node] : []), ...node.querySelectorAll('a[href^="./"]')];
+const LEADING = 'a[href^="./"], button[data-press="more"]';
+const links = (node) => [...(node.matches(LEADING) ? [node] : []), ...node.querySelectorAll(LEADING)];
 links(document.body).forEach(mend);
 new MutationObserver((changes) => {
   for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) links(node).forEach(mend);
@@ -39,14 +40,13 @@ if (view !== held.views[0]) {
   for (const [number, value] of Object.entries((await answers()).shown)) {
     const piece = held.pieces[number];
     if (piece) piece.value = value;
-    if (!piece || piece.html) place(number).innerHTML = value ?? "";
+    if (!piece || piece.html) plain(number)(value);
   }
 }
 
 // Number of a part -> what shows another value in it.
 const shown = {};
 const show = (values) => Object.entries(values).forEach(([number, value]) => (shown[number] ?? plain(number))(value));
-const plain = (number) => (value) => { place(number).innerHTML = value ?? ""; };
 
 async function asked(number, name, data) {
   const asks = (await answers()).asks[number];

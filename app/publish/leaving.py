@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -10,7 +11,8 @@ from urllib.parse import quote
 
 from app import formats
 from app.publish import targets
-from app.publish.choice import Choice, private
+from app.publish.choice import Choice
+from app.publish.mask import private
 
 if TYPE_CHECKING:
     from app.publish.site import Site
@@ -31,6 +33,13 @@ FOLDERS = {
     "theodolite/vectors/": ("vectors and neighbours of these texts, for Search", ""),
 }
 """Beginning of a path -> likewise."""
+ANSWERS = {
+    "view": "what the page was asked",
+    "training": "its settings and curves",
+    "judgement": "what the marks say, and the last question",
+    "decision": "the sheet, with some of the texts",
+}
+"""Kind of an answer -> what of it leaves."""
 UNSTATED = "not stated"
 NAMING = (".html", ".json", ".db", ".md")
 """Endings of files that may name encoders, and so paths."""
@@ -54,9 +63,15 @@ def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     for name, public in choice.encoders.items():
         about = f"here {name}" if public != name else ""
         yield "encoder", public, about, known.get(name, {}).get("licence") or UNSTATED, None
-    for name, public in choice.tasks.items():
+    told = [name for name, public in choice.tasks.items() if _named(site.files, public)]
+    for name in told:
+        public = choice.tasks[name]
         yield "task", public, f"here {name}" if public != name else "", "", None
-    yield "results", formats.count(len(choice.results)), "scores, intervals, protocols", "", None
+    if told:
+        many = formats.count(len(choice.results))
+        yield "results", many, "at most: scores, intervals, protocols", "", None
+    for kind, name in site.answers:
+        yield kind, name, ANSWERS[kind], "", None
     licences = {info.name: info.licence for info in workspace.catalog.list()}
     for name, number in site.texts.items():
         about = f"its {formats.plural(number, 'sentence')}"
@@ -73,17 +88,21 @@ def _paths(
 ) -> Iterator[tuple[str, str]]:
     """Paths and servers of this machine that can be read in the files."""
     own = {path: "in the name of an encoder" for path in private(choice.encoders)}
+    own |= {name: "in the settings of a training" for name in choice.settings
+            if Path(name).is_absolute()}  # fmt: skip
     own |= dict.fromkeys([str(Path.home()), str(workspace.store.folder)], "of this machine")
     if workspace.catalog.root:
         own[str(workspace.catalog.root)] = "of this machine"
-    written = [data for name, data in files.items() if name.endswith(NAMING)]
     for path, about in own.items():
-        if len(path) > 1 and any(_holds(data, path) for data in written):
+        if len(path) > 1 and _named(files, path):
             yield path, f"{about}; --mask paths takes it out"
 
 
-def _holds(data: bytes, text: str) -> bool:
-    return any(form.encode() in data for form in {text, escape(text), quote(text)})
+def _named(files: Mapping[str, bytes], text: str) -> bool:
+    """Whether a text can be read in any of the files that may name something."""
+    forms = {form.encode() for form in (text, escape(text), quote(text), json.dumps(text)[1:-1])}
+    written = (data for name, data in files.items() if name.endswith(NAMING))
+    return any(form in data for data in written for form in forms)
 
 
 def _files(files: Mapping[str, bytes]) -> Iterator[Row]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from app import vectors
 from app.publish import source, targets
-from app.publish.choice import SHIPPED, UPLOAD, Choice, PartWorkspace, part, private
+from app.publish.choice import Choice, PartWorkspace, part
+from app.publish.mask import SHIPPED, UPLOAD, private
 from app.publish.site import Site
 from engine.encoders.base import Encoder, sentence_key
 from engine.encoders.spec import TASK_DATA, parse

@@ -12,6 +12,7 @@ from hashlib import sha256
 from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import gradio as gr
 from gradio.blocks import Block, BlockContext
@@ -21,7 +22,7 @@ from app import formats
 from app.components.modules import as_module
 from app.publish import answers
 from app.publish.opened import OpenedPage, Props, is_part
-from app.web.frozen import View
+from app.web.frozen import LIVE, View
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -33,7 +34,7 @@ POLICY = (
 """Of every page: nothing is run or asked for that is not in the folder. Widths stand in attributes,
 and Plotly writes a style sheet."""
 FOLDER = "theodolite"
-NO_WORDS = (gr.Button, gr.State, gr.Timer)
+NO_WORDS = gr.Button | gr.State | gr.Timer
 """What says nothing of what was chosen."""
 
 
@@ -70,7 +71,12 @@ class FrozenPage:
             if any(shown[n]["value"] != held["value"] for shown, _ in found)
         }  # fmt: skip
         parts = {n for n, block in opened.blocks.blocks.items() if is_part(block)}
-        values = [{n: self._value(n, shown[n]["value"]) for n in parts} for shown, _ in found]
+        self._told = {n for n in self._changing - parts if self._says_more(n, found, views)}
+        values = [
+            {n: self._value(n, shown[n]["value"]) for n in parts}
+            | {n: _in_words(shown[n]) for n in self._told}
+            for shown, _ in found
+        ]
         self._values = values[0]
         self._views: list[dict[str, Any]] = []
         for view, shown, (_, said) in zip(views, values, found, strict=True):
@@ -82,6 +88,16 @@ class FrozenPage:
             self._views.append({**about, "query": view.query})
         opened.shown = first
         self._body = "".join(map(self._layout, opened.blocks.children))
+
+    def _says_more(self, number: int, found: Sequence[Any], views: Sequence[View]) -> bool:
+        """Whether a control says what the list of views does not."""
+        block = self._opened.blocks.blocks[number]
+        if isinstance(block, gr.HTML | NO_WORDS) or not isinstance(block, Component):
+            return False
+        return any(
+            str(shown[number]["value"]) not in view.label
+            for (shown, _), view in zip(found, views, strict=True)
+        )
 
     def _value(self, number: int, value: Any) -> Any:
         """A value as a component has it without a server, whose files are kept."""
@@ -127,6 +143,17 @@ class FrozenPage:
             "</body></html>\n"
         ).encode()
 
+    def opening(self) -> bytes:
+        """The first page of a folder that has no other: it leads to this one."""
+        query = self._views[0]["query"]
+        address = f"./{self._page.PATH}/" + (f"?{urlencode(query)}" if query else "")
+        return (
+            '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
+            f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
+            f'<title>Theodolite</title></head><body><a href="{escape(address)}">'
+            f"{escape(self._page.TITLE)}</a></body></html>\n"
+        ).encode()
+
     def _layout(self, block: Block) -> str:
         """A block and all in it."""
         if isinstance(block, gr.HTML):
@@ -135,7 +162,7 @@ class FrozenPage:
         hidden = shown["visible"] is False
         if isinstance(block, BlockContext):
             classes = getattr(block, "elem_classes", None) or []
-            if "t-rest" in classes or hidden:  # the panel of the remaining controls
+            if {"t-rest", LIVE} & set(classes) or hidden:  # the panel of the remaining controls
                 return ""
             inside = "".join(map(self._layout, block.children))
             if "t-first" in classes and len(self._views) > 1:
@@ -148,6 +175,8 @@ class FrozenPage:
             return ""
         if block in self._alive:
             return self._choices(block)
+        if block._id in self._told:
+            return f'<div data-piece="{block._id}">{_in_words(shown)}</div>'
         return "" if self._in_list(block, shown["value"]) else _in_words(shown)
 
     def _in_list(self, block: Block, value: Any) -> bool:
@@ -169,7 +198,7 @@ class FrozenPage:
     def _piece(self, block: gr.HTML) -> str:
         """A component of ours: HTML as it is, or what a module of its own draws."""
         classes = block.elem_classes or []
-        if not is_part(block):
+        if not is_part(block) or LIVE in classes:
             return ""
         value = self._values[block._id]
         if block.js_on_load:

@@ -17,7 +17,7 @@ from app.publish.choice import Choice, part
 from app.publish.opened import OpenedPage
 from app.publish.page import FrozenPage, kept
 from app.web import frame, theme
-from app.web.frozen import Published, View
+from app.web.frozen import Published, Query, View
 from app.web.routes import PLOTLY_JS, plotly_file
 from engine.errors import UserError
 
@@ -37,11 +37,14 @@ class Site:
         files: address relative to the folder -> what it holds.
         pages: titles.
         texts: data sets whose texts can be read in it -> how many sentences these have.
+        answers: kind and name of each training, judgement and decision in it, and what pages
+            were asked that are named by their addresses.
     """
 
     files: Mapping[str, bytes]
     pages: Sequence[str]
     texts: Mapping[str, int]
+    answers: Sequence[tuple[str, str]] = ()
 
 
 def freezable() -> dict[str, ModuleType]:
@@ -54,6 +57,7 @@ def freeze(
     choice: Choice,
     names: Sequence[str] = (),
     *,
+    at: Sequence[tuple[str, Query]] = (),
     texts: bool = True,
     progress: Callable[[str, int, int], None] = lambda title, done, of: None,
 ) -> Site:
@@ -63,6 +67,7 @@ def freeze(
         workspace: whose results are published.
         choice: which of them.
         names: of pages beside the first; none for all that can be frozen.
+        at: names of pages and the addresses at which they are frozen: these, and no others.
         texts: whether texts of data sets may be read in it.
         progress: called with the page that comes next, how many are done, of how many.
 
@@ -70,36 +75,55 @@ def freeze(
         UserError: an unknown page.
     """
     known = freezable()
-    if unknown := [name for name in names if name not in known]:
+    named = names or [name for name, _ in at]
+    if unknown := [name for name in named if name not in known]:
         raise UserError(
             f"There is no page {unknown[0]!r} to publish.", f"Known: {', '.join(known)}."
         )
-    chosen = [page for name, page in known.items() if name in ("overview", *(names or known))]
+    first = [] if at else ["overview"]
+    chosen = [page for name, page in known.items() if name in (*first, *(named or known))]
     dated = formats.DATED.set(True)
     try:
         with tempfile.TemporaryDirectory() as folder:
             small = part(workspace, choice, Path(folder), texts=texts)
             drawn = {name: choice.data[name] for name in choice.drawn}
-            published = Published(workspace, small, choice.encoders, drawn)
+            published = Published(workspace, small, choice.encoders, drawn, choice.data,
+                                  choice.trainings, choice.names)  # fmt: skip
+            wanted = {page: [query for name, query in at if known[name] is page]
+                      for page in chosen}  # fmt: skip
             frozen: dict[ModuleType, FrozenPage] = {}
             for line in (line for group in ui.RAIL for line in group):
                 entry = _only(line, chosen)
                 for page in entry.pages.values():
                     progress(page.TITLE, chosen.index(page), len(chosen))
                     try:
-                        frozen[page] = _frozen(entry, page, published)
+                        frozen[page] = _frozen(entry, page, published, wanted[page])
                     except UserError:
-                        if names:  # else it is left out: nobody has asked for it
+                        if named:  # else it is left out: nobody has asked for it
                             raise
-            asked = small.catalog.asked
+            views = [_view(published, query).label for _, query in at if query]
+            asked, told = small.catalog.asked, _answers(small, views)
             small.close()
     finally:
         formats.DATED.reset(dated)
-    return Site(_files(frozen), [page.TITLE for page in frozen], asked)
+    return Site(_files(frozen), [page.TITLE for page in frozen], asked, told)
 
 
-def _frozen(entry: frame.Entry, page: ModuleType, published: Published) -> FrozenPage:
-    """A page with all that it shows.
+def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]]:
+    """What was brought along beside results, and what views were asked: kind and name of each."""
+    derived = workspace.store.derived
+    return [
+        *(("view", label) for label in views),
+        *(("training", row["info"]["run"]["label"]) for row in derived.list("training")),
+        *(("judgement", row["info"]["title"]) for row in derived.list("judgement")),
+        *(("decision", row["info"]["data"]) for row in derived.list("choose")),
+    ]
+
+
+def _frozen(
+    entry: frame.Entry, page: ModuleType, published: Published, at: Sequence[Query]
+) -> FrozenPage:
+    """A page with all that it shows, at the addresses that are named or at its own.
 
     Raises:
         UserError: it has nothing to show.
@@ -107,7 +131,8 @@ def _frozen(entry: frame.Entry, page: ModuleType, published: Published) -> Froze
     frozen, usual = page.FROZEN, View("", ())
     if frozen.carry:
         frozen.carry(published)
-    views = [usual] if frozen.views is None else frozen.views(published)
+    own = [usual] if frozen.views is None else frozen.views(published)
+    views = [_view(published, query) for query in at] or own
     if not views:
         raise UserError(f"{page.TITLE} has nothing to publish of this.",
                         "Leave it out, or name data sets with --collection.")  # fmt: skip
@@ -118,6 +143,12 @@ def _frozen(entry: frame.Entry, page: ModuleType, published: Published) -> Froze
     ]
     opened = OpenedPage(entry, page, published.workspace, whole[0].query)
     return FrozenPage(opened, page, published.workspace, whole)
+
+
+def _view(published: Published, query: Query) -> View:
+    """A view of a page by its address, with the published names in it."""
+    public = tuple((name, str(published.renamed(value))) for name, value in query)
+    return View(" · ".join(value for _, value in public), public)
 
 
 def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
@@ -133,7 +164,8 @@ def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
     for page, made in frozen.items():
         files |= made.files
         files[f"{page.PATH}/index.html".lstrip("/")] = made.html(told, shared)
-    return files
+    first = next(iter(frozen))
+    return files if first.PATH == "" else files | {"index.html": frozen[first].opening()}
 
 
 def _only(entry: frame.Entry, chosen: Sequence[ModuleType]) -> frame.Entry:

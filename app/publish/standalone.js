@@ -11,17 +11,7 @@ JSON.parse(document.getElementById("t-held").textContent).forEach(({ name, props
   pieces[name]({ element, props, trigger: () => {}, watch: () => {} });
 });
 
-// There are no pages to go to and no panels to open: of links the words stay inside a sentence, of buttons the name.
-for (const link of document.querySelectorAll('a[href^="./"], button[data-press="more"]')) {
-  if (link.matches("a") && !/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) {
-    link.remove();
-    continue;
-  }
-  const words = document.createElement("span");
-  words.className = link.className.replace("t-change", "");
-  words.append(...link.childNodes);
-  link.replaceWith(words);
-}
+document.querySelectorAll('a[href^="./"], button[data-press="more"]').forEach(theodolite.unlink);
 
 document.body.classList.toggle("t-window", parent === window); // else somebody else leaves room around it
 if (parent !== window) {

@@ -55,12 +55,13 @@ def entry(line: Line) -> Entry:
     )
 
 
-def rail(groups: Sequence[Sequence[Entry]], said: str = "") -> str:
+def rail(groups: Sequence[Sequence[Entry]], said: str = "", *, publish: bool = False) -> str:
     """The rail as HTML: the script marks the line of the page that is open.
 
     Args:
         groups: its lines.
         said: what stands at its foot where there is nowhere to jump to.
+        publish: whether the page that is open can be published: not by visitors.
     """
     search = (
         f'<button type="button" class="t-icon" aria-label="Jump to" {_JUMP}>{icons.svg("search")}'
@@ -70,6 +71,12 @@ def rail(groups: Sequence[Sequence[Entry]], said: str = "") -> str:
         f'<button type="button" class="t-jump" title="A page, encoder, data set, task or run" '
         f"{_JUMP}>{icons.svg('jump')}<span>Jump to</span><kbd>Ctrl K</kbd></button>"
     )
+    if publish:
+        jump += (
+            '<button type="button" class="t-jump" title="Freeze this page into files" '
+            f'aria-haspopup="dialog" data-press="publish">{icons.svg("publish")}'
+            "<span>Publish</span></button>"
+        )
     if said:
         search, jump = "", f'<p class="t-dated"><span>{escape(said)}</span></p>'
     return (

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from store.hashing import hash_of
+
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+LIVE = "t-live-only"
+"""Class of what a page says of work that it would begin: a frozen page leaves it out."""
 Query = tuple[tuple[str, str], ...]
 """Names and values of an address, in order."""
 Folders = Mapping[str, Callable[[], Mapping[str, bytes]]]
@@ -59,12 +63,38 @@ class Published:
         workspace: has what is published and nothing beside; pages are opened over it.
         encoders: their names in the source -> as they are published.
         data: data sets that maps, spaces and geometry are shown of, likewise.
+        texts: data sets whose texts may be shown, likewise.
+        trainings: keys of those whose curves are shown.
+        names: every name that stands there under another.
     """
 
     source: Workspace
     workspace: Workspace
     encoders: Mapping[str, str]
     data: Mapping[str, str]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    trainings: Sequence[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def renamed(self, value: Any) -> Any:
+        """JSON in which every name stands as it is published."""
+        if isinstance(value, str):
+            for name in sorted(self.names, key=len, reverse=True):
+                value = value.replace(name, self.names[name])
+            return value
+        if isinstance(value, Mapping):
+            return {self.renamed(key): self.renamed(one) for key, one in value.items()}
+        return [self.renamed(one) for one in value] if isinstance(value, list | tuple) else value
+
+    def keep(self, kind: str, key: str, answer: Mapping[str, Any]) -> None:
+        """Bring along what a page shows of something, for `kept`."""
+        self.workspace.store.derived.put(hash_of(kind, key), kind, self.renamed(answer))
+
+
+def kept(workspace: Workspace, kind: str, key: str) -> Any:
+    """What `Published.keep` brought along; None where it brought nothing of that key."""
+    row = workspace.store.derived.get(hash_of(kind, key))
+    return None if row is None else row["info"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +112,7 @@ class Frozen:
         files: elem_id of a component that asks a server for more than its value -> what makes of
             its value that without a server, and the folders that it then reads.
         build: lays out the page in place of its own `build`, of which little would live on.
+        all_encoders: whether the page shows all there are while its address names none.
     """
 
     controls: tuple[str, ...] = ()
@@ -92,3 +123,4 @@ class Frozen:
         default_factory=dict
     )
     build: Callable[[Workspace], None] | None = None
+    all_encoders: bool = False

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -130,6 +133,20 @@ def site(workspace: Workspace) -> Iterator[str]:
     """Address of the running app."""
     with served(workspace) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A folder and its address, as `python -m http.server` gives it."""
+    root = tmp_path_factory.mktemp("web")
+    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
+    with subprocess.Popen(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        found = re.search(r"port (\d+)", server.stdout.readline() if server.stdout else "")
+        assert found
+        yield root, f"http://127.0.0.1:{found[1]}"
+        server.terminate()
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -63,20 +61,6 @@ def live(measured_here: Workspace) -> Iterator[str]:
     with served(looking) as address:
         yield address
     looking.close()
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A folder and its address, as `python -m http.server` gives it."""
-    root = tmp_path_factory.mktemp("web")
-    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
-    with subprocess.Popen(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as server:
-        found = re.search(r"port (\d+)", server.stdout.readline() if server.stdout else "")
-        assert found
-        yield root, f"http://127.0.0.1:{found[1]}"
-        server.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +195,8 @@ def test_links_lead_to_what_is_there(visitor, frozen):
     """Rail and text; what would lead to a page that stayed at home is gone, sentences are whole."""
     page = visitor(frozen).open()
     assert page.locator("#t-rail nav a").all_inner_texts() == [
-        "Overview", "Compare", "Board", "Search", "Map", "Two spaces", "Geometry"]  # fmt: skip
+        "Overview", "Compare", "Board", "Search", "Map", "Two spaces", "Geometry",
+        "Decode"]  # fmt: skip
     page.locator("#headline").get_by_role("link", name="Compare").click()
     expect(page.locator("#headline h2")).to_contain_text("Against")
     for path, ready in READY.items():

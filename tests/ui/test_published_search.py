@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 from app.pages.search import service
 from app.publish import choice, folder, site
 from tests.ui.conftest import LOOKS
-from tests.ui.test_publish import web  # noqa: F401
 
 COLLECTION = "starter-topics"
 ALIVE, DEAD = ("wordllama", "random:64"), "random:16 | dims:8,random,0"
@@ -18,7 +17,7 @@ QUERY = "Doctors say that bread is good for a cold."
 
 
 @pytest.fixture(scope="module")
-def frozen(workspace, web):  # noqa: F811
+def frozen(workspace, web):
     """Address of the page among published ones."""
     root, address = web
     chosen = choice.choose(workspace, (*ALIVE, DEAD), data=[COLLECTION])

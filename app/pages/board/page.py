@@ -42,7 +42,7 @@ DESCRIPTION = (
     "each rank is. Nothing that is missing counts as zero."
 )
 POLL_SECONDS = 2.0
-FROZEN = Frozen(controls=("columns",))
+FROZEN = Frozen(controls=("columns",), all_encoders=True)
 _SEVERAL = {"multiselect": True}
 _LISTED: dict[str, Any] = {"choices": [], "value": None, "min_width": 220}
 CONTROLS = (

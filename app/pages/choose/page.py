@@ -11,7 +11,7 @@ import gradio as gr
 
 from app.components.chart import chart
 from app.jobs.submit import queue_unless_stored
-from app.pages.choose import service, views
+from app.pages.choose import freezing, service, views
 from app.pages.choose.job import LEAST_BYTES, ChooseJob
 from app.pages.encoders import choices
 from app.pages.encoders import service as encoders
@@ -21,6 +21,7 @@ from app.report import answers
 from app.report.button import report_button
 from app.web import address, background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on
+from app.web.frozen import LIVE, Frozen
 
 if TYPE_CHECKING:
     from app.report.file import Report
@@ -36,6 +37,7 @@ DESCRIPTION = (
     "Which encoder for your data: who is best, who ties with it, what they cost, how many more "
     "examples would tell them apart, and what speaks against trusting the answer."
 )
+FROZEN = Frozen(carry=freezing.carry, views=freezing.views)
 EXAMPLE = "starter-topics"
 CONTROLS = (
     Control("dataset", "Data", gr.Dropdown, key="data",
@@ -73,7 +75,7 @@ def build(workspace: Workspace) -> None:
             controls.render("encoder")
             with gr.Accordion("Limits", open=False, elem_id="limits"), gr.Row():
                 controls.render("max_ms", "max_bytes", "licences")
-        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer"]):
+        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer", LIVE]):
             plan = parts.static("", elem_id="plan")
             with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
                 go = gr.Button("Choose", variant="primary", elem_id="choose")

@@ -59,7 +59,7 @@ def drawn(found: Sheet | None, *, shipped: bool = False) -> dict[str, Any]:
 
 
 def _said(found: Sheet, shipped: bool) -> str:
-    lead = "An example: your own sheet takes its place." if shipped else ""
+    lead = "An example that ships with Theodolite." if shipped else ""
     head = parts.heading(
         words.headline(found), f"{lead} Decision sheet for {found['data']}.".strip(),
         beside=f" {parts.SHIPPED}" if shipped else "",

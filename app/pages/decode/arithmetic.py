@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.decode import example, form, service, views
+from app.pages.decode import example, form, freezing, service, views
 from app.pages.decode.analogies import ANALOGY, PRESETS, named
 from app.pages.encoders import choices
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST
 from engine.errors import UserError
 
@@ -27,6 +28,7 @@ DESCRIPTION = (
     "says what stands there. + and - join sentences, * and / take a number, brackets group; "
     "a - b + c is the analogy a : b :: z : c."
 )
+FROZEN = Frozen(carry=freezing.carry, views=freezing.analogies)
 OWN = "Of my own"
 LONGEST = 5000
 MOST_TEXT = 60_000

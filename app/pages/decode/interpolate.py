@@ -11,12 +11,13 @@ import gradio as gr
 from app.components.chart import chart
 from app.components.interpolation import Near, Stop, interpolation, value_of
 from app.pages.data import choices as collections
-from app.pages.decode import example, figures, form, service, views
+from app.pages.decode import example, figures, form, freezing, service, views
 from app.pages.decode.service import NEAR, STEPS, NoDecoder
 from app.pages.encoders import choices
 from app.pages.search import service as search
 from app.web import address, background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.frozen import Frozen
 from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
@@ -30,6 +31,7 @@ DESCRIPTION = (
     "Go through the space from one sentence to another: every step is a point between their "
     "vectors, and the decoder says what stands there."
 )
+FROZEN = Frozen(carry=freezing.carry, views=freezing.interpolations)
 PATHS = [("Straight line", "linear"), ("Great circle", "spherical")]
 NOTHING = parts.empty("Nothing to interpolate", "Write two sentences, or have them picked.")
 EXAMPLES = [example.ENDS, ("I love this film.", "The train was late again."),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.decode import example, form, service, views
+from app.pages.decode import example, form, freezing, service, views
 from app.pages.encoders import choices
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.frozen import Frozen
 from app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ CONTROLS = (
     choices.ENCODERS,
     *form.OPTIONS,
 )  # fmt: skip
+FROZEN = Frozen(carry=freezing.carry, views=freezing.round_trips)
 LONGEST_EXAMPLE = 8
 """Words of a sentence that is offered: any decoder knows as many."""
 

@@ -14,7 +14,15 @@ from app.jobs.submit import queue
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.jobs.run_panel import RunPanel
-from app.pages.judge import example, report, second, service, unjudged_section, views
+from app.pages.judge import (
+    example,
+    freezing,
+    report,
+    second,
+    service,
+    unjudged_section,
+    views,
+)
 from app.pages.judge.job import JudgeJob, followed, preparing
 from app.pages.judge.service import JudgeSpec
 from app.report import answers
@@ -22,6 +30,7 @@ from app.report.button import report_button
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_open
 from app.web.events import PageEvent
+from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from engine.errors import UserError
 from store.run_rows import LIVE
@@ -40,6 +49,7 @@ DESCRIPTION = (
     "Compare encoders on data without labels: mark what they return, without knowing whose it is. "
     "What tells most is asked next, and the interval holds however often you look."
 )
+FROZEN = Frozen(carry=freezing.carry, views=freezing.sessions, build=freezing.build)
 SESSIONS = Control(
     "session", "Session", gr.Dropdown, "", options={"choices": [("Example", "")], "min_width": 260}
 )

@@ -24,7 +24,7 @@ TITLE = "Overview"
 PATH = ""
 DESCRIPTION = "Every encoder on every task. A cell opens its numbers and protocol."
 POLL_SECONDS = 2
-FROZEN = Frozen(asks={"scores": Asks(results, "select", "result", "interval")})
+FROZEN = Frozen(asks={"scores": Asks(results, "select", "result", "interval")}, all_encoders=True)
 
 
 def build(workspace: Workspace) -> None:

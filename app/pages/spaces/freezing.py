@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from app.pages.map.service import drawn_at_once
 from app.web.frozen import Published, View
@@ -28,8 +28,8 @@ def carry(published: Published) -> None:
                 if row := source.get(key):
                     arrays = {name: np.load(f, mmap_mode="r", allow_pickle=False)
                               for name, f in row["files"].items()}  # fmt: skip
-                    names = {**published.encoders, **published.data}
-                    small.store.projections.put(new, arrays, _renamed(row["info"], names))
+                    info = published.renamed(row["info"])
+                    small.store.projections.put(new, arrays, info)
 
 
 def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
@@ -44,17 +44,6 @@ def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
                     SpacesJob.of(first, second, data, method=method),
                     SpacesJob.of(names[first], names[second], public, method=method),
                 )
-
-
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """The same with other names wherever one stands."""
-    if isinstance(value, str):
-        for name in sorted(names, key=len, reverse=True):
-            value = value.replace(name, names[name])
-        return value
-    if isinstance(value, Mapping):
-        return {key: _renamed(one, names) for key, one in value.items()}
-    return [_renamed(one, names) for one in value] if isinstance(value, list) else value
 
 
 def views(published: Published) -> list[View]:

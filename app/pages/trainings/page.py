@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.actions import actions
-from app.components.chart import chart
 from app.pages.jobs import service as jobs
-from app.pages.trainings import example, figures, service, views
+from app.pages.trainings import example, freezing, section, service, views
 from app.report import answers
 from app.report.button import report_button
 from app.web import address, parts
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
+from app.web.frozen import Frozen
 from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.trainings.curves import Curves
     from app.pages.trainings.service import TrainingRun
     from app.report.file import Report
     from app.workspace import Workspace
@@ -32,8 +31,7 @@ DESCRIPTION = (
 )
 POLL_SECONDS = 2
 LISTED = 60
-MOST = 24
-"""Curves over each other: more have no colour and dash of their own."""
+FROZEN = Frozen(carry=freezing.carry, views=freezing.trainings, build=freezing.build)
 
 
 def build(workspace: Workspace) -> None:
@@ -46,9 +44,7 @@ def build(workspace: Workspace) -> None:
     opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
     seen = gr.State([])
     listing = actions(elem_id="runs")
-    shown = {"listing": listing, **_charts()}
-    shown["notes"] = parts.static("", elem_id="noted")
-    shown["differences"] = parts.static("", elem_id="differences")
+    shown = {"listing": listing, **section.charts()}
     shown["marks"] = seen
     every = [chosen, opened, *shown.values()]
     report_button([chosen], notice, lambda kept: _report(workspace, _keys(kept)))
@@ -84,19 +80,6 @@ def build(workspace: Workspace) -> None:
     address.keep({"run": chosen, "sweep": opened})
 
 
-def _charts() -> dict[str, Any]:
-    """Lay out the charts, by name."""
-    charts = {}
-    with gr.Column(elem_classes=["t-charts", "t-answer"], elem_id="curves"):
-        for name in views.CHARTS:
-            with gr.Column(elem_classes="t-figure-box", min_width=0):
-                charts[f"{name}-title"] = parts.static(views.title(name))
-                tall = name in ("score", "trajectory")
-                height = figures.TALL if tall else figures.SMALL
-                charts[name] = chart(height=height, elem_id=f"chart-{name}")
-    return charts
-
-
 def _pressed(
     rows: list[TrainingRun], keys: list[str], sweep: str, event: PageEvent
 ) -> tuple[list[str], str]:
@@ -112,9 +95,9 @@ def _pressed(
         mine = _of_run(rows, event.id)
         keys = mine if sweep else [key for key in keys if key not in mine]
     keys = [row.key for row in _known(rows, keys)]
-    if len(keys) > MOST:
+    if len(keys) > section.MOST:
         raise UserError(
-            f"{len(keys)} trainings are too many to tell apart.", f"Choose at most {MOST}."
+            f"{len(keys)} trainings are too many to tell apart.", f"Choose at most {section.MOST}."
         )
     return keys, sweep
 
@@ -140,7 +123,7 @@ def _named(rows: list[TrainingRun], request: gr.Request) -> tuple[list[str], str
         keys = _of_run(rows, sweep)
     if not keys and rows:
         keys, sweep = _newest(rows)
-    return keys[:MOST], sweep
+    return keys[: section.MOST], sweep
 
 
 def _keys(kept: str) -> list[str]:
@@ -173,12 +156,12 @@ def _views(
     """Everything on the page by name; the curves only where they have grown since the marks."""
     marks, here = _marks(workspace, rows, keys, sweep), _known(rows, keys)
     if not rows and (learned := example.read()) is not None:
-        return {**_drawn([learned]), "listing": views.shipped(learned[0]), "marks": marks}
+        return {**section.drawn([learned]), "listing": views.shipped(learned[0]), "marks": marks}
     listed = views.listing(workspace, rows, [row.key for row in here], sweep)
     if known and marks[1] == known[1]:
         return {"listing": listed, "marks": marks}
     found = [(row, service.curves(workspace, row.key)) for row in here]
-    return {**_drawn(found), "listing": listed, "marks": marks}
+    return {**section.drawn(found), "listing": listed, "marks": marks}
 
 
 def _report(workspace: Workspace, keys: list[str]) -> Report:
@@ -191,11 +174,3 @@ def _report(workspace: Workspace, keys: list[str]) -> Report:
     if not rows and (learned := example.read()) is not None:
         return answers.of_trainings([learned])
     return answers.training(workspace, [row.key for row in _known(rows, keys)])
-
-
-def _drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
-    """What is told of trainings with their curves."""
-    return {
-        **views.charts(found), "notes": views.notes(found),
-        "differences": views.differences([row for row, _ in found]),
-    }  # fmt: skip

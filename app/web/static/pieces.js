@@ -63,6 +63,15 @@
       }));
     },
 
+    // Where there is no page to go to and no panel to open: of a link the words stay inside a sentence, of a button
+    // its name; what only leads elsewhere goes.
+    unlink(link) {
+      if (link.matches("a") && !/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) return link.remove();
+      const words = theodolite.el("span", { class: link.className.replace("t-change", "") });
+      words.append(...link.childNodes);
+      link.replaceWith(words);
+    },
+
     // Save what a button holds: a text, or rows as CSV.
     save({ dataset: { name, text, rows, spreadsheet } }) {
       theodolite.download(name, text ?? theodolite.csv(JSON.parse(rows), spreadsheet === "true"));

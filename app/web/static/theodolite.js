@@ -163,6 +163,12 @@
       await palette.open();
     },
 
+    // Open the panel that freezes the page as it is.
+    async publish() {
+      const panel = await import(new URL(`${frame.modules}publish.js`, document.baseURI).href);
+      panel.open(frame.freezes);
+    },
+
     // Narrow the rail to its icons, or widen it; remembered.
     fold() {
       const folded = !root.contains("t-folded");

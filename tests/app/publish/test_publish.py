@@ -11,12 +11,13 @@ import pytest
 from app.pages.compare import ranking_view
 from app.pages.compare import service as comparison
 from app.pages.evaluate.results import measured
-from app.publish import answers, choice, folder, site
+from app.publish import answers, choice, folder, mask, site
 from app.publish.opened import OpenedPage
 from app.publish.page import POLICY
 from app.web import frame
 from app.web.frozen import Frozen
 from app.workspace import Workspace
+from engine.encoders import parse
 from engine.errors import UserError
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent
@@ -24,7 +25,7 @@ from tests.fakes.results import invent
 PRIVATE = "/home/zebulon/clandestine models/heirloom"
 OWN = f"dir:{PRIVATE}"
 ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60, OWN: 0.7}
-PATHS = ("compare", "fair-play", "board")
+PATHS = ("compare", "fair-play", "board", "decode", "interpolate", "arithmetic")
 """Pages that have something to say of these; of cosines of pairs there is nothing."""
 
 
@@ -67,7 +68,8 @@ def test_the_list_is_what_is_written(kept: Path) -> None:
     assert rows[-1]["bytes"] == sum(r["bytes"] for r in rows if r["kind"] == "files") == total
     assert done == {"folder": str(kept), "files": len(sizes) - 1, "bytes": total}
     assert {row["name"] for row in rows if row["kind"] == "page"} == {
-        "Overview", "Compare", "Fairness", "Board"}  # fmt: skip
+        "Overview", "Compare", "Fairness", "Board", "Decode", "Interpolate", "Arithmetic",
+    }  # fmt: skip
 
 
 @pytest.mark.slow
@@ -113,16 +115,16 @@ def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
 
 def test_names_that_are_masked_stay_apart() -> None:
     """Two models of one last name, a server, a hub's repository and an upload."""
-    alias = choice._Alias("names")
+    alias = mask.Alias("names")
     names = ["dir:/a/x", "dir:/b/x", "dir:/a/x | normalise", "hf:me/mine", "random:64",
              "api:https://host.example/v1#m", "wordllama | center:upload:ours"]  # fmt: skip
-    told = [str(alias.encoder(choice.parse(name))) for name in names]
+    told = [str(alias.encoder(parse(name))) for name in names]
     assert told[0] == told[2].removesuffix(" | normalise")
     assert len(set(told)) == len(names)
     assert told[4] == "random:64"
     assert not [one for one in told if "mine" in one or "host" in one or "ours" in one]
     assert alias.data("upload:ours/classify") == "upload:data-1/classify"
-    assert choice._Alias("paths").data("upload:ours") == "upload:ours"
+    assert mask.Alias("paths").data("upload:ours") == "upload:ours"
 
 
 def test_it_is_published_again_and_what_is_old_goes(kept: Path) -> None:

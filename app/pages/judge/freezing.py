@@ -1,0 +1,88 @@
+"""Judgements in published pages: what the marks say, and the last question that was asked."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.pages.judge import example, report, service, views
+from app.pages.judge.session import SETTLED, Session
+from app.web import address, parts
+from app.web.controls import Answer, on_load
+from app.web.frozen import Published, View, kept
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+KIND = "judgement"
+DESCRIPTION = (
+    "Encoders compared by what a person found relevant, without knowing whose it was: each pair "
+    "with its difference after every mark, and an interval that holds however often one looked."
+)
+
+EXAMPLE = (
+    '<p class="t-muted">A session on the starter set, played by a script that knows the labels.</p>'
+)
+
+
+def carry(published: Published) -> None:
+    """Bring along what was judged of published encoders on data whose texts are published."""
+    for row in published.source.store.judgements.list():
+        spec = row["spec"]
+        wanted = set(spec["encoders"]) <= published.encoders.keys()
+        if not (wanted and row["marks"] and spec["collection"] in published.texts):
+            continue
+        with suppress(UserError):  # its texts stay at home
+            published.workspace.catalog.load(published.texts[spec["collection"]])
+            told = report.board(_nameless(service.opened(published.source, row["id"])))
+            if told["second"]:  # where its server is concerns nobody
+                told["second"] |= {"model": told["second"]["model"].rpartition("#")[2]}
+            published.keep(KIND, row["id"], told | {"id": "", "title": row["title"]})
+
+
+def _nameless(found: Session) -> Session:
+    """The session with numbers for the names of its judges."""
+    names = sorted({name for at in found.marks.values() for name in at} - {SETTLED})
+    called = {name: f"judge {number}" for number, name in enumerate(names, 1)} | {SETTLED: SETTLED}
+    marks = {
+        position: {called[name]: mark for name, mark in at.items()}
+        for position, at in found.marks.items()
+    }
+    return replace(found, marks=marks)
+
+
+def sessions(published: Published) -> list[View]:
+    """Every session that was brought along, the newest first; else the example that ships."""
+    found = []
+    for row in published.source.store.judgements.list():
+        if told := kept(published.workspace, KIND, row["id"]):
+            found.append(View(told["title"], (("session", row["id"]),)))
+    told = example.board()
+    if not found and told and set(told["blind"]) <= set(published.encoders.values()):
+        with suppress(UserError):
+            published.workspace.catalog.load(told["collection"])
+            found.append(View("Example", ()))
+    return found
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page: one session, for looking only."""
+    with parts.bar("Judge", DESCRIPTION):
+        pass
+    notice = parts.notice()
+    place = parts.static("", elem_id="judging", elem_classes=["t-answer"])
+
+    def load(request: gr.Request) -> Answer:
+        session = address.first(request, "session")
+        told: Any = kept(workspace, KIND, session) if session else example.board()
+        if told is None:
+            raise UserError(f"The session {session[:40]!r} is not published.")
+        left = views.last(told, "The last mark" if session else "The script")
+        found = views.findings(told, names=True, visitor=True)
+        return {place: views.whole(left, found, before="" if session else EXAMPLE)}
+
+    on_load(load, [place], notice)

@@ -1,0 +1,80 @@
+"""Curves of trainings in published pages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from app.pages.trainings import section, service, views
+from app.pages.trainings.curves import Curves
+from app.pages.trainings.service import TrainingRun
+from app.web import address, parts
+from app.web.controls import Answer, on_load
+from app.web.frozen import Published, View, kept
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+KIND = "training"
+DESCRIPTION = "Trainings as they went: what they learned from, their curves, where they differ."
+
+
+def carry(published: Published) -> None:
+    """Bring the chosen trainings along with their curves."""
+    for row in _chosen(published):
+        curves = service.curves(published.source, row.key)
+        plain = replace(row, out="", error=None, hint="")
+        answer = {"run": asdict(plain), "steps": curves.steps, "evals": curves.evals,
+                  "notes": curves.notes}  # fmt: skip
+        published.keep(KIND, row.key, answer)
+
+
+def _chosen(published: Published) -> list[TrainingRun]:
+    rows = {row.key: row for row in service.table(published.source)}
+    return [rows[key] for key in published.trainings if key in rows]
+
+
+def trainings(published: Published) -> list[View]:
+    """All that are chosen over each other, then each by itself; else the example that ships."""
+    rows = [_read(published.workspace, key)[0] for key in published.trainings]
+    names = views.names(rows)
+    alone = [View(name, (("run", row.key),)) for name, row in zip(names, rows, strict=True)]
+    if len(rows) < 2:
+        return alone
+    every = rows[: section.MOST]
+    return [View(f"All {len(every)}", (("run", ",".join(row.key for row in every)),)), *alone]
+
+
+def _read(workspace: Workspace, key: str) -> tuple[TrainingRun, Curves]:
+    """A training as it was brought along.
+
+    Raises:
+        UserError: it was not.
+    """
+    told = kept(workspace, KIND, key)
+    if told is None:
+        raise UserError(f"The training {key[:40]!r} is not published.")
+    return TrainingRun(**told["run"]), Curves(
+        steps=told["steps"], evals=told["evals"], notes=told["notes"]
+    )
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page: curves over each other, for looking only."""
+    with parts.bar("Trainings", DESCRIPTION):
+        pass
+    notice = parts.notice()
+    shown = {"listing": parts.static("", elem_id="runs"), **section.charts()}
+
+    def load(request: gr.Request) -> Answer:
+        keys = address.first(request, "run").split(",")
+        if keys == [""]:
+            raise UserError("No training is over that made one of these encoders.")
+        found = [_read(workspace, key) for key in keys]
+        told = section.drawn(found) | {"listing": views.told([row for row, _ in found])}
+        return {shown[name]: value for name, value in told.items()}
+
+    on_load(load, [*shown.values()], notice)

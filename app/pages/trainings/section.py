@@ -1,0 +1,41 @@
+"""What a page says of trainings below their names: curves, notes, where their settings differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.components.chart import chart
+from app.pages.trainings import figures, views
+from app.web import parts
+
+if TYPE_CHECKING:
+    from app.pages.trainings.curves import Curves
+    from app.pages.trainings.service import TrainingRun
+
+MOST = 24
+"""Curves over each other: more have no colour and dash of their own."""
+
+
+def charts() -> dict[str, Any]:
+    """Lay it out, by name."""
+    charts: dict[str, Any] = {}
+    with gr.Column(elem_classes=["t-charts", "t-answer"], elem_id="curves"):
+        for name in views.CHARTS:
+            with gr.Column(elem_classes="t-figure-box", min_width=0):
+                charts[f"{name}-title"] = parts.static(views.title(name))
+                tall = name in ("score", "trajectory")
+                height = figures.TALL if tall else figures.SMALL
+                charts[name] = chart(height=height, elem_id=f"chart-{name}")
+    charts["notes"] = parts.static("", elem_id="noted")
+    charts["differences"] = parts.static("", elem_id="differences")
+    return charts
+
+
+def drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
+    """Its values for trainings with their curves."""
+    return {
+        **views.charts(found), "notes": views.notes(found),
+        "differences": views.differences([row for row, _ in found]),
+    }  # fmt: skip

@@ -1,0 +1,79 @@
+"""A page as it is seen: its address, and what of the store is published with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+from app.publish.choice import Choice, choose
+from app.publish.mask import Mask
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.web.frozen import Query
+    from app.workspace import Workspace
+
+DATA = ("in", "data", "task")
+"""What a data set is called in the addresses of pages."""
+PRIVATE = "__"
+"""Begins what Gradio itself puts into an address."""
+
+
+def read(address: str) -> tuple[str, Query]:
+    """The name of a page and what is asked of it.
+
+    Args:
+        address: of a page of the app, whole or from its name on: `compare?encoder=minilm`.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query, max_num_fields=1000)
+    except ValueError as error:
+        raise UserError(f"{address[:80]!r} is no address of a page.",
+                        "Copy it from the browser.") from error  # fmt: skip
+    name = parts.path.strip("/").rpartition("/")[2]
+    asked = tuple((key, value) for key, value in query if not key.startswith(PRIVATE))
+    return name or "overview", asked
+
+
+def of_views(
+    workspace: Workspace, views: Sequence[tuple[str, Query]], mask: Mask = "none"
+) -> Choice:
+    """What is published of a store so that pages can be frozen as they are seen.
+
+    Args:
+        workspace: whose store has it.
+        views: as `read` gives them.
+        mask: as of `choose`.
+
+    Raises:
+        UserError: as `choose`; a session of judging that there is none of.
+    """
+    from app.publish.site import freezable
+
+    pages = freezable()
+    here = {info.name for info in workspace.catalog.list()}
+    encoders: list[str] = []
+    data: list[str] = []
+    trainings: list[str] = []
+    for name, query in views:
+        named = [value for key, value in query if key == "encoder"]
+        if not named and name in pages and pages[name].FROZEN.all_encoders:
+            named = [row["name"] for row in workspace.store.encoders.list()]
+        encoders += named
+        data += [value for key, value in query if key in DATA and value in here]
+        for key, value in query:
+            if key == "session":
+                spec = workspace.store.judgements.get(value)["spec"]
+                encoders += spec["encoders"]
+                data.append(spec["collection"])
+            elif key == "run" and name == "runs":
+                trainings += value.split(",")
+    return choose(
+        workspace, list(dict.fromkeys(encoders)), None, mask, list(dict.fromkeys(data)),
+        list(dict.fromkeys(trainings)), measured_only=False,
+    )  # fmt: skip

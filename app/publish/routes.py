@@ -1,0 +1,150 @@
+"""The panel *Publish*: what would leave with a page as it is seen, and then that as a ZIP.
+
+Both are the work of `theodolite publish`, in a process of its own: a page that is frozen is laid
+out anew, which would not mix with those that are served.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import shlex
+import subprocess
+import tempfile
+import threading
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from app.jobs import processes
+from app.publish.mask import Mask
+from app.web.routes import NO_STORE
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+SECONDS = 600
+MOST_ASKED = 2**16
+NAME = "theodolite-site"
+
+
+@dataclass
+class _Last:
+    """What was published last: a folder, and under which name it can be fetched."""
+
+    folder: tempfile.TemporaryDirectory[str] | None = None
+    token: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def routes(workspace: Workspace) -> list[Route]:
+    """`theodolite/publish`, which freezes and lists, and `theodolite/publish/TOKEN.zip`."""
+    last = _Last()
+
+    async def freeze(request: Request) -> Response:
+        try:
+            asked = json.loads((await request.body())[:MOST_ASKED])
+            arguments = _arguments(asked)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return PlainTextResponse("This cannot be read", status_code=400)
+        try:
+            told = await run_in_threadpool(_freeze, workspace, last, arguments)
+        except UserError as error:
+            said = f"{error.message} {error.hint}".strip()
+            return JSONResponse({"error": said}, headers=NO_STORE)
+        words = ["theodolite", "publish", "FOLDER", *arguments]
+        return JSONResponse({**told, "command": shlex.join(words)}, headers=NO_STORE)
+
+    def fetch(request: Request) -> Response:
+        with last.lock:
+            if last.folder is None or not secrets.compare_digest(
+                request.path_params["token"].encode(), last.token.encode()
+            ):
+                return PlainTextResponse("It is no longer here", status_code=404)
+            packed = _packed(Path(last.folder.name) / NAME)
+        name = f'attachment; filename="{NAME}.zip"'
+        return Response(packed, media_type="application/zip",
+                        headers={**NO_STORE, "Content-Disposition": name})  # fmt: skip
+
+    return [
+        Route("/theodolite/publish", freeze, methods=["POST"]),
+        Route("/theodolite/publish/{token:str}.zip", fetch),
+    ]
+
+
+def _arguments(asked: Mapping[str, Any]) -> list[str]:
+    """The options of the verb, of what a page sends.
+
+    Raises:
+        ValueError: it is not what a page sends.
+    """
+    address, mask, texts = asked["address"], asked["mask"], asked["texts"]
+    if not isinstance(address, str) or mask not in get_args(Mask) or "\0" in address:
+        raise ValueError("no page asks so")
+    return [
+        *([f"--view={address}"] if address else []),
+        *([] if mask == "none" else ["--mask", mask]),
+        *([] if texts else ["--no-texts"]),
+    ]
+
+
+def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str, Any]:
+    """Have the verb write a folder, one at a time; the rows of its list.
+
+    Raises:
+        UserError: what the verb says.
+    """
+    root = workspace.catalog.root
+    with last.lock:
+        if last.folder:
+            last.folder.cleanup()
+        last.folder, last.token = tempfile.TemporaryDirectory(prefix="theodolite-"), ""
+        asked = ["publish", str(Path(last.folder.name) / NAME), *arguments, "--yes", "--json",
+                 "--store", str(workspace.store.folder)]  # fmt: skip
+        said, wrong, code = _run([*asked, *(["--data", str(root)] if root else [])])
+        if code:
+            raise _error(said, wrong)
+        last.token = secrets.token_urlsafe(16)
+        *rows, _ = map(json.loads, said.splitlines())
+        return {"rows": rows, "zip": f"./theodolite/publish/{last.token}.zip"}
+
+
+def _run(arguments: list[str]) -> tuple[str, str, int]:
+    """Run a verb of ours to its end: what it printed, what it complained of, its exit code."""
+    with tempfile.TemporaryFile() as wrong:
+        process = processes.start("app.cli", arguments, stdout=subprocess.PIPE, stderr=wrong)
+        try:
+            said, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return "", f"It takes longer than {SECONDS // 60} minutes.", 1
+        finally:
+            processes.kill_tree(process)
+        wrong.seek(0)
+        return said.decode(), wrong.read().decode("utf-8", "replace"), process.returncode
+
+
+def _error(said: str, wrong: str) -> UserError:
+    """What the verb said went wrong, for people."""
+    try:
+        told = json.loads((said.splitlines() or [""])[-1])
+        return UserError(told["error"], told.get("hint") or "")
+    except (ValueError, KeyError, TypeError):
+        return UserError(" ".join(wrong.split())[-500:] or "This page could not be published.")
+
+
+def _packed(folder: Path) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                made.write(path, f"{NAME}/{path.relative_to(folder).as_posix()}")
+    return file.getvalue()

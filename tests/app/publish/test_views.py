@@ -1,0 +1,181 @@
+"""What is frozen of answers that were worked out here, and of pages as they are seen."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from app.pages.judge import service as judging
+from app.publish import address, choice, leaving, routes, site
+from app.workspace import Workspace
+from engine.errors import UserError
+from store.errors import StoreError
+from tests.fakes import reported
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.results import invent
+
+ENCODERS = [*reported.PAIR, "random:64"]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """Results, a training, a session and a decision, all of encoders that do not have a decoder."""
+    root = tmp_path_factory.mktemp("answered")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(root / "store")
+    reported.results(made)
+    invent(made, "random:64", "MR", 0.7)
+    reported.training(made)
+    session = reported.session(made)
+    judging.mark(made, session, "relevant", "zebulon")
+    reported.decided(made, root)
+    yield made
+    made.close()
+
+
+def text_of(made: site.Site) -> str:
+    """All that a person or a program can read in it."""
+    return unescape("".join(
+        data.decode() for name, data in made.files.items() if name.endswith((".html", ".json"))
+    ))  # fmt: skip
+
+
+def test_answers_are_named_before_they_leave(kept: Workspace) -> None:
+    """A row each; their pages are there; a judge's name is not."""
+    chosen = choice.choose(kept, ENCODERS, data=["starter-topics"])
+    made = site.freeze(kept, chosen, ["choose", "judge", "runs"])
+    rows = leaving.listed(kept, chosen, made)
+    assert {"training", "judgement", "decision"} <= {row["kind"] for row in rows}
+    assert {"Choose", "Judge", "Trainings"} <= set(made.pages)
+    assert "zebulon" not in text_of(made)
+
+
+def test_masked_names_are_in_no_answer(kept: Workspace) -> None:
+    """Of an upload that was decided on, say."""
+    chosen = choice.choose(kept, ENCODERS, mask="names", data=["upload:topics"])
+    made = site.freeze(kept, chosen, ["choose", "runs"])
+    assert "upload:data-1" in text_of(made)
+    assert "upload:topics" not in text_of(made)
+
+
+def test_without_texts_no_answer_shows_any(kept: Workspace) -> None:
+    """A sheet has examples, a session its last question: both stay; curves go."""
+    chosen = choice.choose(kept, ENCODERS, data=["starter-topics"])
+    made = site.freeze(kept, chosen, texts=False)
+    assert not {"Choose", "Judge"} & set(made.pages)
+    assert "Trainings" in made.pages
+    assert made.texts == {}
+
+
+def test_only_trainings_of_what_is_published_go_along(kept: Workspace) -> None:
+    """Or those that are named; one that there is none of is refused."""
+    (run,) = kept.store.runs.list(kinds=["train"])
+    assert choice.choose(kept, list(reported.PAIR)).trainings == ()
+    assert choice.choose(kept, list(reported.PAIR), trainings=[run["id"]]).trainings == (run["id"],)
+    with pytest.raises(UserError, match="no training"):
+        choice.choose(kept, ENCODERS, trainings=["unknown"])
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "query"),
+    [
+        ("compare?encoder=minilm&encoder=wordllama", "compare",
+         (("encoder", "minilm"), ("encoder", "wordllama"))),
+        ("http://127.0.0.1:7860/some/where/map/?in=a%26b&__theme=dark", "map", (("in", "a&b"),)),
+        ("/", "overview", ()),
+        ("", "overview", ()),
+    ],
+)  # fmt: skip
+def test_an_address_is_read(given: str, name: str, query: tuple[tuple[str, str], ...]) -> None:
+    """Whole or from the page's name on; what Gradio puts there is left out."""
+    assert address.read(given) == (name, query)
+
+
+def test_a_view_is_frozen_as_it_is_and_alone(kept: Workspace) -> None:
+    """The first page of the folder leads to it; of the store it has what it shows."""
+    views = [address.read("compare?encoder=random:8&encoder=random:4&view=ranks")]
+    made = site.freeze(kept, address.of_views(kept, views), at=views)
+    assert made.pages == ["Compare"]
+    assert b"url=./compare/?encoder=random%3A8" in made.files["index.html"]
+    assert b"view=ranks" in made.files["index.html"]
+    assert "random:64" not in text_of(made)
+    session = kept.store.judgements.list()[0]["id"]
+    views = [address.read(f"judge?session={session}")]
+    assert "10 marks" in text_of(site.freeze(kept, address.of_views(kept, views), at=views))
+
+
+def test_a_view_of_a_page_that_shows_all_has_all(kept: Workspace) -> None:
+    """The Board names none in its address."""
+    chosen = address.of_views(kept, [address.read("board")])
+    assert set(ENCODERS) <= set(chosen.encoders)
+
+
+def test_a_view_that_names_what_is_not_there_is_refused(kept: Workspace) -> None:
+    """A page that is not frozen, a session that is gone."""
+    views = [address.read("jobs?run=1")]
+    with pytest.raises(UserError, match="no page 'jobs'"):
+        site.freeze(kept, address.of_views(kept, views), at=views)
+    with pytest.raises(StoreError, match="no session"):
+        address.of_views(kept, [address.read("judge?session=unknown")])
+
+
+def test_what_a_view_names_is_not_named_again(kept: Workspace, tmp_path: Path) -> None:
+    """Neither by options nor for an app that has all pages."""
+    store = ["--store", str(kept.store.folder), "--yes"]
+    for more in (["--encoder", "random:8"], ["--target", "docker"]):
+        theodolite("publish", str(tmp_path / "x"), "--view", "compare", *more, *store, code=2)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.slow
+def test_the_verb_writes_what_is_seen(kept: Workspace, tmp_path: Path) -> None:
+    """And lists what was asked."""
+    site_folder, store = tmp_path / "x", str(kept.store.folder)
+    view = "compare?encoder=random:8&encoder=random:4"
+    rows = objects(theodolite("publish", str(site_folder), "--view", view, "--store", store,
+                              "--yes", "--json"))  # fmt: skip
+    assert [row["name"] for row in rows if row.get("kind") == "view"] == ["random:8 · random:4"]
+    assert (site_folder / "compare" / "index.html").is_file()
+
+
+@pytest.fixture
+def panel(kept: Workspace) -> TestClient:
+    """Its addresses, without a browser."""
+    return TestClient(Starlette(routes=routes.routes(kept)))
+
+
+@pytest.mark.slow
+def test_the_panel_lists_first_and_then_hands_out(panel: TestClient) -> None:
+    """What is fetched is what was listed; only the last can be."""
+    asked = {"address": "compare?encoder=random:8&encoder=random:4", "mask": "none", "texts": True}
+    told = panel.post("/theodolite/publish", json=asked).json()
+    assert told["rows"][-1]["kind"] == "total"
+    assert "--view=compare?encoder=random:8&encoder=random:4" in told["command"]
+    with zipfile.ZipFile(io.BytesIO(panel.get(told["zip"].lstrip(".")).content)) as packed:
+        names = packed.namelist()
+        files = [one for one in packed.infolist() if "published.json" not in one.filename]
+    assert "theodolite-site/compare/index.html" in names
+    assert sum(one.file_size for one in files) == told["rows"][-1]["bytes"]
+    again = panel.post("/theodolite/publish", json=asked | {"address": "jobs"}).json()
+    assert "no page" in again["error"]
+    assert panel.get(told["zip"].lstrip(".")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'{"address": 1, "mask": "none", "texts": true}',
+     b'{"address": "map", "mask": "rm", "texts": true}',
+     b'{"address": "a\\u0000", "mask": "none", "texts": true}'],
+)  # fmt: skip
+def test_what_no_page_sends_is_refused(panel: TestClient, body: bytes) -> None:
+    """Before anything is begun."""
+    assert panel.post("/theodolite/publish", content=body).status_code == 400
+    assert panel.get("/theodolite/publish/x.zip").status_code == 404
