@@ -91,10 +91,10 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
             dim = int(spec.option("dimensions") or 0) or None
             facts |= {"dim": dim, "warnings": _cautions(spec), **_said({}, spec)}
         elif spec.kind == "vectors":
-            from engine.encoders.vectors import VectorFile
+            from engine.encoders.vectors import open_vectors
 
-            file = VectorFile(str(spec), spec.value, spec.option("text"), spec.option("vector"))
-            facts |= {"dim": file.dim, "bytes": file.path.stat().st_size}
+            known = open_vectors(spec)
+            facts |= {"dim": known.dim, "bytes": known.bytes}
         else:
             facts |= _word_facts(spec)
     except UserError as error:

@@ -171,9 +171,9 @@ def _source(
         case "borep":
             return _borep(spec)
         case "vectors":
-            from engine.encoders.vectors import VectorFile
+            from engine.encoders.vectors import open_vectors
 
-            return VectorFile(str(spec), spec.value, spec.option("text"), spec.option("vector"))
+            return open_vectors(spec)
     return _words(spec, datasets)
 
 

@@ -27,9 +27,11 @@ def stamp_of(spec: str, data: Callable[[str], object]) -> Stamp:
 def _paths(source: SourceSpec) -> Iterator[Path]:
     path = Path(source.value)
     words = source.option("words")
-    if source.kind in ("words", "dir", "vectors"):
+    if source.kind in ("words", "dir"):
         yield path
-    if source.kind == "vectors":  # the sentences of an array lie beside it
+    if source.kind == "vectors":  # of a folder the manifest names the hashes of all it has
+        yield path / "manifest.json" if path.is_dir() else path
+        # The sentences of an array lie beside it.
         yield from (path.with_suffix(".txt"), path.with_suffix(".txt.gz"))
     if words and words != "wordllama":
         yield Path(words)

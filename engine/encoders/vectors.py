@@ -6,6 +6,8 @@ Three shapes:
     x.npz       an array `sentences` of text (n,) and an array `vectors`, float (n, dim)
     x.parquet   a column of text and a column of lists of numbers, all of one length
 
+A folder that `theodolite encode --corpus` wrote is one more: `engine.corpus`.
+
 A sentence is found by its text, with runs of white space read as one space; of a sentence that is
 there twice the first vector counts. Nothing is unpickled. Lists of numbers are no cells of text:
 `engine.datasets.formats` does not read them, so Parquet is read here, its two columns whole.
@@ -13,7 +15,7 @@ there twice the first vector counts. Nothing is unpickled. Lists of numbers are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,16 +23,29 @@ from typing import Any
 import numpy as np
 
 from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.source import Source, in_chunks
-from engine.encoders.spec import parse
+from engine.encoders.known import KnownVectors
+from engine.encoders.spec import SourceSpec, parse
 from engine.errors import UserError, first_line
-from engine.progress import Progress
 from engine.stamps import check_unchanged, stamp
 
 _SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
 
 
-class VectorFile(Source):
+def open_vectors(spec: SourceSpec) -> KnownVectors:
+    """The vectors of a file or folder that a source names.
+
+    Raises:
+        UserError: no such file, or none of the shapes.
+    """
+    columns = (spec.option("text"), spec.option("vector"))
+    if (folder := Path(spec.value)).is_dir():
+        from engine.corpus.source import open_folder
+
+        return open_folder(str(spec), folder, columns)
+    return VectorFile(str(spec), spec.value, *columns)
+
+
+class VectorFile(KnownVectors):
     """The vectors of a file.
 
     Args:
@@ -61,7 +76,7 @@ class VectorFile(Source):
         self._file = reader(self.path, text, vector)
         self._stamp = stamp(*self._file.paths)
         check_unchanged(before, stamp(self.path), self.path.name)
-        self.dim = self._file.dim
+        self.dim, self.bytes = self._file.dim, self.path.stat().st_size
         self._columns = (text, vector)
 
     @cached_property
@@ -89,27 +104,8 @@ class VectorFile(Source):
         return self._file.vectors()
 
     def lacking(self, sentences: Sequence[str]) -> list[str]:
-        """The sentences that the file does not have, in order, as often as they are asked for."""
+        """See `KnownVectors.lacking`."""
         return [s for s in sentences if _spaced(s) not in self._rows]
-
-    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`.
-
-        Raises:
-            UserError: the file lacks a sentence; says of how many, before anything is looked up.
-        """
-        lacking = self.lacking(sentences)
-        if lacking:
-            raise UserError(
-                f"{self.path.name} lacks {len(lacking):,} of {len(sentences):,} sentences, "
-                f"the first being {lacking[0][:80]!r}.",
-                "Add their vectors to the file, or choose a task whose sentences it has.",
-            )
-        return super().encode(sentences, progress)
-
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._look_up)
 
     def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
         rows = [self._rows[_spaced(s)] for s in sentences]
@@ -141,9 +137,7 @@ class Coverage:
 
     def __init__(self, spec: str) -> None:
         self.files = [
-            VectorFile(str(s), s.value, s.option("text"), s.option("vector"))
-            for s in parse(spec).sources
-            if s.kind == "vectors"
+            open_vectors(source) for source in parse(spec).sources if source.kind == "vectors"
         ]
 
     def lacking(self, sentences: Sequence[str]) -> list[str]:

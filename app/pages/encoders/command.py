@@ -1,172 +1,21 @@
-"""`theodolite encode | encoders`: vectors of sentences, and the encoders that are kept."""
+"""`theodolite encoders`: the encoders that are kept."""
 
 from __future__ import annotations
 
-import io
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from app import endpoints, formats
+from app import formats
 from app.pages.encoders import service
-from app.terminal import (
-    JsonOption,
-    PriceOption,
-    QueueOption,
-    check_writable,
-    do_here,
-    done,
-    emit,
-    emit_json,
-    progress_bar,
-    queued,
-    say,
-    verb,
-    verbs,
-)
+from app.pages.encoders.encode_command import encode
+from app.terminal import JsonOption, done, emit, emit_json, progress_bar, say, verb, verbs
 from app.workspace import Workspace
-from engine.errors import UserError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from engine.encoders import Encoder
-    from engine.encoders.endpoint import Sending
 
 encoder_verbs = verbs("List, add, examine and remove encoders.")
 
 
 SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
-
-
-@verb
-def encode(
-    workspace: Workspace,
-    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; none: stdin.")
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", help="Read sentences from here, one a line (UTF-8).")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
-    ] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what endpoints would be sent, and send nothing.")
-    ] = False,
-    price: PriceOption = None,
-    queue: QueueOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Turn sentences into vectors.
-
-    theodolite encode minilm "a boat on the river" --json
-
-    theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
-
-    theodolite encode minilm --in flickr30k --queue
-
-    The vectors of a data set are kept in the store for whatever asks for them next.
-    """
-    from app.jobs import submit
-    from app.pages.search.job import EncodeJob
-    from engine.encoders import parse
-
-    kept = out is not None or as_json or estimate
-    _check(texts or file, dataset, queue=queue, kept=kept)
-    if out is not None:
-        check_writable(out)
-    job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
-    if job and queue and not estimate:
-        queued(submit.queue(workspace, job), as_json)
-        return
-    sentences = workspace.catalog.sentences(dataset)[0] if dataset else _sentences(texts, file)
-    sending = _sending(workspace, encoder, sentences)
-    if estimate:
-        _estimate(sending, price, as_json)
-        return
-    for said in endpoints.in_words(sending, price):
-        say(f"Sending {said}.")
-    if job is None or dataset is None:
-        vectors = _encoded(workspace.load(encoder), sentences, typed=bool(texts))
-    else:
-        do_here(workspace, job)
-        vectors = workspace.bound(encoder, dataset).encode(sentences)
-    if out is not None:
-        import numpy as np
-
-        with out.open("wb") as target:
-            np.save(target, vectors, allow_pickle=False)
-        say(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {out}.")
-    if as_json:
-        for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
-            emit_json({"sentence": sentence, "vector": vector})
-
-
-def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:
-    if not endpoints.addresses(encoder):
-        return []  # nothing is loaded to say so
-    return endpoints.sendings(workspace.load(encoder), sentences)
-
-
-def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> None:
-    """Say what would be sent."""
-    if as_json:
-        for one in sending:
-            emit_json(vars(one))
-        return
-    for said in endpoints.in_words(sending, price) or ["nothing"]:
-        say(f"Would send {said}.")
-
-
-def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
-    """Refuse what leads nowhere: vectors of sentences must go somewhere, and no worker reads them.
-
-    Raises:
-        UserError: a combination that cannot be.
-    """
-    if dataset is not None and given:
-        raise UserError("Sentences and a data set are given.", "Leave either out.")
-    if dataset is None and queue:
-        raise UserError("Only a data set is left to the worker.", "Name one with --in.")
-    if dataset is None and not kept:
-        raise UserError(
-            "Nowhere to put the vectors.",
-            "Add --out FILE.npy, or --json to print one object a sentence.",
-        )
-
-
-def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray:
-    """Vectors with a bar; those of typed sentences are not kept on disk."""
-    from app.typed import Typed
-
-    with progress_bar("encoding") as move:
-        return (Typed(model) if typed else model).encode(
-            sentences, lambda done, total: move(done, total, "encoding")
-        )
-
-
-def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
-    """Sentences of the command, of a file (`.gz` too) or of standard input, one a line."""
-    from engine.datasets.files import decode, lines
-
-    if texts:
-        return texts
-    if file is None:
-        return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
-    try:
-        return list(lines(file))
-    except OSError as error:
-        raise UserError(
-            f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."
-        ) from error
 
 
 @encoder_verbs.command("list")

@@ -53,6 +53,8 @@ FIRST = {
     "spaces": {"first": A, "second": B, "dataset": "starter-topics", "k": 10,
                "clustering": "k-means", "size": None},
     "encode": {"encoder": A, "dataset": "starter-topics"},
+    "encode-corpus": {"encoder": A, "out": "/nowhere/out", "corpus": "3f", "sentences": 10,
+                      "shards": 3},
     "choose": {"dataset": "starter-topics", "encoders": [A], "max_ms": 5.0, "max_bytes": None,
                "licences": ["mit"]},
     "judge": {"collection": "starter-topics", "encoders": [A, B], "queries": ["a boat"],

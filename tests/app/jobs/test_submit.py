@@ -35,6 +35,7 @@ COMPUTING = {
     "curate": ("curate", "near", "starter-pairs", "-e", A),
     "choose": ("choose", "starter-pairs", "-e", A),
     "encode": ("encode", A, "--in", "starter-pairs"),
+    "encode-corpus": ("encode", "--corpus", "corpus.txt", "-e", A, "--out", "out"),
     "encode to search": ("search", "a boat", "--in", "starter-topics", "-e", A),
     "train": ("train", "unsup", "minilm", "--train", "starter", "--out", "never"),
     "sweep": ("sweep", "unsup", "minilm", "--train", "starter", "--out", "never", "--set",
@@ -50,6 +51,7 @@ HERE = (
     "curate",
     "choose",
     "encode",
+    "encode-corpus",
     "encode to search",
 )
 
@@ -60,6 +62,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus.txt").write_text("A boat.\nTwo dogs run.\n")
     return tmp_path / "store"
 
 

@@ -1,0 +1,139 @@
+"""The job *encode-corpus*: files of any size to a folder of vectors, a unit for each shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from app import endpoints
+from app.formats import count, last_part, plural
+from app.jobs.job import Job
+from app.jobs.submit import Move
+from engine.corpus import cut as cutting
+from engine.corpus import encode as shards
+from engine.corpus.cut import Cut
+from engine.corpus.files import DTYPES, ENDINGS
+from engine.errors import UserError
+from engine.paths import named
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from engine.encoders import Encoder
+
+
+@dataclass(frozen=True)
+class EncodeCorpusJob(Job):
+    """The encoding of a corpus that was cut into a folder.
+
+    Attributes:
+        encoder: canonical spec.
+        out: whole path of the folder.
+        corpus: hash of the cut: what is in the folder once all is done.
+        sentences, shards: how many it has.
+    """
+
+    kind = "encode-corpus"
+    continue_on_failure = True
+    continue_on_crash = True
+
+    encoder: str
+    out: str
+    corpus: str
+    sentences: int
+    shards: int
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        files: Sequence[Path],
+        column: str | None,
+        encoder: str,
+        out: Path,
+        form: Mapping[str, Any],
+        move: Move,
+    ) -> Self:
+        """Cut the files into the folder; what is there already is found.
+
+        Args:
+            workspace: where the encoder is loaded.
+            files: in the order of the corpus.
+            column: of tables.
+            encoder: a spec.
+            out: the folder.
+            form: `format`, `dtype` and `rows` as `engine.corpus.cut.cut` takes them.
+            move: told how much was read.
+
+        Raises:
+            UserError: for visitors, or what cannot be read, encoded or written.
+        """
+        workspace.refuse_visitors()
+        for name, known in (("format", ENDINGS), ("dtype", DTYPES)):
+            if form[name] not in known:
+                raise UserError(
+                    f"There is no {name} {form[name]!r}.", f"Known: {', '.join(known)}."
+                )
+        model = _encoder(workspace, encoder)
+        folder = named(str(out)).absolute()
+
+        def read(name: str, rows: int) -> None:
+            move(0.0, 0.0, f"{name}: {count(rows)} sentences read")
+
+        made = cutting.cut(files, column, folder, model, **form, progress=read)
+        return cls(model.name, str(folder), made.hash, made.rows, len(made.shards))
+
+    @property
+    def title(self) -> str:
+        """`Encode 1,000,000 sentences into vectors with minilm`."""
+        folder = last_part(self.out)
+        return f"Encode {plural(self.sentences, 'sentence')} into {folder} with {self.encoder}"
+
+    def units(self) -> list[str]:
+        """One for each shard."""
+        return [f"Shard {number} of {self.shards}" for number in range(1, self.shards + 1)]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Encode a shard, unless it is there."""
+        cut = self._cut()
+        model = _encoder(workspace, self.encoder)
+        shards.encode_shard(Path(self.out), cut, cut.shards[position], model, reporter)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether all of it is in the folder."""
+        return shards.finish(Path(self.out), self._cut())
+
+    def _cut(self) -> Cut:
+        """What the folder was cut into.
+
+        Raises:
+            UserError: it is gone, or holds another corpus by now.
+        """
+        found = Cut.read(Path(self.out))
+        if found.hash != self.corpus:
+            raise UserError(
+                f"{self.out} holds another corpus by now.", "Give the command again for this one."
+            )
+        return found
+
+
+def _encoder(workspace: Workspace, spec: str) -> Encoder:
+    """The encoder, whose vectors go into a folder and not into the store.
+
+    Those of an endpoint go there as well: what was paid for is never sent twice.
+
+    Raises:
+        UserError: a spec that cannot be used, or one that needs a task.
+    """
+    from app.typed import NothingKept
+    from engine import encoders
+
+    kept = workspace.load(spec)  # holds the weights as long as others are not asked for
+    if getattr(kept, "needs_task", False):
+        raise UserError(f"{kept.name} needs a task.", "Name a data set in place of @task.")
+    if endpoints.addresses(kept.name):
+        return kept
+    cache = NothingKept(workspace.store.vectors, encoders.MemoryCache(max_bytes=1 << 20))
+    return encoders.load(kept.name, cache=cache, datasets=workspace.catalog.every_sentence)

@@ -1,0 +1,259 @@
+"""`theodolite encode`: vectors of sentences, of a data set, or of a corpus of any size."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app import endpoints, formats
+from app.terminal import (
+    JsonOption,
+    PriceOption,
+    QueueOption,
+    check_writable,
+    do_here,
+    done,
+    emit_json,
+    progress_bar,
+    queued,
+    say,
+    verb,
+)
+from app.workspace import Workspace
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from engine.encoders import Encoder
+    from engine.encoders.endpoint import Sending
+
+
+@verb
+def encode(
+    workspace: Workspace,
+    given: Annotated[
+        str | None,
+        typer.Argument(metavar="[ENCODER]", help="A spec string, e.g. minilm | normalise."),
+    ] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; none: stdin.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Read sentences from here, one a line (UTF-8).")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Write a float32 .npy of shape (n, dim) here; with --corpus, a folder."
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
+    ] = None,
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--corpus",
+            metavar="FILE…",
+            help="Encode files of any size, shard by shard: lines of "
+            "text, csv, tsv, JSON lines or Parquet, all but the last also as .gz.",
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", "-e", help="The encoder, with --corpus.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Of --corpus: the column of tables that holds the sentences.")
+    ] = None,
+    shard_format: Annotated[
+        str, typer.Option("--format", help="Of --corpus: npy (read in place) or parquet.")
+    ] = "npy",
+    dtype: Annotated[str, typer.Option(help="Of --corpus: float32 or float16.")] = "float32",
+    shard_rows: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Of --corpus: sentences of a shard.")
+    ] = 16_384,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what endpoints would be sent, and send nothing.")
+    ] = False,
+    price: PriceOption = None,
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn sentences into vectors.
+
+    theodolite encode minilm "a boat on the river" --json
+
+    theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
+
+    theodolite encode minilm --in flickr30k --queue
+
+    theodolite encode --corpus part-*.jsonl.gz --column text --encoder minilm --out vectors
+
+    The vectors of a data set are kept in the store for whatever asks for them next. Those of a
+    corpus are kept in the folder alone: interrupted, the same command goes on with the shards that
+    are missing, and `vectors:FOLDER` reads them.
+    """
+    if corpus:
+        files = [*corpus, *(Path(one) for one in (given, *(texts or ())) if one is not None)]
+        if encoder is None or out is None or file is not None or dataset is not None:
+            raise UserError(
+                "A corpus needs an encoder and a folder, and nothing else to encode.",
+                "Write: theodolite encode --corpus FILE… --encoder SPEC --out FOLDER.",
+            )
+        form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
+        _corpus(workspace, files, column, encoder, out, form, queue=queue, as_json=as_json)
+        return
+    # As an option it stands before the sentences: then what is first is one of them.
+    if encoder is not None:
+        texts = [*([] if given is None else [given]), *(texts or ())]
+    elif given is None:
+        raise UserError("No encoder was named.", "Write: theodolite encode ENCODER SENTENCE….")
+    _encode(
+        workspace, encoder or given or "", texts, file, out, dataset, estimate=estimate,
+        price=price, queue=queue, as_json=as_json,
+    )  # fmt: skip
+
+
+def _corpus(
+    workspace: Workspace,
+    files: list[Path],
+    column: str | None,
+    encoder: str,
+    out: Path,
+    form: dict[str, Any],
+    *,
+    queue: bool,
+    as_json: bool,
+) -> None:
+    """Cut a corpus into shards and encode those that are missing."""
+    from app.jobs import submit
+    from app.pages.encoders.corpus import EncodeCorpusJob
+    from engine.corpus.reading import EncodedCorpus
+
+    with progress_bar("reading") as move:
+        job = EncodeCorpusJob.of(workspace, files, column, encoder, out, form, move)
+    if queue and not job.is_stored(workspace):
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    made = EncodedCorpus(Path(job.out))  # refuses where a shard failed
+    facts = {"out": job.out, "count": made.size, "dim": made.dim, "bytes": made.file_bytes}
+    said = (
+        f"{formats.count(made.size)} vectors of {made.dim} dimensions "
+        f"({formats.size(made.file_bytes)}) in {job.out}. Use them as vectors:{job.out}."
+    )
+    done(facts | {"hash": made.hash, "fingerprint": made.fingerprint}, said, as_json)
+
+
+def _encode(
+    workspace: Workspace,
+    encoder: str,
+    texts: list[str] | None,
+    file: Path | None,
+    out: Path | None,
+    dataset: str | None,
+    *,
+    estimate: bool,
+    price: float | None,
+    queue: bool,
+    as_json: bool,
+) -> None:
+    """Encode sentences or a data set at once."""
+    from app.jobs import submit
+    from app.pages.search.job import EncodeJob
+    from engine.encoders import parse
+
+    kept = out is not None or as_json or estimate
+    _check(texts or file, dataset, queue=queue, kept=kept)
+    if out is not None:
+        check_writable(out)
+    job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
+    if job and queue and not estimate:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    sentences = workspace.catalog.sentences(dataset)[0] if dataset else _sentences(texts, file)
+    sending = _sending(workspace, encoder, sentences)
+    if estimate:
+        _estimate(sending, price, as_json)
+        return
+    for said in endpoints.in_words(sending, price):
+        say(f"Sending {said}.")
+    if job is None or dataset is None:
+        vectors = _encoded(workspace.load(encoder), sentences, typed=bool(texts))
+    else:
+        do_here(workspace, job)
+        vectors = workspace.bound(encoder, dataset).encode(sentences)
+    if out is not None:
+        import numpy as np
+
+        with out.open("wb") as target:
+            np.save(target, vectors, allow_pickle=False)
+        say(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {out}.")
+    if as_json:
+        for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
+            emit_json({"sentence": sentence, "vector": vector})
+
+
+def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:
+    if not endpoints.addresses(encoder):
+        return []  # nothing is loaded to say so
+    return endpoints.sendings(workspace.load(encoder), sentences)
+
+
+def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> None:
+    """Say what would be sent."""
+    if as_json:
+        for one in sending:
+            emit_json(vars(one))
+        return
+    for said in endpoints.in_words(sending, price) or ["nothing"]:
+        say(f"Would send {said}.")
+
+
+def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
+    """Refuse what leads nowhere: vectors of sentences must go somewhere, and no worker reads them.
+
+    Raises:
+        UserError: a combination that cannot be.
+    """
+    if dataset is not None and given:
+        raise UserError("Sentences and a data set are given.", "Leave either out.")
+    if dataset is None and queue:
+        raise UserError("Only a data set is left to the worker.", "Name one with --in.")
+    if dataset is None and not kept:
+        raise UserError(
+            "Nowhere to put the vectors.",
+            "Add --out FILE.npy, or --json to print one object a sentence.",
+        )
+
+
+def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray:
+    """Vectors with a bar; those of typed sentences are not kept on disk."""
+    from app.typed import Typed
+
+    with progress_bar("encoding") as move:
+        return (Typed(model) if typed else model).encode(
+            sentences, lambda done, total: move(done, total, "encoding")
+        )
+
+
+def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
+    """Sentences of the command, of a file (`.gz` too) or of standard input, one a line."""
+    from engine.datasets.files import decode, lines
+
+    if texts:
+        return texts
+    if file is None:
+        return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
+    try:
+        return list(lines(file))
+    except OSError as error:
+        raise UserError(
+            f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."
+        ) from error

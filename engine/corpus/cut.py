@@ -1,0 +1,194 @@
+"""The cut of a corpus into shards: the same files always give the same shards.
+
+A shard lies within one file, so that a file which is added or changed leaves the shards of the
+others as they were: they are found by their hash and not encoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.corpus.files import CUT, SHARDS, TEMPORARY, read_json, shard_file, whole, write_json
+from engine.corpus.texts import texts_of
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+
+VERSION = 1
+SHARD_ROWS = 16_384
+"""25 MB of 384 numbers: what a killed run loses at most."""
+SHARD_BYTES = 64 * 2**20
+"""Of text: what is held in memory while a corpus is cut."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some consecutive rows of a corpus.
+
+    Attributes:
+        name: SHA-256 of its sentences, one a line.
+        source: name of the file that they come from.
+        start, stop: rows of the corpus.
+    """
+
+    name: str
+    source: str
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        """How many sentences it has."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A corpus, cut.
+
+    Attributes:
+        shards: in the order of the corpus. One that says the same as another is there twice.
+        encoder: canonical spec.
+        fingerprint: of it.
+        format: of the shards' files, see `files.ENDINGS`.
+        dtype: of the vectors.
+    """
+
+    shards: tuple[Shard, ...]
+    encoder: str
+    fingerprint: str
+    format: str
+    dtype: str
+
+    @property
+    def rows(self) -> int:
+        """Sentences in all."""
+        return self.shards[-1].stop if self.shards else 0
+
+    @property
+    def hash(self) -> str:
+        """Over everything that decides what is in the folder in the end."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:32]
+
+    def write(self, folder: Path) -> None:
+        """Keep it, in place of the last."""
+        write_json(folder / CUT, {"version": VERSION, **asdict(self)})
+
+    @classmethod
+    def read(cls, folder: Path) -> Cut:
+        """The cut of a folder.
+
+        Raises:
+            UserError: there is none, or one that a newer version wrote.
+        """
+        found = read_json(folder / CUT)
+        if found is None:
+            raise UserError(f"{folder} holds no encoded corpus.", "Encode one into it first.")
+        if found.get("version") != VERSION:
+            raise UserError(
+                f"{folder} was written by another version of Theodolite.",
+                "Update Theodolite, or choose another folder.",
+            )
+        shards = tuple(Shard(**shard) for shard in found["shards"])
+        fields: Any = {name: found[name] for name in ("encoder", "fingerprint", "format", "dtype")}
+        return cls(shards, **fields)
+
+
+def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
+    """Refuse a folder that holds something else.
+
+    Raises:
+        UserError: vectors of another encoder or in another form, or files of somebody else.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise UserError(f"{folder} is a file.", "Name a folder with --out.")
+    if not (folder / CUT).is_file():
+        if any(one.name != SHARDS and one.suffix != TEMPORARY for one in folder.iterdir()):
+            raise UserError(
+                f"{folder} is not empty and holds no encoded corpus.", "Choose another folder."
+            )
+        return
+    there = Cut.read(folder)
+    wanted = (encoder.fingerprint, format, dtype)
+    if (there.fingerprint, there.format, there.dtype) != wanted:
+        changed = there.encoder == encoder.name and there.fingerprint != encoder.fingerprint
+        how = "with earlier weights" if changed else f"{there.dtype}, {there.format}"
+        raise UserError(
+            f"{folder} holds the vectors of {there.encoder} ({how}).", "Choose another folder."
+        )
+
+
+def cut(
+    files: Sequence[Path],
+    column: str | None,
+    folder: Path,
+    encoder: Encoder,
+    *,
+    format: str = "npy",
+    dtype: str = "float32",
+    rows: int = SHARD_ROWS,
+    progress: Callable[[str, int], None] | None = None,
+) -> Cut:
+    """Cut files into shards and write the sentences of those that are not done.
+
+    Interrupted at any moment and begun again, it finds what it wrote.
+
+    Args:
+        files: in the order of the corpus.
+        column: of tables, see `texts_of`.
+        folder: made if need be.
+        encoder: whose vectors it is to hold.
+        format: `npy` or `parquet`.
+        dtype: `float32` or `float16`.
+        rows: of a shard, at most.
+        progress: called with the name of the file and the rows so far; may raise.
+
+    Raises:
+        UserError: the folder holds something else, or a file cannot be read or written.
+    """
+    check_free(folder, encoder, format, dtype)
+    (folder / SHARDS).mkdir(parents=True, exist_ok=True)
+    shards: list[Shard] = []
+    for file in files:
+        for sentences in _shards(file, column, rows):
+            start = shards[-1].stop if shards else 0
+            name = _kept(folder, sentences)
+            shards.append(Shard(name, file.name, start, start + len(sentences)))
+            if progress is not None:
+                progress(file.name, shards[-1].stop)
+    if not shards:
+        raise UserError("The corpus has no sentence.", "Are these the right files?")
+    made = Cut(tuple(shards), encoder.name, encoder.fingerprint, format, dtype)
+    made.write(folder)
+    return made
+
+
+def _shards(file: Path, column: str | None, rows: int) -> Iterator[list[bytes]]:
+    """Lists of sentences as UTF-8."""
+    some: list[bytes] = []
+    size = 0
+    for text in texts_of(file, column):
+        line = text.encode()
+        if some and (len(some) == rows or size + len(line) > SHARD_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(line)
+        size += len(line)
+    if some:
+        yield some
+
+
+def _kept(folder: Path, sentences: Sequence[bytes]) -> str:
+    """Write sentences under their hash, unless they are there; return it."""
+    content = b"\n".join(sentences) + b"\n"
+    name = hashlib.sha256(content).hexdigest()
+    file = shard_file(folder, name, ".txt")
+    if not file.exists() and not shard_file(folder, name, ".json").exists():
+        with whole(file) as path:
+            path.write_bytes(content)
+    return name

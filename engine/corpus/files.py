@@ -1,0 +1,71 @@
+"""Where the parts of an encoded corpus lie, and how they are written: whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine.errors import UserError, first_line
+
+CUT = "cut.json"
+MANIFEST = "manifest.json"
+SHARDS = "shards"
+TEMPORARY = ".tmp"
+ENDINGS = {"npy": ".npy", "parquet": ".parquet"}
+"""Format of the shards -> ending of their files."""
+DTYPES = ("float32", "float16")
+
+
+def shard_file(folder: Path, name: str, ending: str) -> Path:
+    """A file of a shard, such as `shards/HASH.npy`."""
+    return folder / SHARDS / (name + ending)
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[Path]:
+    """Write to the path that this yields: it becomes `file` once all of it is on the disk.
+
+    Raises:
+        UserError: the disk refuses; nothing is left behind.
+    """
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(file)
+    except OSError as error:
+        raise UserError(
+            f"{file} cannot be written: {first_line(error)}",
+            "Free some space or choose another folder, then give the same command: it goes on.",
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(file: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON object, whole or not at all."""
+    with whole(file) as path:
+        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read_json(file: Path) -> dict[str, Any] | None:
+    """The object in a file; None where there is no such file.
+
+    Raises:
+        UserError: it holds none.
+    """
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read: {first_line(error)}", "Remove it.") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{file} holds no JSON object.", "Remove it.")
+    return found

@@ -1,0 +1,179 @@
+"""An encoded corpus, read where it lies: in memory are the keys of its sentences, and no more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from engine.corpus.cut import Cut
+from engine.corpus.encode import VERSION
+from engine.corpus.files import CUT, MANIFEST, read_json
+from engine.encoders.fingerprint import fingerprint
+from engine.errors import UserError, first_line
+
+_MAPPED, _UNPACKED = 64, 4
+"""Shards that stay open at most: arrays are mapped, those of Parquet unpacked in memory."""
+
+
+class EncodedCorpus:
+    """The vectors and sentences of a folder that `engine.corpus` wrote.
+
+    Args:
+        folder: with its manifest.
+
+    Attributes:
+        encoder, fingerprint, dim, dtype: of the vectors, as the manifest says.
+        size: rows.
+        hash: over the contents of all shards.
+
+    Raises:
+        UserError: there is no manifest, as long as shards are missing, or it cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        found = read_json(folder / MANIFEST)
+        if found is None:
+            raise _incomplete(folder)
+        if found.get("version") != VERSION:
+            raise UserError(
+                f"{folder / MANIFEST} is not one that this version reads.", "Update Theodolite."
+            )
+        try:
+            self.encoder, self.fingerprint = str(found["encoder"]), str(found["fingerprint"])
+            self.dim, self.dtype, self.size = int(found["dim"]), found["dtype"], found["count"]
+            self._shards: list[dict[str, Any]] = found["shards"]
+            stops = [shard["rows"][1] for shard in self._shards]
+            self._names = [Path(shard["file"]).name for shard in self._shards]
+            self.hash = fingerprint("corpus", *(shard["sha256"] for shard in self._shards))
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{folder / MANIFEST} is no manifest: {first_line(error)}") from error
+        self._bounds = np.array([0, *stops], np.int64)
+        if self._bounds[-1] != self.size or (np.diff(self._bounds) <= 0).any():
+            raise UserError(f"The shards of {folder / MANIFEST} do not add up.", "Encode it again.")
+        self._opened: dict[int, np.ndarray] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def file_bytes(self) -> int:
+        """Of the shards."""
+        return sum(shard["bytes"] for shard in {s["file"]: s for s in self._shards}.values())
+
+    def vectors(self, positions: np.ndarray) -> np.ndarray:
+        """Rows at positions int64 (n,), as float32 (n, dim)."""
+        out = np.empty((len(positions), self.dim), np.float32)
+        shards = np.searchsorted(self._bounds, positions, side="right") - 1
+        for shard in np.unique(shards).tolist():
+            here = np.flatnonzero(shards == shard)
+            out[here] = self._array(shard)[positions[here] - self._bounds[shard]]
+        return out
+
+    def find(self, keys: Sequence[bytes]) -> np.ndarray:
+        """Positions of sentences by `sentence_key`, int64 (n,); -1 for one that is not there."""
+        known, prefixes, order = self._keys
+        wanted = np.frombuffer(b"".join(keys), "<u8").reshape(-1, 2)
+        # Of a sentence that is there twice the first; half a key tells a billion sentences apart.
+        at = order[np.minimum(np.searchsorted(prefixes, wanted[:, 0]), len(prefixes) - 1)]
+        return np.where((known[at] == wanted).all(axis=1), at, -1)
+
+    def sentences(self) -> Iterator[str]:
+        """Every sentence, in the order of the rows."""
+        for name in self._names:
+            file = self._file(name)
+            if file.suffix == ".npy":
+                yield from file.with_suffix(".txt").read_text("utf-8").split("\n")[:-1]
+            else:
+                yield from _parquet(file, "sentence").to_pylist()
+
+    @cached_property
+    def _keys(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keys uint64 (n, 2), their sorted first halves, and the positions of these."""
+        parts = [np.fromfile(self._file(name, ".keys"), "<u8") for name in self._names]
+        for part, (start, stop), name in zip(
+            parts, pairwise(self._bounds.tolist()), self._names, strict=True
+        ):
+            if len(part) != 2 * (stop - start):
+                raise UserError(f"The keys of {name} in {self.folder} are not whole.", _AGAIN)
+        keys = np.concatenate(parts).reshape(-1, 2)
+        order = np.argsort(keys[:, 0], kind="stable")
+        return keys, keys[order, 0], order
+
+    def _array(self, shard: int) -> np.ndarray:
+        with self._lock:
+            if (known := self._opened.get(shard)) is not None:
+                return known
+            name = self._names[shard]
+            rows = int(self._bounds[shard + 1] - self._bounds[shard])
+            array = _mapped(self._file(name))
+            if array.shape != (rows, self.dim):
+                raise UserError(f"{name} in {self.folder} has the shape {array.shape}.", _AGAIN)
+            most = _MAPPED if name.endswith(".npy") else _UNPACKED
+            while len(self._opened) >= most:
+                del self._opened[next(iter(self._opened))]
+            self._opened[shard] = array
+            return array
+
+    def _file(self, name: str, ending: str | None = None) -> Path:
+        file = self.folder / "shards" / name
+        file = file if ending is None else file.with_suffix(ending)
+        if not file.is_file():
+            raise UserError(f"{file} is missing.", _AGAIN)
+        return file
+
+
+_AGAIN = "Remove its .json and give `theodolite encode --corpus` again: it makes the shard anew."
+
+
+def rows_of(corpora: Sequence[EncodedCorpus], keys: Sequence[bytes], dim: int) -> Any:
+    """What corpora know of keys: (found bool (n,), vectors float32 (found.sum(), dim))."""
+    found = np.zeros(len(keys), bool)
+    vectors = np.empty((len(keys), dim), np.float32)
+    for corpus in corpora:
+        rest = np.flatnonzero(~found)
+        if not len(rest):
+            break
+        at = corpus.find([keys[i] for i in rest.tolist()])
+        there = at >= 0
+        vectors[rest[there]] = corpus.vectors(at[there])
+        found[rest[there]] = True
+    return found, vectors[found]
+
+
+def _incomplete(folder: Path) -> UserError:
+    if not (folder / CUT).is_file():
+        return UserError(
+            f"{folder} holds no encoded corpus.", "It needs a manifest.json beside its shards."
+        )
+    shards = Cut.read(folder).shards
+    there = sum((folder / "shards" / f"{shard.name}.json").is_file() for shard in shards)
+    return UserError(
+        f"{folder} is not complete: {there:,} of {len(shards):,} shards are encoded.",
+        "Give `theodolite encode --corpus` again with the same files: it goes on.",
+    )
+
+
+def _mapped(file: Path) -> np.ndarray:
+    if file.suffix == ".npy":
+        try:
+            return cast("np.ndarray", np.load(file, mmap_mode="r", allow_pickle=False))
+        except (ValueError, OSError, EOFError) as error:
+            raise UserError(f"{file} cannot be read: {first_line(error)}", _AGAIN) from error
+    column = _parquet(file, "vector")
+    flat = column.combine_chunks().flatten().to_numpy()
+    return cast("np.ndarray", flat.reshape(len(column), -1))
+
+
+def _parquet(file: Path, column: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file, columns=[column], memory_map=True).column(0)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read: {first_line(error)}", _AGAIN) from error

@@ -1,0 +1,52 @@
+"""What vectors that are there already have in common, in a file or in a folder."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.encoders.source import Source, in_chunks
+from engine.errors import UserError
+from engine.progress import Progress
+
+
+class KnownVectors(Source):
+    """Vectors that are there already, of some sentences and of no others.
+
+    Attributes:
+        path: of the file or folder.
+        bytes: of what is there.
+    """
+
+    path: Path
+    bytes: int
+
+    @abstractmethod
+    def lacking(self, sentences: Sequence[str]) -> list[str]:
+        """The sentences that are not there, in order, as often as they are asked for."""
+
+    @abstractmethod
+    def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
+        """Vectors of sentences that are there, float32 (n, dim)."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`.
+
+        Raises:
+            UserError: the file lacks a sentence; says of how many, before anything is looked up.
+        """
+        lacking = self.lacking(sentences)
+        if lacking:
+            raise UserError(
+                f"{self.path.name} lacks {len(lacking):,} of {len(sentences):,} sentences, "
+                f"the first being {lacking[0][:80]!r}.",
+                "Add their vectors to the file, or choose a task whose sentences it has.",
+            )
+        return super().encode(sentences, progress)
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`."""
+        return in_chunks(sentences, self._look_up)

@@ -1,0 +1,146 @@
+"""`theodolite encode --corpus`: a corpus of any size to a folder of vectors."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.jobs.kinds import job_of
+from app.jobs.reporter import Reporter
+from app.jobs.unit import do
+from app.workspace import Workspace
+from engine.corpus.reading import EncodedCorpus
+from engine.encoders import load
+from tests.fakes.command_line import objects, theodolite
+
+
+def corpus(folder: Path, sentences: int) -> Path:
+    """Different sentences, a line each."""
+    file = folder / "corpus.txt"
+    file.write_text("".join(f"sentence {i} of the corpus\n" for i in range(sentences)))
+    return file
+
+
+def arguments(file: Path, out: Path, *, rows: int) -> list[str]:
+    """Of the verb."""
+    return ["encode", "--corpus", str(file), "--encoder", "random:8", "--out", str(out),
+            "--shard-rows", str(rows)]  # fmt: skip
+
+
+def killed_and_resumed(file: Path, out: Path, *, rows: int, kills: int) -> None:
+    """Encode by processes of their own that are killed at random, until one gets to the end."""
+    command = [sys.executable, "-m", "app.cli", *arguments(file, out, rows=rows)]
+    draws = random.Random(7)
+    shards = out / "shards"
+    for _ in range(kills):
+        before = len(list(shards.glob("*.json")))
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        # At any moment from the first shard on; and once while the corpus is cut.
+        wanted = before + draws.randint(0, 3)
+        while process.poll() is None and len(list(shards.glob("*.json"))) < wanted:
+            time.sleep(0.005)
+        time.sleep(draws.random() * 0.1)
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+    assert subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def assert_whole(file: Path, out: Path) -> None:
+    """Every line has its row, once, in order, and nothing of the killed is left."""
+    lines = file.read_text().split("\n")[:-1]
+    found = EncodedCorpus(out)
+    assert list(found.sentences()) == lines
+    expected = load("random:8").encode(lines)
+    np.testing.assert_array_equal(found.vectors(np.arange(len(lines))), expected)
+    assert list(out.rglob("*.tmp")) == []
+
+
+def test_files_become_a_folder_that_says_what_it_is(home: Path) -> None:
+    """And asked again, it is read and not encoded again."""
+    more = home / "more.txt"
+    more.write_text("one more\n")
+    verb = [*arguments(corpus(home, 10), home / "out", rows=4), str(more), "--json"]
+    (row,) = objects(theodolite(*verb))
+    assert (row["count"], row["dim"]) == (11, 8)
+    assert row["fingerprint"] == load("random:8").fingerprint
+    assert list(EncodedCorpus(home / "out").sentences())[-1] == "one more"
+    manifest = (home / "out" / "manifest.json").stat().st_mtime_ns
+    assert objects(theodolite(*verb)) == [row]
+    assert (home / "out" / "manifest.json").stat().st_mtime_ns == manifest
+
+
+def test_vectors_of_a_corpus_stay_out_of_the_store(home: Path) -> None:
+    """They would lie on the disk twice."""
+    theodolite(*arguments(corpus(home, 10), home / "out", rows=4))
+    with_store = Workspace(home / "store")
+    assert with_store.store.vectors.usage() == {}
+    with_store.close()
+
+
+def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(home: Path) -> None:
+    """Which a worker does from the folder alone, though the file is gone."""
+    file = corpus(home, 10)
+    (queued,) = objects(theodolite(*arguments(file, home / "out", rows=4), "--queue", "--json"))
+    file.unlink()
+    workspace = Workspace(home / "store")
+    job = job_of(workspace.store.runs.get(queued["id"]))
+    assert job.title == "Encode 10 sentences into out with random:8"
+    assert job.units() == ["Shard 1 of 3", "Shard 2 of 3", "Shard 3 of 3"]
+    for position, label in enumerate(job.units()):
+        reporter = Reporter(workspace.store, queued["id"], 1, position, label)
+        assert do(workspace, job, position, reporter).failure is None
+    assert job.is_stored(workspace)
+    workspace.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--encoder", "random:8"], "needs an encoder and a folder"),
+        (["--out", "out"], "needs an encoder and a folder"),
+        (["--encoder", "random:8", "--out", "out", "--dtype", "int8"], "There is no dtype 'int8'"),
+        (["--encoder", "random:8", "--out", "out", "--format", "h5"], "There is no format 'h5'"),
+        (["--encoder", "minilm|center:@task", "--out", "out"], "needs a task"),
+    ],
+)
+def test_what_cannot_be_encoded_is_said(
+    more: list[str], told: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is written."""
+    monkeypatch.chdir(home)
+    lines = theodolite("encode", "--corpus", str(corpus(home, 3)), *more, code=2)
+    assert told in lines[-1]
+    assert not (home / "out").exists()
+
+
+def test_an_encoder_and_sentences_go_as_before(home: Path) -> None:
+    """The encoder first, or as an option."""
+    first = theodolite("encode", "random:4", "a boat", "--json")
+    assert theodolite("encode", "a boat", "--encoder", "random:4", "--json") == first
+    assert json.loads(first[0])["sentence"] == "a boat"
+
+
+@pytest.mark.slow
+def test_killed_twice_it_loses_and_doubles_nothing(home: Path) -> None:
+    """The small case."""
+    file = corpus(home, 4000)
+    killed_and_resumed(file, home / "out", rows=200, kills=2)
+    assert_whole(file, home / "out")
+
+
+@pytest.mark.long
+def test_a_million_sentences_are_resumed_after_kills(home: Path) -> None:
+    """SIGKILL at random moments, while it is cut and while it is encoded."""
+    os.environ.pop("THEODOLITE_DATA", None)
+    file = corpus(home, 1_000_000)
+    killed_and_resumed(file, home / "out", rows=16_384, kills=12)
+    assert_whole(file, home / "out")

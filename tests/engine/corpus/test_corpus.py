@@ -1,0 +1,204 @@
+"""A corpus cut into shards, encoded one by one, and read where it lies."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.corpus.cut import Cut, cut
+from engine.corpus.encode import encode_shard
+from engine.corpus.reading import EncodedCorpus
+from engine.corpus.texts import texts_of
+from engine.encoders import load
+from engine.encoders.vectors import lacking
+from engine.errors import UserError
+
+SENTENCES = ["A cat.", "", "Ein Hund läuft.", "two  spaces", "中文", "A cat."]
+
+
+def text(folder: Path) -> tuple[Path, None]:
+    """A sentence a line."""
+    (folder / "c.txt").write_text("\n".join(SENTENCES) + "\n", "utf-8")
+    return folder / "c.txt", None
+
+
+def packed(folder: Path) -> tuple[Path, None]:
+    """The same, packed."""
+    (folder / "c.txt.gz").write_bytes(gzip.compress(text(folder)[0].read_bytes()))
+    return folder / "c.txt.gz", None
+
+
+def json_lines(folder: Path) -> tuple[Path, str]:
+    """An object a line."""
+    rows = [json.dumps({"id": i, "text": s}) for i, s in enumerate(SENTENCES)]
+    (folder / "c.jsonl").write_text("\n".join(rows), "utf-8")
+    return folder / "c.jsonl", "text"
+
+
+def csv(folder: Path) -> tuple[Path, str]:
+    """With names on top."""
+    rows = [f'{i},"{s}"' for i, s in enumerate(SENTENCES)]
+    (folder / "c.csv").write_text("\n".join(["id,text", *rows]), "utf-8")
+    return folder / "c.csv", "text"
+
+
+def tsv(folder: Path) -> tuple[Path, str]:
+    """With tabs."""
+    rows = [f"{i}\t{s}" for i, s in enumerate(SENTENCES)]
+    (folder / "c.tsv").write_text("\n".join(["id\ttext", *rows]), "utf-8")
+    return folder / "c.tsv", "text"
+
+
+def parquet(folder: Path) -> tuple[Path, str]:
+    """A column of several."""
+    pq.write_table(pa.table({"id": range(6), "text": SENTENCES}), folder / "c.parquet")
+    return folder / "c.parquet", "text"
+
+
+def encoded(folder: Path, *files: Path, rows: int = 4, **form: str) -> Cut:
+    """A corpus by `random:8`, whole."""
+    encoder = load("random:8")
+    made = cut(files, None, folder, encoder, rows=rows, **form)
+    for shard in made.shards:
+        encode_shard(folder, made, shard, encoder)
+    return made
+
+
+@pytest.mark.parametrize("make", [text, packed, json_lines, csv, tsv, parquet])
+def test_every_format_is_read_row_by_row(make, tmp_path):
+    """Empty sentences too: row i of the corpus is row i of the file."""
+    file, column = make(tmp_path)
+    assert list(texts_of(file, column)) == SENTENCES
+
+
+def test_a_sentence_of_a_table_stays_on_one_line(tmp_path):
+    """Shards have one a line."""
+    (tmp_path / "c.jsonl").write_text(json.dumps({"text": "one\r\n two\0three"}))
+    assert list(texts_of(tmp_path / "c.jsonl")) == ["one  two three"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "told"),
+    [
+        ("c.csv", "id,text\n1,a\n", None, "2 columns"),
+        ("c.csv", "id,text\n1,a\n", "body", "no column 'body'"),
+        ("c.csv", "id,text\n1,a,b\n", "text", "line 2 has 3 cells"),
+        ("c.jsonl", '{"text": "a"}\n{"body": "b"}\n', "text", "line 2 has no 'text'"),
+        ("c.jsonl", '{"text": 3}\n', "text", "'text' is int"),
+        ("c.jsonl", '{"text": "\\ud800"}\n', "text", "half a character"),
+        ("c.pdf", "x", None, "no format known here"),
+    ],
+)
+def test_what_cannot_be_read_is_named(name, content, column, told, tmp_path):
+    """With the row and what is wrong with it."""
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=told):
+        list(texts_of(tmp_path / name, column))
+
+
+@pytest.mark.parametrize("form", [{}, {"format": "parquet"}, {"dtype": "float16"}])
+def test_every_row_has_the_vector_of_its_sentence(form, tmp_path):
+    """In order, whatever the form of the shards."""
+    made = encoded(tmp_path / "out", text(tmp_path)[0], **form)
+    corpus = EncodedCorpus(tmp_path / "out")
+    assert (corpus.size, corpus.dim, corpus.encoder) == (6, 8, "random:8")
+    assert list(corpus.sentences()) == SENTENCES
+    assert [(shard.start, shard.stop) for shard in made.shards] == [(0, 4), (4, 6)]
+    precise = 1e-3 if form.get("dtype") == "float16" else 0.0
+    expected = load("random:8").encode(SENTENCES)
+    found = corpus.vectors(np.array([5, 0, 3, 4, 1, 2]))
+    np.testing.assert_allclose(found, expected[[5, 0, 3, 4, 1, 2]], atol=precise, rtol=0)
+    assert found.dtype == np.float32
+
+
+def test_the_manifest_says_what_is_there(tmp_path):
+    """Anybody can check it with sha256sum and NumPy alone."""
+    encoded(tmp_path / "out", text(tmp_path)[0])
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["fingerprint"] == load("random:8").fingerprint
+    assert (manifest["dim"], manifest["dtype"], manifest["count"]) == (8, "float32", 6)
+    assert [shard["rows"] for shard in manifest["shards"]] == [[0, 4], [4, 6]]
+    for shard in manifest["shards"]:
+        file = tmp_path / "out" / shard["file"]
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == shard["sha256"]
+        lines = file.with_suffix(".txt").read_bytes()
+        assert hashlib.sha256(lines).hexdigest() == shard["sentences"]
+        rows = np.load(file)
+        np.testing.assert_array_equal(
+            rows, load("random:8").encode(lines.decode().split("\n")[:-1])
+        )
+
+
+def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
+    """Neither within a corpus, nor when a file is added before the others."""
+    (tmp_path / "a.txt").write_text("one\ntwo\n" * 4)
+    (tmp_path / "b.txt").write_text("three\n")
+    encoded(tmp_path / "out", tmp_path / "a.txt")
+    shards = sorted((tmp_path / "out" / "shards").glob("*.npy"))
+    assert len(shards) == 1
+    before = shards[0].stat().st_mtime_ns
+    encoded(tmp_path / "out", tmp_path / "b.txt", tmp_path / "a.txt")
+    assert shards[0].stat().st_mtime_ns == before
+    assert list(EncodedCorpus(tmp_path / "out").sentences()) == ["three", *["one", "two"] * 4]
+
+
+def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
+    """And so does one whose shard was cut short, which is made anew."""
+    out, encoder = tmp_path / "out", load("random:8")
+    made = cut([text(tmp_path)[0]], None, out, encoder, rows=4)
+    encode_shard(out, made, made.shards[1], encoder)
+    with pytest.raises(UserError, match="1 of 2 shards"):
+        load(f"vectors:{out}")
+    first = out / "shards" / f"{made.shards[0].name}.npy"
+    encode_shard(out, made, made.shards[0], encoder)
+    whole = first.read_bytes()
+    first.write_bytes(whole[:100])
+    encode_shard(out, made, made.shards[0], encoder)
+    assert first.read_bytes() == whole
+
+
+def test_another_encoder_or_another_folder_is_refused(tmp_path):
+    """Nothing of theirs is written over."""
+    file, _ = text(tmp_path)
+    encoded(tmp_path / "out", file)
+    with pytest.raises(UserError, match="holds the vectors of random:8"):
+        cut([file], None, tmp_path / "out", load("random:16"))
+    with pytest.raises(UserError, match="holds no encoded corpus"):
+        cut([file], None, tmp_path, load("random:8"))
+
+
+def test_damaged_sentences_are_not_encoded(tmp_path):
+    """They are put back by cutting again."""
+    out, encoder = tmp_path / "out", load("random:8")
+    made = cut([text(tmp_path)[0]], None, out, encoder)
+    lines = out / "shards" / f"{made.shards[0].name}.txt"
+    lines.write_text("something else\n")
+    with pytest.raises(UserError, match="is damaged"):
+        encode_shard(out, made, made.shards[0], encoder)
+    cut([text(tmp_path)[0]], None, out, encoder)
+    encode_shard(out, made, made.shards[0], encoder)
+    assert list(EncodedCorpus(out).sentences()) == SENTENCES
+
+
+@pytest.mark.parametrize("form", [{}, {"format": "parquet"}])
+def test_the_folder_is_an_encoder_for_its_sentences(form, tmp_path):
+    """As a file of vectors is."""
+    out = tmp_path / "out"
+    encoded(out, text(tmp_path)[0], **form)
+    encoder = load(f"vectors:{out}")
+    asked = ["中文", "A cat.", " A   cat. ", ""]
+    plain = ["中文", "A cat.", "A cat.", ""]
+    np.testing.assert_array_equal(encoder.encode(asked), load("random:8").encode(plain))
+    assert encoder.encode([]).shape == (0, 8)
+    assert lacking(f"vectors:{out}", ["A cat.", "A bird."]) == ["A bird."]
+    with pytest.raises(UserError, match="lacks 1 of 2 sentences"):
+        encoder.encode(["A cat.", "A bird."])
+    with pytest.raises(UserError, match="has no columns"):
+        load(f"vectors:{out}?text=s")
