@@ -39,7 +39,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
         return PoolingDiagnosis(pooling, (reason,))
     warnings = []
     if chosen != pooling:
-        warnings.append(f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}")
+        warnings.append(f"pooling={chosen}, but {checkpoint.label} expects {pooling}: {reason}")
     if chosen != pooling and chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
         warnings.append("The first token of a decoder sees nothing of the text behind it.")
     # Of what we trained, the modules behind the transformer are that one pooling, and its head.

@@ -45,6 +45,14 @@ def address(bench: Workspace) -> Iterator[str]:
         yield found
 
 
+def bring(page, file: Path) -> None:
+    """Give the page a file, once it has its answer."""
+    expect(page.locator("#plan")).not_to_be_empty()
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name="Your file").click()
+    chosen.value.set_files(file)
+
+
 def asked_and_done(page, bench: Workspace) -> None:
     """Press Choose, have the run done as a worker would, and see the sheet."""
     page.locator("#choose").click()
@@ -64,7 +72,7 @@ def test_a_sheet_that_ships_shows_what_one_will_get(visitor, address, size, dark
     expect(page.locator("#front .main-svg").first).to_be_visible()
     expect(page.locator("#front-finding h2")).to_contain_text("minilm scores 25.25 points more")
     expect(page.locator("#numbers table").first).to_contain_text("wordllama")
-    expect(page.locator("#plan pre")).to_contain_text("theodolite choose starter-topics")
+    expect(page.locator("#command pre")).to_contain_text("theodolite choose starter-topics")
     visit.picture(f"choose-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
 
@@ -73,10 +81,8 @@ def test_a_file_becomes_a_decision(visitor, address, bench, tmp_path):
     """Brought, planned, queued, done, read, saved; at the same address it is there again."""
     visit = visitor(address)
     page = visit.open("choose?encoder=wordllama&encoder=random:16")
-    page.locator("#plan pre").wait_for()
-    page.get_by_role("button", name="A file of your own").click()
     file = written(tmp_path / "mine.csv", topics(30))
-    page.locator("#own-file input[type=file]").set_input_files(file)
+    bring(page, file)
     expect(page.locator("#plan")).to_contain_text("120 examples, 4 labels", timeout=SLOW)
     asked_and_done(page, bench)
     expect(page.locator("#sheet h2")).to_contain_text("wordllama is best", timeout=SLOW)
@@ -84,7 +90,7 @@ def test_a_file_becomes_a_decision(visitor, address, bench, tmp_path):
     expect(page.locator("#numbers")).to_contain_text("differ most")
     visit.picture("choose-sheet")
     with page.expect_download() as saved:
-        page.locator("#sheet").get_by_role("button", name="Markdown").click()
+        page.get_by_role("button", name="Markdown").click()
     assert "wordllama is best" in Path(saved.value.path()).read_text("utf-8")
     again = visitor(address).open(address_of(page, "data="))
     expect(again.locator("#sheet h2")).to_contain_text("wordllama is best", timeout=SLOW)
@@ -93,13 +99,11 @@ def test_a_file_becomes_a_decision(visitor, address, bench, tmp_path):
 def test_without_labels_the_way_leads_to_judging(visitor, address, bench, tmp_path):
     """Nothing is called best; what can be said is said."""
     page = visitor(address).open("choose?encoder=wordllama&encoder=random:16")
-    page.locator("#plan pre").wait_for()
-    page.get_by_role("button", name="A file of your own").click()
     file = written(tmp_path / "plain.csv", [(line,) for line, _ in topics(20)], ("text",))
-    page.locator("#own-file input[type=file]").set_input_files(file)
+    bring(page, file)
     expect(page.locator("#plan")).to_contain_text("No labels", timeout=SLOW)
     asked_and_done(page, bench)
-    expect(page.locator("#sheet h2")).to_contain_text("Nothing is decided", timeout=SLOW)
+    expect(page.locator("#sheet h2")).to_contain_text("Undecided", timeout=SLOW)
     expect(page.locator("#sheet")).to_contain_text("nearest neighbours")
     expect(page.locator("#sheet a", has_text="Judge")).to_have_attribute(
         "href", re.compile(r"^\./judge\?in=upload%3Aplain&encoder=wordllama")
@@ -109,10 +113,8 @@ def test_without_labels_the_way_leads_to_judging(visitor, address, bench, tmp_pa
 def test_a_bad_file_is_said_calmly(visitor, address, tmp_path):
     """Labels that are all the same: the page stays, the sentence says what to do."""
     page = visitor(address).open("choose?encoder=random:16")
-    page.locator("#plan pre").wait_for()
-    page.get_by_role("button", name="A file of your own").click()
     file = written(tmp_path / "same.csv", [(line, "same") for line, _ in topics(10)])
-    page.locator("#own-file input[type=file]").set_input_files(file)
+    bring(page, file)
     expect(page.get_by_role("alert")).to_contain_text("nothing to tell apart", timeout=SLOW)
 
 
@@ -132,10 +134,8 @@ def test_a_newcomer_without_judgements(visitor, address, bench, data_root, tmp_p
     }
     file = written(tmp_path / "cranfield.csv", [(text,) for text in documents.values()], ("text",))
     page = visitor(address).open("choose?encoder=wordllama&encoder=random:256")
-    page.locator("#plan pre").wait_for()
-    page.get_by_role("button", name="A file of your own").click()
-    page.locator("#own-file input[type=file]").set_input_files(file)
-    expect(page.locator("#plan pre")).to_contain_text("upload:cranfield", timeout=SLOW)
+    bring(page, file)
+    expect(page.locator("#command pre")).to_contain_text("upload:cranfield", timeout=SLOW)
     expect(page.locator("#plan")).to_contain_text("No labels", timeout=SLOW)
     asked_and_done(page, bench)
     page.locator("#sheet a", has_text="Judge by hand").click()
@@ -180,12 +180,10 @@ def test_a_newcomer_with_banking77(visitor, address, bench, data_root, tmp_path,
         write.writerows((t, label if i in kept else "") for i, (t, label) in enumerate(rows))
     visit = visitor(address)
     page = visit.open("choose?" + "&".join(f"encoder={name}" for name in names))
-    page.locator("#plan pre").wait_for()
-    page.get_by_role("button", name="A file of your own").click()
-    page.locator("#own-file input[type=file]").set_input_files(file)
+    bring(page, file)
     expect(page.locator("#plan")).to_contain_text("300 examples", timeout=SLOW)
-    expect(page.locator("#plan")).to_contain_text("2,780 rows without a label left out")
-    expect(page.locator("#sheet")).to_contain_text("Nothing is decided yet")
+    expect(page.locator("#plan")).to_contain_text("2,780 rows without a label are left out")
+    expect(page.locator("#sheet")).to_contain_text("No decision yet")
     asked_and_done(page, bench)
     expect(page.locator("#sheet")).to_contain_text(
         "Decision sheet for upload:banking", timeout=SLOW
@@ -195,10 +193,10 @@ def test_a_newcomer_with_banking77(visitor, address, bench, data_root, tmp_path,
     visit.picture(f"choose-banking-{len(names)}")
 
 
-def test_on_a_phone_the_sheet_comes_before_the_form(visitor, address):
-    """What will be done with its button, the sheet in the first half, then what is chosen."""
+def test_on_a_phone_the_sheet_begins_in_the_first_half(visitor, address):
+    """What is asked, its button, and the answer right below."""
     page = visitor(address, size=NARROW).open("choose")
     expect(page.locator("#sheet h2").first).to_be_visible()
-    places = ("#choose", "#sheet h2", "#encoders")
+    places = ("#encoders", "#choose", "#sheet h2")
     tops = [page.locator(place).first.bounding_box()["y"] for place in places]
-    assert tops == sorted(tops) and tops[1] < HIGHEST_ON_A_PHONE
+    assert tops == sorted(tops) and tops[-1] < HIGHEST_ON_A_PHONE

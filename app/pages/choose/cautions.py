@@ -61,15 +61,12 @@ def _unscored(dataset: Dataset, sheet: Mapping[str, Any]) -> Iterator[Caution]:
         return
     rows = data.examples(dataset)
     if rows:
-        text = (
-            f"{formats.plural(rows, 'example')} of {dataset.name} "
-            f"{'is' if rows == 1 else 'are'} labelled; fewer than {data.LEAST} are not scored."
-        )
-        yield "few_examples", text
+        many = formats.plural(rows, "labelled example")
+        yield "few_examples", f"{dataset.name} has {many}; below {data.LEAST} nothing is scored."
     else:
         text = (
-            f"{dataset.name} has no labels, so no encoder can be called better. Compare them by "
-            "hand with Judge, or add a column of labels."
+            f"{dataset.name} has no labels, so no encoder can be called best. Compare them by hand "
+            "on the page Judge, or add a column of labels."
         )
         yield "no_labels", text
 
@@ -85,8 +82,8 @@ def _baseline(sheet: Mapping[str, Any]) -> Iterator[Caution]:
     if over is not None and not over["beaten"]:
         text = (
             f"{sheet['best']['encoder']} is not significantly better than {sheet['baseline']}, "
-            "which knows only which words are the same: the texts may not hold what the labels "
-            "say, there may be too few, or they may be too easy."
+            "which only knows which words texts share. Either that is enough here, or there are "
+            "too few examples, or the texts do not tell the labels."
         )
         yield "baseline_not_beaten", text
 
@@ -101,8 +98,8 @@ def _leaks(workspace: Workspace, every: Sequence[Candidate], task: str | None) -
             leak = leaks.look(workspace, task, name)
             if leak.same + leak.nearly:
                 text = (
-                    f"{formats.plural(leak.same + leak.nearly, 'text')} of {leak.tested:,} "
-                    f"{'stands' if leak.same + leak.nearly == 1 else 'stand'} in {name}, which "
+                    f"{leak.same + leak.nearly:,} of {formats.plural(leak.tested, 'text')} "
+                    f"{'is' if leak.same + leak.nearly == 1 else 'are'} also in {name}, which "
                     f"{one.encoder} was trained on: its score may be too high."
                 )
                 yield "leak", text
@@ -123,7 +120,7 @@ def _limits(job: ChooseJob, every: Sequence[Candidate]) -> Iterator[Caution]:
     outside = [f"{one.encoder} ({one.outside})" for one in asked if one.outside]
     if outside:
         whole = "no_encoder_within_limits" if len(outside) == len(asked) else "limits"
-        yield whole, f"Left out because of the limits: {formats.listed(outside)}."
+        yield whole, f"Left out by the limits: {formats.listed(outside)}."
 
 
 def _alike(every: Sequence[Candidate]) -> Iterator[Caution]:
@@ -133,8 +130,8 @@ def _alike(every: Sequence[Candidate]) -> Iterator[Caution]:
         assert b.sample is not None  # noqa: S101 - for the type checker
         if np.allclose(a.sample.values, b.sample.values, atol=1e-6):
             text = (
-                f"{a.encoder} and {b.encoder} score the same on every example: no number of "
-                "examples like these would tell them apart."
+                f"{a.encoder} and {b.encoder} score the same on every example: more examples like "
+                "these would not tell them apart."
             )
             yield "same_answers", text
 
@@ -146,8 +143,8 @@ def _dominant(dataset: Dataset) -> Iterator[Caution]:
     (label, most), total = counts.most_common(1)[0], counts.total()
     if most > DOMINANT * total:
         text = (
-            f"{100 * most / total:.0f} % of the rows have the label {label[:40]!r}: guessing it "
-            "every time would be right as often."
+            f"{100 * most / total:.0f} % of the rows have the label {label[:40]!r}: always "
+            "guessing it is right that often."
         )
         yield "dominant_class", text
 
@@ -168,11 +165,12 @@ def _duplicates(dataset: Dataset) -> Iterator[Caution]:
         split = sum(len(found) > 1 for found in kept.values())
     contradicting = ""
     if split:
-        contradicting = f" {formats.plural(split, 'text')} of them with different labels or scores."
+        several = f"{formats.plural(split, 'text')} {'has' if split == 1 else 'have'}"
+        contradicting = f" {several} different labels or scores."
     text = (
-        f"{formats.plural(spare, 'row')} of {formats.count(len(texts))} "
-        f"{'repeats' if spare == 1 else 'repeat'} another, but for case, spaces and final "
-        f"punctuation: repeated rows count more than once and can flatter scores.{contradicting}"
+        f"{spare:,} of {formats.plural(len(texts), 'row')} {'repeats' if spare == 1 else 'repeat'} "
+        "another, up to case, spaces and final punctuation. They count more than once and can "
+        f"inflate scores.{contradicting}"
     )
     yield "duplicates", text
 
@@ -209,7 +207,7 @@ def _settings(job: ChooseJob) -> Iterator[Caution]:
 def _left_out(every: Sequence[Candidate], sheet: Mapping[str, Any]) -> Iterator[Caution]:
     if sheet["unlabelled"]:
         rows = formats.plural(sheet["unlabelled"], "row")
-        yield "unlabelled", f"{rows} of the file without a label were left out."
+        yield "unlabelled", f"{rows} without a label were left out."
     details: Mapping[str, Any] = next((one.row["details"] for one in every if one.row), {})
     if details.get("left_out"):
         rows = formats.plural(details["left_out"], "row")

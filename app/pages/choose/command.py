@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +21,8 @@ from app.terminal import (
     verb,
 )
 from app.workspace import Workspace
+
+FORMATS = (".html", ".md", ".json")
 
 
 @verb
@@ -63,10 +66,10 @@ def choose(
     each encoder comes first, and the sheet last.
     """
     from app.jobs import submit
-    from app.pages.choose import report, service, words
+    from app.pages.choose import service, words
 
     if out is not None:
-        report.check(out)
+        _check_format(out)
         check_writable(out)
     job = service.asked(workspace, file, encoders, columns, max_ms, max_bytes, licences.split(","))
     if queue:
@@ -77,7 +80,7 @@ def choose(
     with progress_bar(job.title) as move:
         sheet = service.sheet_of(workspace, job, move)
     if out is not None:
-        out.write_text(report.written(sheet, out), encoding="utf-8")
+        out.write_text(_written(sheet, out), encoding="utf-8")
         say(f"The sheet is in {out}.")
     if as_json:
         for row in sheet["encoders"]:
@@ -89,8 +92,32 @@ def choose(
         line(text)
     for one in sheet["warnings"]:
         say(f"Warning ({one['code']}): {one['message']}")
-    columns_ = [head.lower() for head in words.HEADS]
-    emit([dict(zip(columns_, row, strict=True)) for row in words.rows(sheet)], columns_, False)
+    heads, rows = words.table(sheet)
+    emit([dict(zip(heads, row, strict=True)) for row in rows], heads, False)
+
+
+def _check_format(out: Path) -> None:
+    from engine.errors import UserError
+
+    if out.suffix.lower() not in FORMATS:
+        raise UserError(
+            f"{out.name} says no format that a sheet can be written in.",
+            f"Name a file that ends in {', '.join(FORMATS)}.",
+        )
+
+
+def _written(sheet: Mapping[str, Any], out: Path) -> str:
+    """The sheet in the format that the file's name says."""
+    from app.pages.choose import words
+    from app.report import answers, file
+    from store.hashing import to_json
+
+    match out.suffix.lower():
+        case ".html":
+            return file.html(answers.of_decision(sheet))
+        case ".md":
+            return words.markdown(sheet)
+    return to_json(sheet)
 
 
 VERBS = {"choose": choose}

@@ -65,7 +65,8 @@ def check(data: Dataset) -> None:
     """
     if not any(text.strip() for text in data.sentences):
         raise UserError(
-            f"All texts of {data.name} are empty.", "Name their column with --columns text=…."
+            f"All texts of {data.name} are empty.",
+            "Name their column in Columns (--columns): text=…",
         )
     counts = labels_of(data)
     if len(counts) == 1:
@@ -73,8 +74,8 @@ def check(data: Dataset) -> None:
         raise UserError(
             f"All {counts[label]:,} rows of {data.name} have the label {label[:40]!r}: there is "
             "nothing to tell apart.",
-            "Name the column of the labels with --columns text=…,label=…, or only text=… to go on "
-            "without labels.",
+            "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on "
+            "without labels, text=… alone.",
         )
 
 

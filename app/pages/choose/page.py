@@ -22,6 +22,7 @@ from app.report.button import report_button
 from app.web import address, background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on
 from app.web.frozen import LIVE, Frozen
+from store import run_rows
 
 if TYPE_CHECKING:
     from app.report.file import Report
@@ -42,54 +43,52 @@ EXAMPLE = "starter-topics"
 CONTROLS = (
     Control("dataset", "Data", gr.Dropdown, key="data",
             options={"choices": [], "value": None, "elem_id": "chosen-data"}),
-    choices.ENCODERS,
-    Control("max_ms", "Milliseconds a sentence", gr.Number, hint="At most, on this machine.",
-            options={"minimum": 0, "elem_id": "max-ms", "min_width": 140}),
-    Control("max_bytes", "Bytes a vector", gr.Number, hint="At most.",
-            options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes",
-                     "min_width": 140}),
-    Control("licences", "Licences", gr.Dropdown, (), "None: any.", (),
-            {"multiselect": True, "elem_id": "licences", "min_width": 140}, key="licence"),
+    choices.CHIPS,
+    Control("max_ms", "Most milliseconds a sentence", gr.Number, hint="On this machine.",
+            options={"minimum": 0, "elem_id": "max-ms"}),
+    Control("max_bytes", "Most bytes a vector", gr.Number,
+            hint="Larger vectors are cut and measured in int8.",
+            options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes"}),
+    Control("licences", "Licences", gr.Dropdown, (), "Any if empty.", (),
+            {"multiselect": True, "elem_id": "licences"}, key="licence"),
 )  # fmt: skip
-FILE = (
-    Control("file", "A table, lines or ZIP; or all files of one set", gr.File,
-            options={"file_count": "multiple", "height": 120, "elem_id": "own-file"}),
-    Control("columns", "Columns", default="", hint="Empty: guessed.",
-            options={"max_lines": 1, "placeholder": "text=review,label=stars",
-                     "elem_id": "own-columns"}),
+COLUMNS = Control(
+    "columns", "Columns of your file", default="", hint="Guessed if empty.",
+    options={"max_lines": 1, "placeholder": "text=review,label=stars", "elem_id": "own-columns"},
 )  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    controls, own = Controls(*CONTROLS), Controls(*FILE)
+    controls, own = Controls(*CONTROLS), Controls(COLUMNS)
     with parts.bar(TITLE, DESCRIPTION):
-        pass
-    with gr.Row(elem_classes=["t-desk"]):
-        with gr.Column(scale=5, min_width=320):
-            controls.render("dataset")
-            if not workspace.read_only:
-                with gr.Accordion("A file of your own", open=False, elem_id="own"):
-                    own.render("file", "columns")
-                    bring = gr.Button("Read it", size="md", elem_id="bring")
-            controls.render("encoder")
-            with gr.Accordion("Limits", open=False, elem_id="limits"), gr.Row():
-                controls.render("max_ms", "max_bytes", "licences")
-        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer", LIVE]):
-            plan = parts.static("", elem_id="plan")
-            with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
-                go = gr.Button("Choose", variant="primary", elem_id="choose")
-            notice = parts.notice()
-            panel = RunPanel(workspace)
+        controls.render("dataset")
+        bring = gr.UploadButton(
+            "Your file", size="md", file_count="multiple", elem_id="bring",
+            visible=not workspace.read_only,
+        )  # fmt: skip
+        controls.render("encoder")
+        go = gr.Button("Choose", variant="primary", elem_id="choose",
+                       visible=not workspace.read_only)  # fmt: skip
+        with parts.more("Limits and columns"):
+            controls.render("max_ms", "max_bytes", "licences")
+            own.render("columns", visible=not workspace.read_only)
+            command = parts.static("", elem_id="command", elem_classes=[LIVE])
+    notice = parts.notice()
+    plan = parts.static("", elem_id="plan", elem_classes=[LIVE])
+    panel = RunPanel(workspace)
     with gr.Row(elem_classes=["t-sheet-row"]):
-        with gr.Column(scale=5, min_width=320):
+        with gr.Column(scale=5, min_width=320, elem_classes=["t-answer"]):
             said = parts.static("", elem_id="sheet")
-            report_button(controls, notice, partial(_report, workspace))
+            with gr.Row(elem_classes=["t-sheet-files"]):
+                report_button(controls, notice, partial(_report, workspace))
+                files = parts.static("", elem_id="sheet-files")
         with gr.Column(scale=4, min_width=320):
             finding = parts.static("", elem_id="front-finding")
             front = chart(elem_id="front")
     numbers = parts.static("", elem_id="numbers")
-    shown = {"plan": plan, "sheet": said, "finding": finding, "front": front, "numbers": numbers}
+    shown = {"plan": plan, "command": command, "sheet": said, "files": files, "finding": finding,
+             "front": front, "numbers": numbers}  # fmt: skip
 
     def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
         for words, found in background_call.followed(
@@ -112,13 +111,15 @@ def build(workspace: Workspace) -> None:
 
     def read(asked: Values) -> Answer:
         name = service.bring(workspace, [Path(f) for f in asked.file or ()], asked.columns or None)
-        values = Values(**{n: getattr(asked, n) for n in controls.declared} | {"dataset": name})
+        values = Values(
+            **{n: getattr(asked, n) for n in controls.declared} | {"dataset": name, "run": ""}
+        )
         drawn = {shown[n]: value for n, value in _shown(workspace, values).items()}
-        return {controls["dataset"]: _data(workspace, name), own["file"]: None, **drawn}
+        return {controls["dataset"]: _data(workspace, name), **drawn}
 
-    on([own["file"].upload, bring.click], read, {**controls, **own},
-       [controls["dataset"], own["file"], *shown.values()], notice,
-       show_progress="full", show_progress_on=own["file"])  # fmt: skip
+    on(bring.upload, read, {**controls, **own, "file": bring},
+       [controls["dataset"], *shown.values()], notice,
+       show_progress="full", show_progress_on=plan)  # fmt: skip
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
@@ -164,5 +165,6 @@ def _report(workspace: Workspace, asked: Values) -> Report:
 def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
     """What will be done, and the sheet: that of the question, or the one that ships."""
     if not asked.encoder or not asked.dataset:
-        return {"plan": '<p class="t-muted">Tick an encoder to go on.</p>'}
-    return views.shown(workspace, _job(asked))
+        return {"plan": "Choose an encoder to go on."}
+    running = bool(asked.run) and workspace.store.runs.get(asked.run)["state"] in run_rows.LIVE
+    return views.shown(workspace, _job(asked), running=running)

@@ -182,17 +182,17 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     of = f", {formats.plural(labels, 'label')}" if labels else ""
     if task is None:
         few = f"Fewer than {evidence.LEAST} labels" if rows else "No labels"
-        what = f"{few}: the sheet can say how encoders differ and what they cost, not which wins."
+        what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
     else:
         named = words.EXAMPLES.get(dataset.kind, ("example",))
-        what = f"{formats.plural(rows or 0, *named)}{of}; measured as {task}."
+        what = f"{formats.plural(rows or 0, *named)}{of}, measured as {task}."
     if without := evidence.unlabelled(workspace, job.dataset):
-        what += f" {formats.plural(without, 'row')} without a label left out."
+        what += f" {formats.plural(without, 'row')} without a label are left out."
     left = [name for name in job.measured() if name not in cost.measured(workspace)]
-    timed = f" {len(left)} to be timed, about ten seconds each." if left else ""
+    timed = f" Timing takes about {10 * len(left)} s." if left else ""
     many = formats.plural(len(job.measured()), "encoder")
-    what_of = f"{many}, with {job.baseline} as the baseline of random words.{timed}"
-    return [what, what_of, *sent(workspace, job)]
+    baseline = f"{many}, among them random words ({job.baseline}) as the baseline.{timed}"
+    return [what, baseline, *sent(workspace, job)]
 
 
 def sent(workspace: Workspace, job: ChooseJob) -> Iterator[str]:

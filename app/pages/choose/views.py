@@ -10,25 +10,37 @@ from urllib.parse import urlencode
 
 from app import formats
 from app.components.chart import drawing, plain
-from app.pages.choose import example, report, service, sheet, words
+from app.pages.choose import example, service, sheet, words
 from app.pages.choose.job import ChooseJob
 from app.pages.choose.sheet import Sheet
 from app.web import parts
 from app.web.figures import axis, draw, scatter
 from app.web.theme import SERIES
+from store.hashing import to_json
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
 
-def shown(workspace: Workspace, job: ChooseJob) -> dict[str, Any]:
-    """Plan, sheet, figure and tables of a question, by name.
+def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dict[str, Any]:
+    """Plan, command, sheet, figure and tables of a question, by name.
+
+    Args:
+        workspace: where the sheet is, once it was made.
+        job: the question.
+        running: whether it is being made.
 
     Raises:
         UserError: data that cannot be read, or tell nothing.
     """
     made, answer = found(workspace, job)
-    return {"plan": plan(workspace, job), **drawn(answer, shipped=made is None)}
+    answered = drawn(answer, shipped=made is None) if answer else _waiting(running)
+    return {
+        "plan": " ".join(f"<span>{escape(text)}</span>" for text in service.plan(workspace, job)),
+        "command": parts.command(service.command(job)),
+        "files": _files(answer) if answer else "",
+        **answered,
+    }
 
 
 def found(workspace: Workspace, job: ChooseJob) -> tuple[Sheet | None, Sheet | None]:
@@ -37,18 +49,15 @@ def found(workspace: Workspace, job: ChooseJob) -> tuple[Sheet | None, Sheet | N
     return made, made or (example.read(workspace) if job.dataset == example.DATA else None)
 
 
-def plan(workspace: Workspace, job: ChooseJob) -> str:
-    """What pressing the button would do, and the command that does the same."""
-    said = "".join(f"<p>{escape(text)}</p>" for text in service.plan(workspace, job))
-    return f'<div class="t-plan">{said}{parts.command(service.command(job))}</div>'
+def _waiting(running: bool) -> dict[str, Any]:
+    """What stands there while nothing is decided."""
+    hint = "It appears here when the run is done." if running else "Press Choose to have one made."
+    return {"sheet": parts.empty("No decision yet", hint), "finding": "", "front": None,
+            "numbers": ""}  # fmt: skip
 
 
-def drawn(found: Sheet | None, *, shipped: bool = False) -> dict[str, Any]:
+def drawn(found: Sheet, *, shipped: bool = False) -> dict[str, Any]:
     """The sheet itself: what is decided and what speaks against it, the picture, the numbers."""
-    if found is None:
-        hint = "Press Choose. It runs in the background and ends in a sheet of one screen."
-        return {"sheet": parts.empty("Nothing is decided yet", hint), "finding": "", "front": None,
-                "numbers": ""}  # fmt: skip
     said = words.front(found)
     return {
         "sheet": _said(found, shipped),
@@ -64,9 +73,9 @@ def _said(found: Sheet, shipped: bool) -> str:
         words.headline(found), f"{lead} Decision sheet for {found['data']}.".strip(),
         beside=f" {parts.SHIPPED}" if shipped else "",
     )  # fmt: skip
-    items = "".join(f"<li>{report.told(text)}</li>" for text in words.sentences(found))
+    items = "".join(f"<li>{_text(text)}</li>" for text in words.sentences(found))
     warned = "".join(
-        f"<li>{parts.tag(one['code'].replace('_', ' '), 'warn')} {report.told(one['message'])}</li>"
+        f"<li>{parts.tag(one['code'].replace('_', ' '), 'warn')} {_text(one['message'])}</li>"
         for one in found["warnings"]
     )
     against = ""
@@ -76,22 +85,24 @@ def _said(found: Sheet, shipped: bool) -> str:
     if found["best"] is None:
         asked = [("in", found["data"]), *(("encoder", row["encoder"]) for row in found["encoders"])]
         place = escape(f"./judge?{urlencode(asked)}")
-        judge = f'<p class="t-sheet-files"><a class="t-button" href="{place}">Judge by hand</a></p>'
-    return f'<div class="t-sheet">{head}<ul>{items}</ul>{against}{judge}{_files(found)}</div>'
+        judge = f'<p><a class="t-button" href="{place}">Judge by hand</a></p>'
+    return f'<div class="t-sheet">{head}<ul>{items}</ul>{against}{judge}</div>'
+
+
+def _text(text: str) -> str:
+    """A sentence as HTML: no line ends between a number and its per cent."""
+    return escape(text).replace(" %", "&nbsp;%")
 
 
 def _files(found: Sheet) -> str:
-    """Buttons that hand the sheet to the browser as a file."""
-    name = "decision-sheet"
-    return '<p class="t-sheet-files">' + " ".join(
-        f'<button type="button" class="t-link" data-name="{name}{ending}" '
+    """Buttons that hand the sheet to the browser as a file; *Report* makes the HTML."""
+    return " ".join(
+        f'<button type="button" class="t-link" data-name="decision-sheet{ending}" '
         f'data-text="{escape(text)}" data-press="save">{label}</button>'
         for label, ending, text in (
-            ("HTML", ".html", report.html(found)),
-            ("Markdown", ".md", words.markdown(found)),
-            ("JSON", ".json", report.json(found)),
+            ("Markdown", ".md", words.markdown(found)), ("JSON", ".json", to_json(found)),
         )
-    ) + "</p>"  # fmt: skip
+    )  # fmt: skip
 
 
 def front(found: Sheet) -> Mapping[str, Any] | None:
@@ -142,9 +153,10 @@ def _beside(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _numbers(found: Sheet) -> str:
     """Every encoder, and the examples on which the finalists differ most."""
-    table = [[escape(cell) for cell in row] for row in words.rows(found)]
+    heads, rows = words.table(found)
+    cells = [[escape(cell) for cell in row] for row in rows]
     html = parts.heading("The numbers", words.measured_how(found))
-    html += parts.table(words.HEADS, table, "Encoders", range(1, 7), stacked=True)
+    html += parts.table(heads, cells, "Encoders", range(1, len(heads) - 2), stacked=True)
     if found["differ"]:
         heads, rows = words.differing(found)
         pair = f"{found['differ']['a']} and {found['differ']['b']}"

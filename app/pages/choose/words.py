@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app import formats
+from app.pages.overview.service import METRICS
 
 Sheet = Mapping[str, Any]
 LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
@@ -13,18 +14,7 @@ LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
 MOST_SHOWN = 160
 """Characters of an example: what is right of a query may be whole documents."""
 ALIKE = 0.8
-"""Share of their neighbours from which two encoders see much the same."""
-UNITS = {"float32": "", "int8": " in int8", "binary": " in binary"}
-METRICS = {
-    "accuracy": "accuracy in %",
-    "precision_at_10": "% of the ten nearest neighbours with the same label",
-    "ndcg_at_10": "nDCG@10",
-    "map_at_1000": "mean average precision",
-    "max_ap": "average precision",
-    "spearman": "Spearman correlation × 100",
-    "pearson": "Pearson correlation × 100",
-    "f1": "F1",
-}
+"""Share of their neighbours from which two encoders see the data much alike."""
 EXAMPLES = {
     "pairs": ("pair", "pairs"),
     "labelled-pairs": ("pair", "pairs"),
@@ -49,44 +39,43 @@ HEADS = ("Encoder", "Score", "95 % interval", "ms a sentence", "Sentences/s", "D
 
 def headline(sheet: Sheet) -> str:
     """What was decided, in a line."""
-    best, ties, over = sheet["best"], sheet["ties"], sheet["against_baseline"]
+    best, ties = sheet["best"], sheet["ties"]
     if best is None:
         codes = {one["code"] for one in sheet["warnings"]}
         why = next((text for code, text in OPEN.items() if code in codes), "nothing was scored")
-        return f"Nothing is decided: {why}"
-    if over is not None and not over["beaten"]:
+        return f"Undecided: {why}"
+    if not _beats_random(sheet):
         return f"No encoder is better than random words on these {examples(sheet)}"
     if not ties:
         alone = len(_scored(sheet)) < 2
         return f"{best['encoder']} is {'the only one to choose' if alone else 'best'}"
-    cheapest = sheet["cheapest"]["encoder"]
     others = formats.listed([one["encoder"] for one in ties], 3)
-    said = f"{best['encoder']} ties with {others}"
-    return said if cheapest == best["encoder"] else f"{said}: take {cheapest}"
-
-
-def examples(sheet: Sheet, number: int | None = None) -> str:
-    """`300 examples`, or what they are: pairs, queries."""
-    names = EXAMPLES.get(sheet["kind"], ("example", "examples"))
-    return formats.plural(sheet["n"] if number is None else number, *names)
+    return f"{best['encoder']} ties with {others}: take {sheet['cheapest']['encoder']}"
 
 
 def sentences(sheet: Sheet) -> list[str]:
     """What a person should know of it, in the order in which it is asked."""
     if sheet["best"] is None:
         return [*_agreement(sheet), *_costs(sheet)]
-    return [*_best(sheet), *_cheapest(sheet), *_further(sheet), *_against(sheet), *_front(sheet)]
+    if not _beats_random(sheet):
+        return [*_best(sheet), *_optimism(sheet)]
+    return [*_best(sheet), *_cheapest(sheet), *_further(sheet), *_random(sheet), *_optimism(sheet)]
+
+
+def examples(sheet: Sheet) -> str:
+    """`300 examples`, or what they are: pairs, queries."""
+    return formats.plural(sheet["n"], *EXAMPLES.get(sheet["kind"], ("example", "examples")))
+
+
+def metric(sheet: Sheet) -> str:
+    """What the scores are."""
+    name = str(sheet["metric"])
+    return METRICS.get(name, name)
 
 
 def score(one: Mapping[str, Any]) -> str:
     """`81.33 (77.00 to 85.67)`."""
     return f"{formats.score(one['score'])} ({interval(one)})"
-
-
-def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
-    """Rows of the encoders that were chosen from, best first."""
-    rows = [row for row in sheet["encoders"] if row["low"] is not None]
-    return sorted(rows, key=lambda row: -row["score"])
 
 
 def interval(one: Mapping[str, Any]) -> str:
@@ -96,39 +85,34 @@ def interval(one: Mapping[str, Any]) -> str:
     return f"{formats.score(one['low'])} to {formats.score(one['high'])}"
 
 
-def metric(sheet: Sheet) -> str:
-    """What the scores are."""
-    name = str(sheet["metric"])
-    return METRICS.get(name, name.replace("_", " "))
+def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
+    """Rows of the encoders that were chosen from, best first."""
+    rows = [row for row in sheet["encoders"] if row["low"] is not None]
+    return sorted(rows, key=lambda row: -row["score"])
 
 
-def form(one: Mapping[str, Any]) -> str:
-    """`128 dimensions in int8`."""
-    return f"{one['dim']} dimensions{UNITS[one['dtype']]}"
+def _beats_random(sheet: Sheet) -> bool:
+    over = sheet["against_baseline"]
+    return over is None or over["beaten"]
 
 
 def _best(sheet: Sheet) -> Iterator[str]:
     best, ties, every = sheet["best"], sheet["ties"], _scored(sheet)
     yield (
-        f"{best['encoder']} scores {formats.score(best['score'])} ({metric(sheet)} on "
-        f"{examples(sheet)}; 95 % interval {interval(best)})."
+        f"{best['encoder']} scores {formats.score(best['score'])} on {examples(sheet)} "
+        f"({metric(sheet)}; 95 % interval {interval(best)})."
     )
     if sheet.get("highest") is not None:
         yield (
-            f"No encoder could score more than {formats.score(sheet['highest'])} here: most labels "
+            f"{formats.score(sheet['highest'])} is the highest possible score here: most labels "
             "have fewer than eleven examples."
         )
-    how = f"{sheet['test']} at 5 %, with Holm's correction over all pairs"
+    how = f"by {sheet['test']} (5 %, Holm's correction for all pairs)"
     if ties:
-        others = formats.listed(f"{one['encoder']}, {score(one)}" for one in ties)
-        yield f"No significant difference from {others}: {how}."
+        others = formats.listed(f"{one['encoder']} with {score(one)}" for one in ties)
+        yield f"Not significantly different {how}: {others}."
     elif len(every) > 1 and every[1]["encoder"] != sheet["baseline"]:
-        yield f"{every[1]['encoder']} comes next with {score(every[1])}, significantly less: {how}."
-    if len(every) > 1 and sheet["optimism"] >= LEAST_TOLD:
-        yield (
-            f"Expect about {sheet['optimism']:.1f} points less on new examples: it was picked as "
-            f"the best of {len(every)} on these very ones."
-        )
+        yield f"Next comes {every[1]['encoder']} with {score(every[1])}, significantly less {how}."
 
 
 def _cheapest(sheet: Sheet) -> Iterator[str]:
@@ -147,23 +131,27 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
     ]
     found = f": {' and '.join(gains)}" if gains else ""
     whole = "its full vectors" if same else best["encoder"]
-    yield (
-        f"{cheap['encoder']} at {form(cheap)} ties with {whole}{found}. It scores {score(cheap)}, "
-        f"{_less(cheap['behind'])}."
-    )
+    yield f"{cheap['encoder']} with {form(cheap)} ties with {whole}{found}. {_behind(cheap)}"
 
 
-def _less(behind: Mapping[str, Any]) -> str:
-    """A difference and its interval in words."""
-    ends = formats.signed(behind["low"]), formats.signed(behind["high"])
+def form(one: Mapping[str, Any]) -> str:
+    """`int8 vectors of 128 dimensions`."""
+    precision = "" if one["dtype"] == "float32" else f"{one['dtype']} "
+    return f"{precision}vectors of {one['dim']} dimensions"
+
+
+def _behind(cheap: Mapping[str, Any]) -> str:
+    """By how much it scores less, in a sentence."""
+    behind = cheap["behind"]
     if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
-        return "no difference"
+        return "It scores the same."
     if abs(behind["delta"]) < LEAST_SHOWN:
-        said = "no difference on average"
+        said = "the same on average"
     else:
         word = "less" if behind["delta"] < 0 else "more"
         said = f"{formats.score(abs(behind['delta']))} points {word}"
-    return f"{said} (95 % interval of the difference {ends[0]} to {ends[1]})"
+    ends = f"{formats.signed(behind['low'])} to {formats.signed(behind['high'])}"
+    return f"It scores {said} (95 % interval of the difference {ends})."
 
 
 def ratio(value: float) -> str:
@@ -175,35 +163,30 @@ def ratio(value: float) -> str:
 
 def _further(sheet: Sheet) -> Iterator[str]:
     for more in sheet["more_examples"]:
-        chance = f"{100 * more['power']:.0f} %"
+        apart = f"tell {more['a']} and {more['b']} apart with"
+        chance = f"{100 * more['power']:.0f} % probability"
         if more["n"] is not None:
-            yield (
-                f"About {formats.count(more['n'])} more examples like these would tell "
-                f"{more['a']} and {more['b']} apart with a chance of {chance}."
-            )
+            yield f"{formats.count(more['n'])} more examples like these would {apart} {chance}."
         elif more["power"]:
-            yield (
-                f"Even 20 times as many examples would tell {more['a']} and {more['b']} apart "
-                f"with a chance of only {chance}."
-            )
+            yield f"Even 20 times as many examples would {apart} only {chance}."
 
 
-def _against(sheet: Sheet) -> Iterator[str]:
+def _random(sheet: Sheet) -> Iterator[str]:
     over, best = sheet["against_baseline"], sheet["best"]
-    if over is not None and over["beaten"] and best["encoder"] != sheet["baseline"]:
+    if over is not None and best["encoder"] != sheet["baseline"]:
         yield (
             f"Random words ({sheet['baseline']}) score {formats.score(over['score'])}: "
-            f"{best['encoder']} is {formats.score(over['delta'])} points better (95 % interval "
+            f"{formats.score(over['delta'])} less than {best['encoder']} (95 % interval "
             f"{formats.score(over['low'])} to {formats.score(over['high'])})."
         )
 
 
-def _front(sheet: Sheet) -> Iterator[str]:
-    known = [row for row in _scored(sheet) if row["ms_per_sentence"]]
-    if 1 < len(sheet["front"]) < len(known):
+def _optimism(sheet: Sheet) -> Iterator[str]:
+    many = len(_scored(sheet))
+    if many > 1 and sheet["optimism"] >= LEAST_TOLD:
         yield (
-            f"Pareto front of score and time: {formats.listed(sheet['front'])}. Every other "
-            "encoder is slower than one of these and scores no better."
+            f"Expect about {sheet['optimism']:.1f} points less on new data: the best of {many} was "
+            "picked on these very examples."
         )
 
 
@@ -231,7 +214,8 @@ def _agreement(sheet: Sheet) -> Iterator[str]:
     if not pairs:
         return
     least, most = pairs[0], pairs[-1]
-    matters = "they see much the same" if least["shared"] >= ALIKE else "which you take matters"
+    alike = least["shared"] >= ALIKE
+    matters = "they see the data much alike" if alike else "the choice matters"
     what = f"of a sentence's {least['k']} nearest neighbours"
     if least is most:
         yield f"{_pair(least)} share {_share(least)} {what}: {matters}."
@@ -260,25 +244,44 @@ def _costs(sheet: Sheet) -> Iterator[str]:
         small = min(rows, key=lambda row: row["bytes_per_vector"])
         yield (
             f"Fastest: {quick['encoder']}, {_number(quick['ms_per_sentence'])} ms a sentence. "
-            f"Smallest vectors: {small['encoder']}, {formats.count(int(small['bytes_per_vector']))}"
-            " bytes."
+            f"Smallest vectors: {small['encoder']}, {small['bytes_per_vector']:,g} bytes."
         )
 
 
-def rows(sheet: Sheet) -> list[tuple[str, ...]]:
-    """The table of encoders, as `HEADS` has its columns."""
-    found: list[tuple[str, ...]] = []
-    for row in sorted(sheet["encoders"], key=lambda row: -(row["score"] or -1e9)):
-        remark = row["error"] or row["outside"] or ""
-        if not remark and sheet["best"] is not None and row["low"] is None:
-            remark = "baseline"
-        found.append((
-            row["encoder"], formats.score(row["score"]), interval(row),
-            _number(row["ms_per_sentence"]), _number(row["per_second_64"]),
-            str(row["dim"]), f"{row['bytes_per_vector']:g}", row["licence"] or formats.MISSING,
-            remark,
-        ))  # fmt: skip
+def table(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and rows: the encoders, and the smallest form that ties; scores where there are any."""
+    if sheet["best"] is None:
+        return HEADS[:1] + HEADS[3:], [row[:1] + row[3:] for row in _rows(sheet)]
+    return HEADS, _rows(sheet)
+
+
+def _rows(sheet: Sheet) -> list[tuple[str, ...]]:
+    every = sorted(sheet["encoders"], key=lambda row: -(row["score"] or -1e9))
+    found = [_row(row, _remark(sheet, row)) for row in every]
+    cheap = sheet["cheapest"]
+    if cheap is not None and not any(
+        all(row[key] == cheap[key] for key in ("encoder", "dim", "dtype")) for row in every
+    ):
+        found.append(_row(cheap, "smallest that ties"))
     return found
+
+
+def _row(row: Mapping[str, Any], remark: str) -> tuple[str, ...]:
+    precision = "" if row["dtype"] == "float32" else f" {row['dtype']}"
+    return (
+        row["encoder"], formats.score(row["score"]), interval(row),
+        _number(row["ms_per_sentence"]), _number(row.get("per_second_64")),
+        f"{row['dim']}{precision}", f"{row['bytes_per_vector']:,g}",
+        row.get("licence") or formats.MISSING, remark,
+    )  # fmt: skip
+
+
+def _remark(sheet: Sheet, row: Mapping[str, Any]) -> str:
+    if row["error"] or row["outside"]:
+        return str(row["error"] or row["outside"])
+    said = ["baseline"] * (row["encoder"] == sheet["baseline"])
+    said += ["Pareto front"] * (row["encoder"] in sheet["front"])
+    return ", ".join(said)
 
 
 def _number(value: float | None) -> str:
@@ -300,7 +303,7 @@ def markdown(sheet: Sheet) -> str:
     if sheet["warnings"]:
         lines += ["", "## Before you rely on it", ""]
         lines += [f"- **{one['code']}**: {one['message']}" for one in sheet["warnings"]]
-    lines += ["", "## Encoders", "", *_table(HEADS, rows(sheet))]
+    lines += ["", "## Encoders", "", *_table(*table(sheet))]
     if sheet["differ"]:
         lines += ["", f"## Where {sheet['differ']['a']} and {sheet['differ']['b']} differ", ""]
         lines += _table(*differing(sheet))
@@ -311,19 +314,22 @@ def differing(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows of the examples on which the finalists differ most."""
     found = sheet["differ"]
     pair = found["a"], found["b"]
-    table = [
+    rows = [
         (" / ".join(formats.shorten(text, MOST_SHOWN) for text in one["texts"]) or formats.MISSING,
          formats.shorten(one["label"], MOST_SHOWN) or formats.MISSING,
          *(_quality(one[name], found["graded"]) for name in pair))
         for one in found["examples"]
     ]  # fmt: skip
-    return ("Example", "Expected", *pair), table
+    return ("Example", "Expected", *pair), rows
 
 
 def differ(sheet: Sheet) -> str:
     """On how many examples either finalist does better."""
     found = sheet["differ"]
-    graded = " 1: the pair's rank by cosine is its rank by score." * bool(found["graded"])
+    shares = any(one[found[side]] not in (0.0, 1.0) for one in found["examples"] for side in "ab")
+    graded = f" Below, {metric(sheet)} of each, from 0 to 1." * shares
+    if found["graded"]:
+        graded = " 1: the pair's rank by cosine is its rank by score."
     return (
         f"{found['a']} does better on {formats.count(found['ahead'])} of "
         f"{formats.count(found['of'])}, {found['b']} on {formats.count(found['behind'])}."
@@ -337,8 +343,8 @@ def _quality(value: float, graded: bool) -> str:
     return f"{value:.2f}"
 
 
-def _table(heads: Sequence[str], table: Sequence[Sequence[str]]) -> list[str]:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(" ".join(c.replace("|", r"\|").split()) for c in cells) + " |"
 
-    return [line(heads), line(["---"] * len(heads)), *map(line, table)]
+    return [line(heads), line(["---"] * len(heads)), *map(line, rows)]

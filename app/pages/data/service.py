@@ -166,7 +166,8 @@ def mapping_of(
         taken: Any = type or preview.type
         return tables.Mapping(preview.kind, {}, preview.header, taken)
     chosen = _columns(columns)
-    if kind is None and not chosen:
+    guessed = set(ROLES[preview.kind]) <= preview.guesses.keys()
+    if kind is None and not chosen and guessed:
         return preview.mapping
     # The roles that were named say what it is; `Mapping` refuses a kind that does not exist.
     named = next((k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys()), None)
@@ -180,7 +181,7 @@ def mapping_of(
             raise UserError(
                 f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
                 f"Its columns are: {listed(preview.columns)}.",
-                f"Say which one it is: --columns {known}",
+                f"Say which one it is in Columns (--columns): {known}",
             )
         further = OPTIONAL.get(wanted, ())
         chosen |= {role: preview.guesses[role] for role in further if role in preview.guesses}

@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
         ("?prompt=quary", "no prompt named 'quary'; it has query, document"),
         ("?prompt=document&query_prompt=the cat", "a space at the end is written %20"),
         ("?prompt=@task&max_length=22", "max_length=22 is more than the 20 tokens"),
-        ("?prompt=@task&pooling=avg", "pooling=avg on"),
+        ("?prompt=@task&pooling=avg", "pooling=avg, but"),
         ("?prompt=@task&pooling=avg", "Dense, Normalize is left out"),
         ("?prompt=@task&pooling=cls_token", "Dense, Normalize is left out"),
     ],

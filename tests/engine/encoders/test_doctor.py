@@ -46,8 +46,8 @@ def test_a_checkpoint_that_was_not_converted_is_recognised(tmp_path):
 @pytest.mark.parametrize(
     ("name", "kind", "pooling", "words"),
     [
-        ("unsup-simcse-x", "bert", "pooler_output", "cls_token fits"),
-        ("sup-simcse-x", "bert", "avg", "pooler_output fits"),
+        ("unsup-simcse-x", "bert", "pooler_output", "expects cls_token"),
+        ("sup-simcse-x", "bert", "avg", "expects pooler_output"),
         ("gpt", "gpt2", "cls_token", "first token of a decoder sees nothing"),
     ],
 )

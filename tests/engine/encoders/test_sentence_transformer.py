@@ -44,7 +44,7 @@ def test_a_pooling_means_the_plain_transformer(folder):
     """With a warning, since the model was made for another, and its dense layer is left out."""
     encoder = load(f"dir:{folder}?pooling=avg", device="cpu")
     assert encoder.dim == 32 and encoder.encode(SENTENCES).shape == (len(SENTENCES), 32)
-    assert any("cls_token fits" in w for w in encoder.warnings)
+    assert any("expects cls_token" in w for w in encoder.warnings)
     assert any("Dense is left out" in w for w in encoder.warnings)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.choose import report, service, words
+from app.pages.choose import service, words
 from app.pages.choose.job import ChooseJob
 from app.workspace import Workspace
 from engine.endpoints import KEY
@@ -71,7 +71,7 @@ def test_a_folder_with_judgements(ready: Workspace, tmp_path: Path) -> None:
     sheet = service.choose(ready, beir(tmp_path / "found"), TWO)
     assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("retrieval", "ndcg_at_10", 80)
     assert sheet["best"]["score"] > 95 and "few_examples" in codes(sheet)
-    assert any("nDCG@10 on 80 queries" in text for text in words.sentences(sheet))
+    assert any("on 80 queries (nDCG at 10;" in text for text in words.sentences(sheet))
     assert "80 queries" in service.plan(ready, ChooseJob.of(sheet["data"], TWO))[0]
 
 
@@ -82,7 +82,7 @@ def test_labelled_pairs(ready: Workspace, tmp_path: Path) -> None:
     assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("labelled-pairs", "max_ap", 159)
     assert (
         sheet["best"]["encoder"] == "wordllama"
-        and "(average precision on 159 pairs;" in (words.sentences(sheet)[0])
+        and "on 159 pairs (Average precision, best similarity;" in (words.sentences(sheet)[0])
     )
     assert sheet["best"]["low"] < sheet["best"]["score"] < sheet["best"]["high"]
 
@@ -96,7 +96,7 @@ def test_scored_pairs(ready: Workspace, tmp_path: Path) -> None:
     assert sheet["best"]["encoder"] == "wordllama"
     assert words.differ(sheet).endswith(" 1: the pair's rank by cosine is its rank by score.")
     (said,) = [one["message"] for one in sheet["warnings"] if one["code"] == "duplicates"]
-    assert said.endswith("1 text of them with different labels or scores.")
+    assert said.endswith("1 text has different labels or scores.")
 
 
 def test_parallel_sentences(ready: Workspace, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_without_labels_a_vanished_endpoint_is_said_too(
     sheet = service.choose(ready, file, [*TWO, spec])
     assert codes(sheet) == {"no_labels", "encoder_failed", "endpoint"}
     assert {row["a"] for row in sheet["agreement"]} == {"wordllama"}
-    assert words.headline(sheet) == "Nothing is decided: the data has no labels"
+    assert words.headline(sheet) == "Undecided: the data has no labels"
     server.next.clear()
     assert codes(service.choose(ready, file, [*TWO, spec])) == {"no_labels", "endpoint"}
 
@@ -190,8 +190,10 @@ def test_without_labels_a_vanished_endpoint_is_said_too(
 def sheet_of(**other: object) -> service.Sheet:
     """As little of a sheet as its words need."""
     row = {"encoder": "a", "score": 80.0, "low": 75.0, "high": 85.0, "ms_per_sentence": 4.0,
-           "bytes_per_vector": 1536.0, "error": None, "outside": ""}  # fmt: skip
-    quick = row | {"encoder": "b", "score": 79.5, "ms_per_sentence": 0.1, "bytes_per_vector": 256.0}
+           "bytes_per_vector": 1536.0, "dim": 384, "dtype": "float32", "per_second_64": None,
+           "licence": None, "error": None, "outside": ""}  # fmt: skip
+    quick = row | {"encoder": "b", "score": 79.5, "ms_per_sentence": 0.1, "dim": 256,
+                   "bytes_per_vector": 256.0}  # fmt: skip
     none = {"delta": 0.0, "low": 0.0, "high": 0.0}
     return {
         "kind": "labels", "metric": "accuracy", "n": 300, "test": "McNemar's test", "best": row,
@@ -205,10 +207,10 @@ def test_a_tie_leads_to_the_cheapest() -> None:
     """What to take is said first, then by how much it is cheaper."""
     sheet = sheet_of()
     assert words.headline(sheet) == "a ties with b: take b"
-    (said,) = [text for text in words.sentences(sheet) if text.startswith("b at")]
+    (said,) = [text for text in words.sentences(sheet) if text.startswith("b with")]
     assert said == (
-        "b at 256 dimensions in int8 ties with a: 40 times faster and 6 times smaller. It scores "
-        "79.50 (75.00 to 85.00), no difference."
+        "b with int8 vectors of 256 dimensions ties with a: 40 times faster and 6 times smaller. "
+        "It scores the same."
     )
 
 
@@ -229,8 +231,8 @@ def test_the_picture_has_a_finding() -> None:
 @pytest.mark.parametrize(
     ("behind", "said"),
     [
-        ((0.0, 0.0, 0.0), "no difference"),
-        ((0.001, -1.0, 2.0), "no difference on average (95 % interval of the difference −1.00 to"),
+        ((0.0, 0.0, 0.0), "It scores the same."),
+        ((0.001, -1.0, 2.0), "the same on average (95 % interval of the difference −1.00 to"),
         ((-2.5, -9.0, 5.0), "2.50 points less (95 % interval of the difference −9.00 to +5.00)"),
         ((0.25, -3.0, 4.0), "0.25 points more (95 % interval"),
     ],
@@ -247,26 +249,24 @@ def test_chance_of_more_examples_in_words() -> None:
     pair = {"a": "a", "b": "b"}
     more = [pair | {"n": 1200, "power": 0.8}, pair | {"n": None, "power": 0.48}]
     said = " ".join(words.sentences(sheet_of(more_examples=more)))
-    assert (
-        "About 1,200 more examples like these would tell a and b apart with a chance of 80 %"
-        in said
-    )
-    assert "Even 20 times as many examples" in said and "only 48 %" in said
+    assert "1,200 more examples like these would tell a and b apart with 80 % probability." in said
+    assert "Even 20 times as many examples" in said and "only 48 % probability." in said
 
 
 def test_without_labels_the_encoders_are_told_apart_by_neighbours_and_cost() -> None:
     """The least and the most alike, without the baseline; then who is fastest and smallest."""
     pairs = [("a", "b", 0.25), ("a", "c", 0.5), ("a", "random:256", 0.1)]
     alike = [{"a": a, "b": b, "k": 10, "shared": shared} for a, b, shared in pairs]
-    sheet = sheet_of(best=None, agreement=alike)
+    sheet = sheet_of(best=None, cheapest=None, agreement=alike)
+    assert "Score" not in words.table(sheet)[0]
     assert words.sentences(sheet) == [
         "Two encoders share from 25 % (a and b) to 50 % (a and c) of a sentence's 10 nearest "
-        "neighbours: which you take matters.",
+        "neighbours: the choice matters.",
         "Fastest: b, 0.1 ms a sentence. Smallest vectors: b, 256 bytes.",
     ]
     one = sheet_of(best=None, agreement=[alike[0] | {"shared": 0.9}], encoders=[])
     (said,) = words.sentences(one)
-    assert said.endswith("they see much the same.")
+    assert said.endswith("they see the data much alike.")
 
 
 def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
@@ -274,7 +274,9 @@ def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
     rows = [(text, f"label {i // 2}") for i, (text, _) in enumerate(topics(10))]
     sheet = service.choose(ready, written(tmp_path / "rare.csv", rows), TWO)
     assert (sheet["metric"], sheet["highest"]) == ("precision_at_10", pytest.approx(10.0))
-    assert any("No encoder could score more than 10.00" in text for text in words.sentences(sheet))
+    assert any(
+        text.startswith("10.00 is the highest possible score") for text in words.sentences(sheet)
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,11 +287,24 @@ def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
 def test_an_open_sheet_says_why(code: str, why: str) -> None:
     """In its first line."""
     sheet = sheet_of(best=None, warnings=[{"code": code, "message": ""}] if code else [])
-    assert words.headline(sheet) == f"Nothing is decided: {why}"
+    assert words.headline(sheet) == f"Undecided: {why}"
 
 
-def test_the_picture_of_the_file_has_the_same_finding(ready: Workspace, tmp_path: Path) -> None:
-    """As the page: in a heading, with how to read it."""
-    sheet = service.choose(ready, written(tmp_path / "topics.csv", topics(40)), TWO)
-    page = report.html(sheet)
-    assert f"<h2>{words.front(sheet)}</h2>" in page and "Pareto front" in page
+def test_the_table_names_the_front_the_baseline_and_the_smallest_that_ties() -> None:
+    """The smallest form is a row of its own where it is not one of the encoders as they are."""
+    cheap = sheet_of()["cheapest"] | {"dim": 128}
+    _, rows = words.table(sheet_of(cheapest=cheap, baseline="a", front=["b"]))
+    assert [(row[0], row[5], row[-1]) for row in rows] == [
+        ("a", "384", "baseline"), ("b", "256", "Pareto front"),
+        ("b", "128 int8", "smallest that ties"),
+    ]  # fmt: skip
+
+
+def test_where_nothing_beats_random_words_nothing_is_recommended() -> None:
+    """No smaller form, and no number of examples that would end a tie with noise."""
+    more = [{"a": "a", "b": "b", "n": 1200, "power": 0.8}]
+    over = {"score": 79.0, "delta": 1.0, "low": -1.0, "high": 3.0, "beaten": False}
+    sheet = sheet_of(against_baseline=over, more_examples=more)
+    assert words.headline(sheet) == "No encoder is better than random words on these 300 examples"
+    said = " ".join(words.sentences(sheet))
+    assert "smaller" not in said and "more examples" not in said
