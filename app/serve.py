@@ -106,7 +106,7 @@ def serve(
     shows. It ends when that is closed, or after it with the last run that is not over. `theodolite
     desktop install` puts it into the menu.
 
-    With --fleet evaluations are done by the workers of other machines, and their results kept here.
+    With --fleet the workers of other machines evaluate and train; what comes of it is kept here.
     The password comes from PGPASSWORD or ~/.pgpass. See docs/scaling.md.
 
     theodolite --data ~/senteval
@@ -124,7 +124,7 @@ def serve(
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's package is imported
     path = parse_root_path(root_path)
     if fleet:
-        say(f"Evaluations go to the fleet at {_joined(fleet)}.")
+        say(f"Evaluations and trainings go to the fleet at {_joined(fleet)}.")
 
     from app.workspace import Workspace, default_data, default_store
 
@@ -238,8 +238,15 @@ def worker(
     ] = None,
     fleet: FleetOption = None,
     only: Annotated[
-        str, typer.Option(metavar="KINDS", help="In a fleet: take this work alone.")
-    ] = "evaluate",
+        str | None,
+        typer.Option(metavar="KINDS", help="In a fleet: take this work alone; evaluate,train."),
+    ] = None,
+    out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROOT", help="In a fleet: leave models below this address, such as s3://lab."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start one more worker on a store, beside the one that the app runs, or one of a fleet.
@@ -250,8 +257,8 @@ def worker(
     theodolite worker --slot second --store /shared/theodolite
 
     A worker of a fleet takes parts of runs from the homes (theodolite serve --fleet URL) on the
-    same database. Its store is a cache of its own, and it opens no file that a home names: only
-    the data folder that it is started with.
+    same database. Its store is a cache of its own, and it opens no file that a home names:
+    only the data folder that it is started with, and what was sent to it.
 
     theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
     """
@@ -259,7 +266,7 @@ def worker(
 
     if fleet:
         _work_in_fleet(fleet, store or default_store() / "fleet", data or default_data(), slot,
-                       only, as_json)  # fmt: skip
+                       only, tuple(out or ()), as_json)  # fmt: skip
         return
     from app.jobs import worker as process
 
@@ -282,8 +289,9 @@ def _browser(window: bool, no_browser: bool) -> Browser | None:
 
 
 def _work_in_fleet(
-    fleet: str, folder: Path, data: Path | None, slot: str | None, only: str, as_json: bool
-) -> None:
+    fleet: str, folder: Path, data: Path | None, slot: str | None, only: str | None,
+    out: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
     from app.fleet import worker as process
     from app.fleet.address import Address
 
@@ -294,7 +302,7 @@ def _work_in_fleet(
             say(f"Worker {name} waits for parts of runs at {shown}. Stop it with Ctrl+C.")
 
     shown = _joined(fleet)
-    process.run(folder, data, slot, process.kinds(only), Address.parse(fleet), ready)
+    process.run(folder, data, slot, process.kinds(only), Address.parse(fleet), ready, out)
 
 
 def _joined(fleet: str) -> str:

@@ -355,3 +355,9 @@ def m021_second_marks(db: sqlite_utils.Database) -> None:
             mark INTEGER,
             created REAL NOT NULL
         )""")
+
+
+@migrations()
+def m022_shares(db: sqlite_utils.Database) -> None:
+    """How far other machines are with the units of a run; several may be at work on one."""
+    db.execute("ALTER TABLE units ADD COLUMN share REAL NOT NULL DEFAULT 0")

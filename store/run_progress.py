@@ -7,12 +7,14 @@ from typing import Any
 
 _WEIGH = """
     UPDATE runs SET fraction = coalesce((
-        SELECT (sum(weight * (state <> 'waiting')) + runs.unit_fraction * coalesce((
+        SELECT (sum(weight * CASE state WHEN 'waiting' THEN share ELSE 1 END)
+            + runs.unit_fraction * coalesce((
             SELECT weight FROM units WHERE run = runs.id AND state = 'waiting'
             ORDER BY position LIMIT 1), 0)) / sum(weight)
         FROM units WHERE run = runs.id), 0)
     WHERE id = ?"""
-"""Ended units by their weight, and of the present one, the first that waits, what it has done."""
+"""Ended units by their weight, of the present one, the first that waits, what it has done here, and
+of all that wait what other machines have done of them."""
 
 
 def weigh(connection: Any, run_id: str) -> None:

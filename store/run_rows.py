@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
 State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
@@ -47,6 +48,7 @@ class UnitRow(TypedDict):
 
     `crashes` counts processes lost over it in a row, without one that got further than those before
     it; `weight` is its share of the run, in any unit. `left out` is what was not begun as asked.
+    `share` (0 to 1) is how far another machine is with it, while it waits here.
     """
 
     position: int
@@ -57,3 +59,11 @@ class UnitRow(TypedDict):
     error: str | None
     hint: str
     weight: float
+    share: float
+
+
+def at_work(units: Sequence[UnitRow]) -> set[int]:
+    """Positions of the units that are being done: here the first that waits, elsewhere any."""
+    waiting = [unit for unit in units if unit["state"] == "waiting"]
+    away = {unit["position"] for unit in waiting if unit["share"] > 0}
+    return away or {unit["position"] for unit in waiting[:1]}

@@ -227,6 +227,7 @@ class Runs:
                     " VALUES (?, ?, ?, ?, 'waiting')",
                     [run_id, position, label, weights[position] if weights else 1.0],
                 )
+            connection.execute("UPDATE units SET share = 0 WHERE run = ?", [run_id])
             count(connection, run_id)
             connection.execute("UPDATE runs SET clock_fraction = fraction WHERE id = ?", [run_id])
         return True
@@ -268,6 +269,28 @@ class Runs:
             )
             if cursor.rowcount == 0:
                 return False
+            weigh(connection, run_id)
+            time_left(connection, run_id, now)
+        return True
+
+    def shares(self, run_id: str, attempt: int, shares: Mapping[int, float], message: str) -> bool:
+        """Say how far other machines are with units, by position; False when work should stop."""
+        now = time.time()
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "UPDATE runs SET unit_fraction = 0, message = ?, updated = ?"
+                " WHERE id = ? AND attempt = ? AND state = 'running'",
+                [message, now, run_id, attempt],
+            )
+            if cursor.rowcount == 0:
+                return False
+            connection.execute("UPDATE units SET share = 0 WHERE run = ? AND share > 0", [run_id])
+            for position, share in shares.items():
+                connection.execute(
+                    "UPDATE units SET share = ? WHERE run = ? AND position = ?"
+                    " AND state = 'waiting'",
+                    [share, run_id, position],
+                )
             weigh(connection, run_id)
             time_left(connection, run_id, now)
         return True

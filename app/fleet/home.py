@@ -7,26 +7,30 @@ run, its attempt and the unit, so a home that was killed goes on by looking agai
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from app.fleet import queue
+from app.fleet import parcels, queue
 from app.fleet.address import Address
+from app.fleet.arrivals import Arrivals
 from app.fleet.needs import lacking
-from app.workspace import StoredUploads
-from engine.datasets import Catalog
+from app.workspace import Workspace
 from engine.errors import UserError
-from store import StoreError, portable
-from store.roster import FleetAway, Member
+from store import StoreError
+from store.postgres import FleetAway
+from store.reports import Reports
+from store.roster import Member, Roster
+from store.run_rows import STOP
+from store.transfers import Transfers
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
     from app.jobs.job import Job
-    from store import Store
     from store.run_rows import RunRow, UnitRow
 
 LOOK_EVERY = 0.5
@@ -43,54 +47,73 @@ class Home:
     """Has runs done by a fleet. Safe to use from several threads, a run each.
 
     Args:
-        store: which keeps runs and results.
-        catalog: of this machine's data: a unit is done with the same elsewhere.
+        workspace: its store keeps runs and results, and a unit is done elsewhere with the same data
+            as its catalog has.
         address: of the fleet's database.
     """
 
-    def __init__(self, store: Store, catalog: Catalog, address: Address) -> None:
-        self._store = store
-        self._catalog = catalog
-        self._roster = queue.roster_of(address)
+    def __init__(self, workspace: Workspace, address: Address) -> None:
+        self._workspace = workspace
+        self._store, self._catalog = workspace.store, workspace.catalog
+        self._roster = Roster(queue.database_of(address))
+        self._reports = Reports(self._roster.database)
+        self._transfers = Transfers(queue.database_of(address))
+        self._arrivals = Arrivals(workspace, self._reports, self._transfers)
         self._client = queue.client_of(address)
         self._name = str(address)
         self._lying: dict[str, float] = {}  # units that their worker does not know of, since when
+        self._away: dict[str, dict[str, Any]] = {}  # what the roster is told of each run
 
     @classmethod
-    def here(cls, store: Store, data_root: Path | None) -> Home:
+    def here(cls, store_folder: Path, data_root: Path | None) -> Home:
         """Of the fleet that THEODOLITE_FLEET names: no list of processes shows that.
 
         Raises:
             UserError: it names none.
         """
-        return cls(store, Catalog(data_root, StoredUploads(store)), Address.parse(None))
+        return cls(Workspace(store_folder, data_root), Address.parse(None))
 
     def takes(self, job: Job) -> str:
         """Why a job is done here all the same, in words; empty when it can be given away."""
-        if job.kind not in queue.KINDS:
-            return f"Work of the kind {job.kind} is done at home."
         try:
-            return job.stays(self._catalog)
-        except UserError as error:  # its units will say it
+            part = job.part(0)
+            if part is None or part.kind not in queue.KINDS:
+                return f"Work of the kind {job.kind} is done at home."
+            if why := job.stays(self._catalog):
+                return why
+            for path in job.files():
+                parcels.pack(path)
+        except UserError as error:  # its units will say it, or it is too large to travel
             return error.message
+        return ""
 
     def work(self, run: RunRow, attempt: int, job: Job) -> str:
         """Have all units done that wait; "ended", or "stopped" when the run is not wanted."""
         runs, run_id = self._store.runs, run["id"]
-        while True:
-            try:
-                if not runs.is_running(run_id, attempt):
-                    self.call_off(run_id, attempt)
-                    return "stopped"
-                waiting = [unit for unit in runs.units(run_id) if unit["state"] == "waiting"]
-                if not waiting:
-                    return "ended"
-                said = self._round(_Asked(run, attempt, job), waiting[:AHEAD])
-            except (StoreError, UserError) as error:  # the fleet's database, the disk, the data
-                said = error.message
-            with contextlib.suppress(StoreError):
-                runs.progress(run_id, attempt, 0.0, said)
-            time.sleep(LOOK_EVERY)
+        asked = _Asked(run, attempt, job)
+        try:
+            while True:
+                shares: dict[int, float] = {}
+                try:
+                    word = runs.asked(run_id, attempt)
+                    if word is None:
+                        self.call_off(run_id, attempt)
+                        return "stopped"
+                    waiting = [unit for unit in runs.units(run_id) if unit["state"] == "waiting"]
+                    if not waiting:
+                        self.call_off(run_id, attempt)  # what a crash may have left there
+                        return "ended"
+                    if word == STOP:
+                        self._stop(asked, waiting)
+                    said, shares = self._round(asked, waiting[:AHEAD])
+                    self._say(asked, len(waiting), said)
+                except (StoreError, UserError) as error:  # the fleet's database, the disk, the data
+                    said = error.message
+                with contextlib.suppress(StoreError):
+                    runs.shares(run_id, attempt, shares, said)
+                time.sleep(LOOK_EVERY)
+        finally:
+            self._away.pop(run_id, None)
 
     def call_off(self, run_id: str, attempt: int) -> None:
         """Take what is left of an attempt out of the queue; who is at it stops within seconds.
@@ -101,6 +124,7 @@ class Home:
         with self._told():
             if left := self.waiting(f"{run_id}-{attempt}"):
                 self._client.delete_workflows(left)
+            self._reports.forget(f"{run_id}-{attempt}-")
 
     def waiting(self, run: str) -> list[str]:
         """Ids of what the queue still holds of a run, or of an attempt of one."""
@@ -109,14 +133,43 @@ class Home:
         )
         return [one.workflow_id for one in found]
 
-    def _round(self, asked: _Asked, waiting: Sequence[UnitRow]) -> str:
-        """Look at the units once, do what is to be done about each; what there is to say."""
-        workers = [one for one in self._roster.list() if asked.kind in one["has"]["only"]]
+    def _say(self, asked: _Asked, waiting: int, said: str) -> None:
+        """Have the roster know what this home has given away."""
+        self._away[asked.run_id] = {"title": asked.title, "wait": waiting, "said": said}
+        host = socket.gethostname()
+        self._roster.home_seen(
+            f"{host}:{self._store.folder}", host, list(self._away.copy().values())
+        )
+
+    def _stop(self, asked: _Asked, waiting: Sequence[UnitRow]) -> None:
+        """Have those who train keep their best; what nobody has begun is left out."""
+        with self._told():
+            known = self._look([asked.workflow(unit) for unit in waiting])
+            at_work = {one for one, status in known.items() if status.status != "ENQUEUED"}
+            self._reports.ask(sorted(at_work), STOP)
+            for unit in waiting:
+                if asked.workflow(unit) not in at_work:
+                    self._store.runs.end_unit(
+                        asked.run_id, unit["position"], 0.0, "It was to stop before it began.",
+                        "Try the run again to train it as well.", left_out=asked.several,
+                    )  # fmt: skip
+            self._client.delete_workflows([one for one in known if one not in at_work])
+
+    def _round(self, asked: _Asked, waiting: Sequence[UnitRow]) -> tuple[str, dict[int, float]]:
+        """Look at the units once, do what is to be done about each.
+
+        Returns:
+            What there is to say, and how far others are with which unit.
+        """
+        workers = [one for one in self._roster.list() if asked.work in one["has"]["only"]]
         with self._told():
             known = self._look([asked.workflow(unit) for unit in waiting])
             forsaken = self._roster.forsaken(
                 [s.executor_id for s in known.values() if s.status == "PENDING" and s.executor_id]
             )
+            if asked.long:
+                units = {asked.workflow(unit): unit["position"] for unit in waiting}
+                self._arrivals.hear(asked.run_id, units)
             missing: Counter[str] = Counter()
             queued = Counter(str(status.queue_name) for status in known.values())
             for unit in waiting:
@@ -127,7 +180,12 @@ class Home:
                     missing.update(self._send(asked, unit, workers, queued))
                 elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
                     self._client.delete_workflow(status.workflow_id)  # sent anew the next time
-        return _said(asked, workers, missing, self._name)
+        shares = {
+            int(at.rpartition("-")[2]): max(0.001, one["doing"]["share"])
+            for one in workers
+            if (at := str(one["doing"].get("unit", ""))) in known
+        }
+        return _said(asked, workers, missing, self._name), shares
 
     def _lies(self, status: WorkflowStatus, workers: Sequence[Member]) -> bool:
         """Whether a unit was given to a live worker that never heard of it.
@@ -159,11 +217,10 @@ class Home:
         self, asked: _Asked, unit: UnitRow, workers: Sequence[Member], queued: Counter[str]
     ) -> list[str]:
         """Enqueue a unit where it can be done; what every worker lacks when it cannot."""
-        part = asked.job.part(unit["position"])
-        if part is None:
-            raise ValueError(f"{asked.job.title} has units that are no jobs of their own")
+        part = _part(asked.job, unit["position"])
         try:
             needs = asked.job.needs(self._catalog, unit["position"])
+            files = {path: parcels.pack(path) for path in part.files()}
         except UserError as error:
             self._store.runs.end_unit(
                 asked.run_id, unit["position"], 0.0, error.message, error.hint
@@ -174,8 +231,10 @@ class Home:
         if workers and not able:
             return list(dict.fromkeys(what for lack in found.values() for what in lack))
         # Whoever comes first, unless somebody there could not do it.
-        to = part.kind if len(able) == len(workers) else min(able, key=lambda slot: queued[slot])
+        to = asked.work if len(able) == len(workers) else min(able, key=lambda slot: queued[slot])
         queued[to] += 1
+        for path, parcel in files.items():
+            parcels.send(self._transfers, path, parcel)
         self._client.enqueue(
             {
                 "workflow_name": queue.WORKFLOW,
@@ -187,7 +246,11 @@ class Home:
                 ),
             },
             queue.Unit(
-                kind=part.kind, spec=part.to_spec(), label=unit["label"], needs=needs.to_json()
+                kind=part.kind,
+                spec=part.to_spec(),
+                label=unit["label"],
+                needs=needs.to_json(),
+                files=files,
             ),
         )
         return []
@@ -200,7 +263,9 @@ class Home:
             return  # by now the roster says what that worker lacks
         position = unit["position"]
         if status.status == "SUCCESS":
-            outcome = self._keep(asked, unit, answer)
+            needs = asked.job.needs(self._catalog, position)
+            part = _part(asked.job, position)
+            outcome = self._arrivals.keep(asked.run_id, unit, part, needs, answer)
         else:
             outcome = {
                 "seconds": 0.0,
@@ -209,31 +274,6 @@ class Home:
             }
         self._store.runs.end_unit(asked.run_id, position, **outcome)
         self._client.delete_workflow(status.workflow_id)
-
-    def _keep(self, asked: _Asked, unit: UnitRow, answer: queue.Answer) -> dict[str, Any]:
-        """Keep the results of a unit; how it ended."""
-        outcome = dict(answer["outcome"])
-        took = outcome["error"] or f"Took {outcome['seconds']:.1f} s."
-        self._note(asked.run_id, f"{unit['label']}, by {answer['slot']}: {took}", *answer["log"])
-        wanted = asked.job.needs(self._catalog, unit["position"]).data.values()
-        for result in answer["results"]:
-            if result["data_hash"] and result["data_hash"] not in wanted:
-                return {**outcome, "error": "It was measured on other data.", "hint": "Try again."}
-            try:
-                portable.keep(self._store.results, result)
-            except StoreError as error:
-                if error.__cause__ is None or isinstance(error.__cause__, OSError):
-                    raise  # the disk: it stays in the queue until there is room
-                return {**outcome, "error": error.message, "hint": error.hint}
-        return outcome
-
-    def _note(self, run_id: str, *lines: str) -> None:
-        stamp = time.strftime("%H:%M:%S")
-        with (
-            contextlib.suppress(OSError, StoreError),
-            self._store.logs.path(run_id).open("a", encoding="utf-8") as file,
-        ):
-            file.writelines(f"{stamp}  {line}\n" for line in lines)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -259,11 +299,21 @@ class _Asked:
 
     def __init__(self, run: RunRow, attempt: int, job: Job) -> None:
         self.run_id, self.attempt, self.priority = run["id"], attempt, run["priority"]
-        self.kind, self.job = run["kind"], job
+        self.title, self.job = run["title"], job
+        self.several = len(job.units()) > 1
+        part = _part(job, 0)
+        self.work, self.long = queue.KINDS[part.kind], bool(part.leaves())
 
     def workflow(self, unit: UnitRow) -> str:
         """The id under which a unit is enqueued, once."""
         return f"{self.run_id}-{self.attempt}-{unit['position']}"
+
+
+def _part(job: Job, position: int) -> Job:
+    part = job.part(position)
+    if part is None:
+        raise ValueError(f"{job.title} has units that are no jobs of their own")
+    return part
 
 
 def _is_stuck(
@@ -272,8 +322,8 @@ def _is_stuck(
     """Whether a unit would never be done where it is: its worker is gone for good."""
     if status.status == "PENDING":
         return status.executor_id in forsaken
-    waits_for = status.queue_name
-    return waits_for not in queue.KINDS and waits_for not in {one["slot"] for one in workers}
+    taken = {*queue.KINDS.values(), *(one["slot"] for one in workers)}
+    return status.queue_name not in taken
 
 
 def _said(asked: _Asked, workers: Sequence[Member], missing: Mapping[str, int], name: str) -> str:
@@ -284,7 +334,7 @@ def _said(asked: _Asked, workers: Sequence[Member], missing: Mapping[str, int], 
         what, count = max(missing.items(), key=lambda item: item[1])
         return f"No worker has {what}: {count} of the parts wait for it."
     at_it = [
-        f"{one['slot']}: {one['doing']['label']}"
+        f"{one['slot']}: {one['doing']['message'] or one['doing']['label']}"
         for one in workers
         if str(one["doing"].get("unit", "")).startswith(f"{asked.run_id}-")
     ]

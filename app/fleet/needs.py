@@ -1,18 +1,20 @@
-"""What a unit needs of a machine, what a machine has, and what it lacks."""
+"""What a unit needs of a machine, what a machine has, what it lacks, and what does not travel."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from app.fleet import outs
 from engine.encoders.packaged import MINILM, WORDLLAMA
+from engine.encoders.spec import SOURCES, EncoderSpec, parse
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "mteb": "mteb"}
 """Source of an encoder -> the distribution it needs, which not every machine has."""
+_FETCHED = ("hub:", "mteb:")
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,41 @@ class Needs:
     Attributes:
         data: name of a data set -> its hash at home.
         packages: names of distributions.
+        out: the address at which what is made is to stay; empty where it comes home.
     """
 
     data: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
+    out: str = ""
+
+    @classmethod
+    def of(
+        cls, catalog: Catalog, data: Sequence[str], encoders: Sequence[str], out: str = ""
+    ) -> Needs:
+        """What is needed for encoders and data sets, with those that the encoders are fitted on.
+
+        Args:
+            catalog: of the data as it is at home.
+            data: names of data sets.
+            encoders: specs.
+            out: see above.
+
+        Raises:
+            UserError: an encoder or data that cannot be read here.
+        """
+        specs = [parse(encoder) for encoder in encoders]
+        names = [*data, *(name for spec in specs for name in _fitted(spec))]
+        kinds = dict.fromkeys(
+            "wordllama" if source.kind == "borep" else source.kind
+            for spec in specs
+            for source in spec.sources
+        )
+        found = [catalog.load(name) for name in names]
+        return cls(
+            {dataset.name: dataset.hash for dataset in found},
+            tuple(PACKAGES[kind] for kind in kinds if kind in PACKAGES),
+            out,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """For the queue."""
@@ -41,7 +75,36 @@ class Needs:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Needs:
         """What `to_json` made."""
-        return cls(dict(given["data"]), tuple(given["packages"]))
+        return cls(dict(given["data"]), tuple(given["packages"]), str(given["out"]))
+
+
+def encoder_stays(encoder: str) -> str:
+    """Why an encoder is used at home only, in words; empty where it travels.
+
+    An endpoint may be asked only by the machine where a person has allowed it.
+
+    Raises:
+        UserError: the spec cannot be read.
+    """
+    spec = parse(encoder)
+    if any(SOURCES[source.kind].value_is == "address" for source in spec.sources):
+        return f"{encoder} may be asked from this machine only, so it is done here."
+    return next(filter(None, map(data_stays, _fitted(spec))), "")
+
+
+def data_stays(name: str) -> str:
+    """Why a data set is used at home only, in words; empty where others may have it too."""
+    if name.startswith("upload:"):
+        return f"{name} was given to this machine only, so it is done here."
+    if name.startswith(_FETCHED):
+        return f"{name} is fetched, and not known by its contents before, so it is done here."
+    return ""
+
+
+def _fitted(spec: EncoderSpec) -> list[str]:
+    """Data sets that word weights and steps are fitted on, beside those of a task."""
+    named = [source.option("data") for source in spec.sources] + [s.data for s in spec.steps]
+    return [name for name in named if name and not name.startswith("@")]
 
 
 def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
@@ -50,7 +113,10 @@ def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
     A data set whose hash it does not know yet is taken for the right one: it looks before it
     begins.
     """
-    return [*_data(needs, has["data"]), *_packages(needs, has["packages"])]
+    lack = [*_data(needs, has["data"]), *_packages(needs, has["packages"])]
+    if needs.out and not any(outs.is_below(needs.out, root) for root in has["out"]):
+        lack.append(f"leave to write to {needs.out}")
+    return lack
 
 
 def _data(needs: Needs, data: Mapping[str, str]) -> Iterator[str]:
@@ -73,13 +139,15 @@ class Machine:
     Args:
         catalog: of the data folder that the worker was started with.
         only: kinds of work that it takes.
+        out: addresses under which it may leave what it makes.
     """
 
-    def __init__(self, catalog: Catalog, only: tuple[str, ...]) -> None:
+    def __init__(self, catalog: Catalog, only: tuple[str, ...], out: tuple[str, ...] = ()) -> None:
         self._catalog = catalog
         self._hashes: dict[str, tuple[object, str]] = {}
         self._fixed = {
             "only": list(only),
+            "out": list(out),
             "packages": dict(_installed()),
             "devices": _devices(),
             "cores": os.cpu_count() or 1,

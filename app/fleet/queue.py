@@ -9,17 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from app.fleet.address import Address
-from store.roster import Roster
+from app.fleet.parcels import Parcel
+from store.postgres import Postgres
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
 
-KINDS = ("evaluate",)
-"""Kinds of work whose units travel. Each has a queue of its name, and each slot one of its own."""
+KINDS = {"evaluate": "evaluate", "train": "train", "train-decoder": "train"}
+"""Kinds of jobs whose units travel -> the work that workers take, see `--only`. Each such work has
+a queue of its name, and each slot one of its own."""
 APPLICATION = "theodolite"
 SCHEMA = "theodolite_queue"
 """Where the tables of `dbos` are, so that another program may use it on the same database."""
-VERSION = "1"
+VERSION = "2"
 """Of what goes through the queue: workers take what homes of the same version enqueue."""
 WORKFLOW = "unit"
 
@@ -32,12 +34,14 @@ class Unit(TypedDict):
         spec: of that job.
         label: for people.
         needs: `Needs.to_json()`.
+        files: path at home -> the parcel of what stands there.
     """
 
     kind: str
     spec: dict[str, Any]
     label: str
     needs: dict[str, Any]
+    files: dict[str, Parcel]
 
 
 class Answer(TypedDict, total=False):
@@ -47,20 +51,22 @@ class Answer(TypedDict, total=False):
         lacking: why it was not begun; never empty when it is there.
         outcome: what `Runs.end_unit` takes.
         results: what `store.portable.pack` made of each result.
-        log: the last lines of what was printed.
+        reports: (kind, data) of what was not told before.
+        folder: the parcel of what was made, where that is a folder that comes home.
         slot: who did it.
     """
 
     lacking: list[str]
     outcome: dict[str, Any]
     results: list[dict[str, Any]]
-    log: list[str]
+    reports: list[tuple[str, dict[str, Any]]]
+    folder: Parcel | None
     slot: str
 
 
-def roster_of(address: Address) -> Roster:
-    """Who works in the fleet at an address."""
-    return Roster(address.url, str(address))
+def database_of(address: Address) -> Postgres:
+    """A connection to the database of the fleet at an address."""
+    return Postgres(address.url, str(address))
 
 
 def client_of(address: Address) -> DBOSClient:

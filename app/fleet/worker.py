@@ -16,29 +16,35 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from app.fleet import queue
+from app.fleet import outs, queue
 from app.fleet.address import Address
 from app.fleet.needs import Machine, Needs
-from app.jobs.asking import Child, ChildCrashed, Stopped
-from app.jobs.kinds import KINDS, job_of
-from app.jobs.worker import CRASHES_ALLOWED, given_up
+from app.fleet.unit import Places, Teller, admitted, clean, done, packed
+from app.jobs.asking import Child, Stopped
 from app.workspace import StoredUploads
 from engine.datasets import Catalog
 from engine.errors import UserError
-from store import Store, StoreError, forget, portable
+from store import Store, StoreError, forget
 from store.errors import RunAtWork
-from store.roster import FleetAway, Roster
+from store.postgres import FleetAway
+from store.reports import Reports
+from store.roster import Roster
+from store.transfers import Transfers
 
 if TYPE_CHECKING:
+    from dbos import WorkflowStatus
+
+    from app.fleet.parcels import Parcel
     from app.jobs.job import Job
     from store.run_rows import RunRow
 
 BEAT = 1.0
 """Seconds between two words of a worker to the roster."""
 POLL = 0.1
-LOG_LINES = 200
+GIVE_BACK_AFTER = 2.0
+"""Seconds for which a claimed unit waits for the one that this worker is at."""
 
 _MOST_SLOTS = 256
 _STARTS_ALLOWED = 20  # of one unit by workers that each died over it
@@ -56,6 +62,7 @@ class Worker:
         only: kinds of work that it takes.
         address: of the fleet's database.
         roster: on which it fills the slot.
+        out: addresses under which it may leave what it trains.
     """
 
     def __init__(
@@ -66,19 +73,21 @@ class Worker:
         only: tuple[str, ...],
         address: Address,
         roster: Roster,
+        out: tuple[str, ...] = (),
     ) -> None:
         self._store, self._slot, self._only = store, slot, only
         self._address, self._roster = address, roster
         self._catalog = Catalog(data_root, StoredUploads(store))
-        self._machine = Machine(self._catalog, only)
+        self._machine = Machine(self._catalog, only, out)
+        transfers = queue.database_of(address)  # large files keep no word waiting
+        self._transfers, self._reports = Transfers(transfers), Reports(roster.database)
         data = [] if data_root is None else ["--data", str(data_root)]
         self._child = Child(["--store", str(store.folder), *data, "--nice", "10"])
         self._turn = threading.Lock()
         self._units: set[str] = set()
         self._unwanted: set[str] = set()
-        self._at: tuple[str, str, str] | None = None  # workflow, label, run in the store here
+        self._at: _At | None = None
         self._client = queue.client_of(address)
-        self._said: dict[str, Any] | None = None
 
     def launch(self) -> None:
         """Connect to the queue; what this slot left unfinished is taken up again.
@@ -91,7 +100,7 @@ class Worker:
         DBOS(config=queue.config_of(self._address, self._slot))
 
         @DBOS.workflow(name=queue.WORKFLOW, max_recovery_attempts=_STARTS_ALLOWED)
-        def workflow(unit: dict[str, Any]) -> dict[str, Any]:
+        def workflow(unit: queue.Unit) -> dict[str, Any]:
             workflow_id = str(DBOS.workflow_id)
             self._units.add(workflow_id)
             try:
@@ -102,7 +111,7 @@ class Worker:
 
         queues = [*self._only, self._slot]
         DBOS.listen_queues(queues)
-        with self._roster.alone("launch"):
+        with self._roster.database.alone("launch"):
             DBOS.launch()
             for name in queues:
                 DBOS.register_queue(name, worker_concurrency=1, polling_interval_sec=POLL)
@@ -121,81 +130,98 @@ class Worker:
                 log.error("%s", error)
             time.sleep(BEAT)
 
-    def unit(self, workflow: str, unit: dict[str, Any]) -> queue.Answer:
+    def unit(self, workflow: str, unit: queue.Unit) -> queue.Answer:
         """Do a unit; what there is to tell of it."""
         lacking = self._machine.lacking(Needs.from_json(unit["needs"]))
         if lacking:
             self._beat()  # so that the home reads what is missing before it reads the answer
             return {"lacking": lacking, "slot": self._slot}
+        if not self._turn.acquire(timeout=GIVE_BACK_AFTER):
+            self._give_back(workflow)
+            # The queue that it came from takes no more while this waits, so all is left to others.
+            with self._turn:
+                return {}
         try:
-            job = self._admitted(unit)
+            asked = admitted(unit, self._only, self._catalog)
+            places = self._places(asked, unit)
+            return self._hold(workflow, unit["label"], asked, places)
         except UserError as error:
             return self._answer({"seconds": 0.0, "error": error.message, "hint": error.hint})
+        finally:
+            self._turn.release()
+
+    def _places(self, asked: Job, unit: queue.Unit) -> Places:
+        """What came with a unit; a database that is away is waited for."""
         while True:
             try:
-                with (
-                    self._turn,
-                    self._store.terminals.holding(
-                        job.kind, job.to_spec(), job.title, job.units()
-                    ) as run,
-                ):
-                    return self._do(workflow, unit["label"], job, run)
+                return Places(asked, unit, self._store, self._transfers)
+            except FleetAway:
+                time.sleep(BEAT)
+            except StoreError as error:
+                raise UserError(error.message, error.hint) from error
+
+    def _hold(self, workflow: str, label: str, asked: Job, places: Places) -> queue.Answer:
+        job = places.job
+        while True:
+            try:
+                with self._store.terminals.holding(
+                    job.kind, job.to_spec(), job.title, job.units()
+                ) as run:
+                    return self._do(workflow, label, asked, places, run)
             except RunAtWork:  # another worker here is at the same: then it is done at once
                 time.sleep(1.0)
 
-    def _admitted(self, unit: dict[str, Any]) -> Job:
-        """The job of a unit, unless it asks for what nobody outside may ask of this machine.
-
-        Raises:
-            UserError: it does, or cannot be read.
-        """
-        if unit["kind"] not in self._only:
-            raise UserError(f"This worker takes {', '.join(self._only)} only.", "")
-        job = job_of(unit, KINDS)
-        why = job.stays(self._catalog)
-        if why:
-            raise UserError("A worker opens no file that a home names.", why)
-        return job
-
-    def _do(self, workflow: str, label: str, job: Job, run: RunRow) -> queue.Answer:
+    def _do(
+        self, workflow: str, label: str, asked: Job, places: Places, run: RunRow
+    ) -> queue.Answer:
         runs, run_id = self._store.runs, run["id"]
-        question = {
-            "kind": run["kind"], "spec": job.to_spec(), "run": run_id, "attempt": run["attempt"],
-            "position": 0, "label": label, "log": str(self._store.logs.path(run_id)),
-        }  # fmt: skip
-        self._at = workflow, label, run_id
+        teller = Teller(self._store, run_id, asked)
+        self._at = _At(workflow, label, run_id, teller, bool(asked.leaves()), time.time())
         try:
-            while True:
-                try:
-                    outcome = self._child.ask(question, lambda: workflow not in self._unwanted)
-                    break
-                except Stopped:
-                    runs.cancel(run_id)
-                    return self._answer({"seconds": 0.0, "error": "It was called off.", "hint": ""})
-                except ChildCrashed as crash:
-                    if runs.lost_unit(run_id, 0) >= CRASHES_ALLOWED:
-                        error, hint = given_up(label, str(crash))
-                        outcome = {"seconds": 0.0, "error": error, "hint": hint, "made": []}
-                        break
+            outcome = done(
+                self._store, self._child, run, places.job, label,
+                lambda: workflow not in self._unwanted,
+            )  # fmt: skip
             made = outcome.pop("made")
-            results = [portable.pack(self._store.results, number) for number in made]
-            printed = self._store.logs.lines(run_id)[-LOG_LINES:]
+            results = packed(self._store, places, made)
+            folder = None if outcome["error"] else self._bring(places)
             runs.end_unit(run_id, 0, **outcome)
             runs.finish(run_id, run["attempt"], "done")
-            return self._answer(outcome, results, printed)
+            self._at = None  # what is told from here on goes with the answer
+            reports = [*teller.news(), *teller.last("finished")]
+            return self._answer(outcome, results, reports, folder)
+        except Stopped:
+            runs.cancel(run_id)
+            return self._answer({"seconds": 0.0, "error": "It was called off.", "hint": ""})
         finally:
             self._at = None
             forget.run(self._store, run_id)
+
+    def _bring(self, places: Places) -> Parcel | None:
+        while True:
+            try:
+                return places.bring(self._transfers)
+            except FleetAway:  # what is there of it already is not sent again
+                time.sleep(BEAT)
 
     def _answer(
         self,
         outcome: dict[str, Any],
         results: list[dict[str, Any]] | None = None,
-        printed: list[str] | None = None,
+        reports: list[tuple[str, dict[str, Any]]] | None = None,
+        folder: Parcel | None = None,
     ) -> queue.Answer:
         return {
-            "outcome": outcome, "results": results or [], "log": printed or [], "slot": self._slot,
+            "outcome": outcome, "results": results or [], "reports": reports or [],
+            "folder": folder, "slot": self._slot,
         }  # fmt: skip
+
+    def _give_back(self, workflow: str) -> None:
+        """Put a unit that was claimed too early back for others, unless it is for this slot."""
+        with contextlib.suppress(FleetAway):
+            for status in self._look([workflow]):
+                if status.queue_name != self._slot:
+                    self._client.resume_workflow(workflow, queue_name=status.queue_name)
 
     def _beat(self) -> None:
         """Tell the roster, and hear whether what is being done is still wanted.
@@ -206,37 +232,64 @@ class Worker:
         doing: dict[str, Any] = {"units": sorted(self._units.copy())}
         at = self._at
         if at is not None:
-            workflow, label, run_id = at
             with contextlib.suppress(StoreError):  # it has just ended
-                share = self._store.runs.get(run_id)["fraction"]
-                doing |= {"unit": workflow, "label": label, "share": share}
+                run = self._store.runs.get(at.run)
+                doing |= {
+                    "unit": at.workflow, "label": at.label, "share": run["fraction"],
+                    "message": run["message"], "since": at.since,
+                }  # fmt: skip
         self._roster.seen(self._slot, socket.gethostname(), os.getpid(), self._machine.has(), doing)
+        if at is not None and at.long:
+            at.teller.tell(self._reports, at.workflow)
+            if word := self._reports.asked(at.workflow):
+                self._store.runs.ask(at.run, word)
         if self._units:
             self._listen(set(self._units))
 
     def _listen(self, units: set[str]) -> None:
+        found = self._look(list(units))
+        ours = {
+            one.workflow_id
+            for one in found
+            if one.executor_id == self._slot and one.status == "PENDING"
+        }
+        self._unwanted |= units - ours
+
+    def _look(self, units: list[str]) -> list[WorkflowStatus]:
         try:
-            found = self._client.list_workflows(
-                workflow_ids=list(units), status="PENDING", load_input=False, load_output=False
+            return self._client.list_workflows(
+                workflow_ids=units, load_input=False, load_output=False
             )
         except Exception as error:  # SQLAlchemy's and the driver's: it may pass
             raise FleetAway(f"The fleet's queue at {self._address} does not answer.") from error
-        ours = {one.workflow_id for one in found if one.executor_id == self._slot}
-        self._unwanted |= units - ours
 
 
-def kinds(only: str) -> tuple[str, ...]:
-    """Kinds of work, of their names with commas between them.
+class _At(NamedTuple):
+    """What a worker is at; of what takes long, more is told meanwhile than how far it is."""
+
+    workflow: str
+    label: str
+    run: str
+    teller: Teller
+    long: bool
+    since: float
+
+
+def kinds(only: str | None) -> tuple[str, ...]:
+    """Kinds of work, of their names with commas between them; all of none.
 
     Raises:
         UserError: one that does not travel.
     """
+    known = tuple(dict.fromkeys(queue.KINDS.values()))
+    if not only:
+        return known
     named = tuple(dict.fromkeys(name.strip() for name in only.split(",") if name.strip()))
-    unknown = [name for name in named if name not in queue.KINDS]
+    unknown = [name for name in named if name not in known]
     if unknown or not named:
         raise UserError(
             f"A worker of a fleet takes no work of the kind {only!r}.",
-            f"It takes {', '.join(queue.KINDS)}; the rest is done at home.",
+            f"It takes {', '.join(known)}; the rest is done at home.",
         )
     return named
 
@@ -275,6 +328,7 @@ def run(
     only: tuple[str, ...],
     address: Address,
     ready: Callable[[str], None],
+    out: tuple[str, ...] = (),
 ) -> None:
     """Work until told to end (Ctrl+C, SIGTERM).
 
@@ -285,6 +339,7 @@ def run(
         only: kinds of work that it takes.
         address: of the fleet's database.
         ready: called with its name when it takes work.
+        out: addresses under which it may leave what it trains.
 
     Raises:
         StoreError: the store cannot be used, the slot is filled, or the database is away.
@@ -295,9 +350,11 @@ def run(
             f"The store at {store.folder} belongs to an app that is running.",
             "Give the worker a store of its own with --store.",
         )
-    roster = queue.roster_of(address)
+    out = tuple(outs.checked(root) for root in out)
+    clean(store)
+    roster = Roster(queue.database_of(address))
     name = fill(roster, slot, store.folder)
-    worker = Worker(store, data_root, name, only, address, roster)
+    worker = Worker(store, data_root, name, only, address, roster, out)
 
     def end(*_: object) -> None:
         # As in a crash: the child ends with its pipe, and what it did is taken up by others.

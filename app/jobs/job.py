@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from engine.errors import UserError
@@ -96,6 +97,32 @@ class Job:
             UserError: it cannot be done here either.
         """
         raise NotImplementedError
+
+    def files(self) -> list[str]:
+        """Files and folders of this machine that a part reads, as its spec names them.
+
+        Raises:
+            UserError: the spec cannot be read.
+        """
+        return []
+
+    def leaves(self) -> str:
+        """The folder, or the address, that a part leaves; empty where it leaves results alone."""
+        return ""
+
+    def moved(self, places: Mapping[str, str]) -> Self:
+        """The same part with other paths in place of those of `files` and `leaves`."""
+        return self
+
+    def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """An event of a part that was done under other paths, as this part would have told it."""
+        return dict(data)
+
+    def settle(self, folder: Path) -> None:
+        """Have what a part left in a folder, done under other paths, say what this part asked."""
+
+    def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+        """List what a part left that was done elsewhere, given its event `finished`."""
 
     def made(self, happened: object) -> list[int]:
         """Ids of the results that what `work` yielded tells of: they are what a part comes to."""

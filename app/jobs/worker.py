@@ -359,7 +359,7 @@ def run(
     if fleet:
         from app.fleet.home import Home
 
-        home = Home.here(store, data_root)
+        home = Home.here(store_folder, data_root)
     worker = Worker(store, data_root, slot, kinds, home)
 
     def end(*_: object) -> None:

@@ -22,6 +22,11 @@ POSITIVE = 0.8
 """Pairs above this share of the scale are positives: above 4 of STS-B's 5 (footnote 3)."""
 
 
+def data_set_of(name: str, catalog: Catalog) -> str:
+    """The data set of a dev set, which may be named by its task."""
+    return {info.task: info.name for info in catalog.list() if info.task}.get(name, name)
+
+
 class Encodes(Protocol):
     """A model that turns sentences into float32 vectors (n, d), as the finished encoder will."""
 
@@ -76,8 +81,7 @@ class DevSet:
             UserError: no such data set, one without scored pairs, or one whose scores are all the
                 same and can order nothing.
         """
-        of_task = {info.task: info.name for info in catalog.list() if info.task}
-        dataset = catalog.load(of_task.get(name, name))
+        dataset = catalog.load(data_set_of(name, catalog))
         if not isinstance(dataset, ScoredPairs):
             raise UserError(
                 f"{name} has no pairs with scores to choose the best checkpoint by.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from app.fleet import parcels
 from app.jobs.job import Job, Spec, Upgrades
 from app.jobs.submit import queue
 from app.pages.encoders.service import ensure_listed
@@ -158,13 +159,22 @@ class EvaluateJob(Job):
             raise UserError(row["error"], row["hint"] or "")
 
     def stays(self, catalog: Catalog) -> str:
-        """Because of an encoder or data that only this machine has."""
+        """Because of an encoder or data that only this machine may use."""
         return travel.stays(self.encoders, self.tasks, catalog)
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
         """The same data, and the packages of the encoder."""
         encoder, task, _ = self.questions()[position]
         return travel.needs(encoder, task, catalog)
+
+    def files(self) -> list[str]:
+        """Those that its encoders name."""
+        return [path for encoder in self.encoders for path in parcels.paths_of(encoder)]
+
+    def moved(self, places: Mapping[str, str]) -> EvaluateJob:
+        """With encoders that name others."""
+        encoders = tuple(parcels.moved(encoder, places) for encoder in self.encoders)
+        return replace(self, encoders=encoders)
 
     def made(self, happened: object) -> list[int]:
         """The result whose row was yielded."""

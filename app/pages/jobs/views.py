@@ -10,7 +10,7 @@ from app import formats
 from app.components.actions import button
 from app.pages.jobs import service
 from app.web import address, parts, progress
-from store.run_rows import LIVE, UnitRow
+from store.run_rows import LIVE, UnitRow, at_work
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -171,10 +171,9 @@ def parts_of(run: Mapping[str, Any], units: Sequence[UnitRow], may_retry: bool) 
     """Every part of a run: the present one, what failed, what waits, what is done."""
     if not units or (len(units) == 1 and units[0]["error"] is None):
         return ""
-    waiting = [unit for unit in units if unit["state"] == "waiting"]
-    now = waiting[0] if waiting and run["state"] == "running" else None
-    order = {"failed": 0, "left out": 1, "waiting": 2, "done": 3}
-    rest = sorted((unit for unit in units if unit is not now), key=lambda u: order[u["state"]])
+    now = at_work(units) if run["state"] == "running" else set()
+    order = {"failed": 1, "left out": 2, "waiting": 3, "done": 4}
+    rows = sorted(units, key=lambda u: 0 if u["position"] in now else order[u["state"]])
     counts = ", ".join(
         f"{sum(unit['state'] == state for unit in units)} {words}"
         for state, words in (
@@ -186,15 +185,14 @@ def parts_of(run: Mapping[str, Any], units: Sequence[UnitRow], may_retry: bool) 
         if any(unit["state"] == state for unit in units)
     )
     retry = may_retry and run["kind"] == "evaluate"
-    rows = "".join(_part(unit, unit is now, retry) for unit in ([now] if now else []) + rest)
+    items = "".join(_part(unit, unit["position"] in now, retry) for unit in rows)
     return (
         f'<section class="t-parts" aria-label="Parts of the run"><h3>Parts <small>{counts}</small>'
-        f'</h3><ul tabindex="0" aria-label="Parts">{rows}</ul></section>'
+        f'</h3><ul tabindex="0" aria-label="Parts">{items}</ul></section>'
     )
 
 
 def _part(unit: UnitRow, now: bool, retry: bool) -> str:
-    kind = _UNIT_TAGS.get(unit["state"], "live" if now else "")
     error = again = ""
     if unit["error"]:
         error = f'<small class="t-run-error">{escape(unit["error"])} {escape(unit["hint"])}</small>'
@@ -204,9 +202,15 @@ def _part(unit: UnitRow, now: bool, retry: bool) -> str:
             )
     took = "" if unit["seconds"] is None else formats.duration(unit["seconds"])
     return (
-        f"<li>{parts.tag('running' if now else unit['state'], kind)}"
+        f"<li>{_unit_tag(unit, now)}"
         f"<span>{escape(unit['label'])}{error}</span>{again}<span>{took}</span></li>"
     )
+
+
+def _unit_tag(unit: UnitRow, now: bool) -> str:
+    if now:
+        return parts.tag("running", "live")
+    return parts.tag(unit["state"], _UNIT_TAGS.get(unit["state"], ""))
 
 
 def detail(
@@ -221,9 +225,10 @@ def detail(
         size: bytes of its events and log.
         close: HTML of the button that closes it.
     """
+    now = at_work(units) if run["state"] == "running" else set()
     cells = [
         (
-            parts.tag(unit["state"], _UNIT_TAGS.get(unit["state"], "")),
+            _unit_tag(unit, unit["position"] in now),
             escape(unit["label"]) + _unit_error(unit),
             escape(formats.duration(unit["seconds"])),
         )

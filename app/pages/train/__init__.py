@@ -1,3 +1,7 @@
 """Trainings of encoders and of decoders, begun."""
 
-JOBS = {"train": "job:TrainJob", "sweep": "job:SweepJob", "train-decoder": "job:TrainDecoderJob"}
+JOBS = {
+    "train": "job:TrainJob",
+    "sweep": "sweep_job:SweepJob",
+    "train-decoder": "job:TrainDecoderJob",
+}

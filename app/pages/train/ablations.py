@@ -123,7 +123,7 @@ def _table(ablation: Ablation, seeds: int) -> str:
 def _queue(workspace: Workspace, name: str, asked: Values) -> str:
     """Queue a table; returns the sweep's run."""
     from app.jobs import submit
-    from app.pages.train.job import SweepJob
+    from app.pages.train.sweep_job import SweepJob
     from engine.training import ablations, sweeps
     from engine.training.ablations import ABLATIONS, scaled
 

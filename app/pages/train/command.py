@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from app.pages.train import choices, decoder_command, progress, service
-from app.pages.train.job import SweepJob, scores
+from app.pages.train.job import whole_path
 from app.pages.train.options import EstimateOption, takes_settings
+from app.pages.train.sweep_job import SweepJob, scores
 from app.terminal import JsonOption, QueueOption, emit, emit_json, line, queued, say, verb
 from app.workspace import Workspace
 from engine.errors import UserError
-from engine.paths import named
 from engine.training import TrainSpec
 from engine.training.fields import defaults
 
@@ -126,7 +126,7 @@ def sweep(
 
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
-                          out=str(named(out).absolute()), **settings)  # fmt: skip
+                          out=whole_path(out), **settings)  # fmt: skip
     if scale is not None:
         base_spec = ablations.scaled(base_spec, scale)
     if (ablation is None) != bool(vary):

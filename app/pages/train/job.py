@@ -1,37 +1,39 @@
-"""The jobs *train*, *train-decoder* and *sweep*: from a spec to what is listed and can be used."""
+"""The jobs *train* and *train-decoder*: from a spec to what is listed and can be used."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
+from app.fleet import outs
 from app.formats import last_part
-from app.jobs.job import Job, LeftOut, Upgrades
+from app.jobs.job import Job, Upgrades
 from app.jobs.job import Spec as JobSpec
 from app.pages.encoders.service import refresh
+from app.pages.train import travel
 from app.pages.train.report import TrainingReport, last_event
 from engine.decoding.events import DECODER_EVENTS, DecoderFinished
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 from engine.paths import named
-from engine.training import Event, Finished, TrainSpec, sweeps
+from engine.training import Event, Finished, TrainSpec
 from engine.training.base_spec import BaseSpec
 from engine.training.events import EVENTS
+from engine.training.record import RECORD, encoder_of
 from store.run_rows import STOP
 
 if TYPE_CHECKING:
+    from app.fleet.needs import Needs
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
+    from engine.datasets import Catalog
     from store import Store
 
-LEFT_OUT = "Left out: the sweep was asked to stop before."
 Spec = TypeVar("Spec", bound=BaseSpec)
-Children = Sequence[tuple[str, Mapping[str, Any]]]
-"""Of a sweep: a label for people, and the fields that are not as in its base."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,13 @@ class TrainingJob(Job, Generic[Spec]):
         spec: what to train; with whole paths, and a folder to go to.
         spec_type: its class.
         event_types: of what is told while it goes on, by kind.
+        record: the file in its folder that says how it came to be.
     """
 
     spec: Spec
     spec_type: ClassVar[type[BaseSpec]]
     event_types: ClassVar[Mapping[str, type[Event]]]
+    record: ClassVar[str]
 
     @classmethod
     def of(cls, workspace: Workspace, spec: Spec) -> Self:
@@ -60,8 +64,8 @@ class TrainingJob(Job, Generic[Spec]):
             UserError: what it names cannot be read.
         """
         spec = cls.resolve(workspace, spec)
-        out = named(spec.out).absolute() if spec.out else cls.home(workspace, spec)
-        return cls(replace(spec, out=str(out)))
+        out = whole_path(spec.out) if spec.out else str(cls.home(workspace, spec))
+        return cls(replace(spec, out=out))
 
     @staticmethod
     def resolve(workspace: Workspace, spec: Spec) -> Spec:
@@ -93,6 +97,61 @@ class TrainingJob(Job, Generic[Spec]):
         """What of an evaluation stands beside the progress; empty for what stood there before."""
         raise NotImplementedError
 
+    def reads(self) -> travel.Reads:
+        """What it reads, by what can be done about it elsewhere."""
+        raise NotImplementedError
+
+    def files(self) -> list[str]:
+        """Texts, and models in folders."""
+        return self.reads().files
+
+    def part(self, position: int) -> Self | None:
+        """All of it."""
+        return self if position == 0 else None
+
+    def stays(self, catalog: Catalog) -> str:
+        """Because of data or an encoder that only this machine may use."""
+        return travel.stays(self.reads())
+
+    def needs(self, catalog: Catalog, position: int) -> Needs:
+        """The same data, the packages of its encoders, and leave to write where it is to stay."""
+        return travel.needs(self.reads(), catalog, self.spec.out if self._is_left else "")
+
+    def leaves(self) -> str:
+        """The folder, or the address."""
+        return self.spec.out
+
+    @property
+    def _is_left(self) -> bool:
+        return outs.is_address(self.spec.out)
+
+    def settle(self, folder: Path) -> None:
+        """Its record says the settings, and by which hash they are found again, as asked here."""
+        record = folder / self.record
+        if not record.is_file():  # it was left at its address already
+            return
+        found = json.loads(record.read_text("utf-8"))
+        found |= {"hash": self.spec.hash, "spec": self.spec.relative_paths().to_dict()}
+        text = json.dumps(found | self.own_facts(), indent=1, ensure_ascii=False)
+        record.write_text(text, "utf-8")
+
+    def own_facts(self) -> dict[str, Any]:
+        """What else its record says of this machine."""
+        return {}
+
+    def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """It ends in the folder that was asked for."""
+        return {**data, "out": self.spec.out} if kind == Finished.kind else dict(data)
+
+    def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+        """It is listed; what stays at an address is not."""
+        if not self._is_left:
+            self.register(workspace, finished)
+
+    def ending(self, store: Store, run_id: str) -> str:
+        """Where it is, if that is no folder of this machine."""
+        return f"It is at {self.spec.out}." if self._is_left else ""
+
     def to_spec(self) -> dict[str, Any]:
         """As the folder of what is trained has it."""
         return self.spec.to_dict()
@@ -122,6 +181,11 @@ class TrainingJob(Job, Generic[Spec]):
         if over is not None:
             self.register(workspace, over)
             return
+        if self._is_left:
+            raise UserError(
+                f"Only a worker of a fleet leaves what it trains at {self.spec.out}.",
+                "Start one that may: theodolite worker --fleet URL --out ROOT. Or name a folder.",
+            )
         report = TrainingReport(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
             report(event)
@@ -145,6 +209,7 @@ class TrainJob(TrainingJob[TrainSpec]):
     upgrades: ClassVar[Upgrades] = {1: TrainSpec.of_today}
     spec_type = TrainSpec
     event_types = EVENTS
+    record = RECORD
 
     @property
     def title(self) -> str:
@@ -159,10 +224,25 @@ class TrainJob(TrainingJob[TrainSpec]):
             spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
         return replace(spec, train=_absolute(spec.train))
 
+    def reads(self) -> travel.Reads:
+        """Of a file that it learns from, nothing; a base with random weights is no encoder."""
+        return travel.of_encoder(self.spec)
+
+    def moved(self, places: Mapping[str, str]) -> TrainJob:
+        """With another base, text and folder."""
+        return TrainJob(travel.moved_encoder(self.spec, places))
+
+    def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The encoder is loaded from there as well."""
+        told = super().retold(kind, data)
+        if kind == Finished.kind:
+            told["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
+        return told
+
     @staticmethod
     def home(workspace: Workspace, spec: TrainSpec) -> Path:
         """Among the encoders."""
-        return _encoder_home(workspace, spec, spec.hash)
+        return encoder_home(workspace, spec, spec.hash)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """As `engine.train` does."""
@@ -187,6 +267,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     version = DecoderSpec.version
     spec_type = DecoderSpec
     event_types = DECODER_EVENTS
+    record = "decoder.json"
 
     @property
     def title(self) -> str:
@@ -203,6 +284,18 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         return replace(spec, encoder=encoder, train=tuple(train), start=start)
+
+    def reads(self) -> travel.Reads:
+        """And the encoder whose vectors it decodes."""
+        return travel.of_decoder(self.spec)
+
+    def moved(self, places: Mapping[str, str]) -> TrainDecoderJob:
+        """With all of them elsewhere."""
+        return TrainDecoderJob(travel.moved_decoder(self.spec, places))
+
+    def own_facts(self) -> dict[str, Any]:
+        """By which name its encoder is known here."""
+        return {"encoder": self.spec.encoder}
 
     @staticmethod
     def home(workspace: Workspace, spec: DecoderSpec) -> Path:
@@ -235,117 +328,20 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         return f", loss {evaluated['loss']:.3f} on held-out sentences"
 
 
-@dataclass(frozen=True)
-class SweepJob(Job):
-    """Several trainings of encoders; made with `of`.
-
-    Attributes:
-        children: of each a `label` for people, and the `spec` of a training.
-    """
-
-    kind = "sweep"
-    continue_on_crash = True
-    continue_on_failure = True
-
-    children: tuple[Mapping[str, Any], ...]
-
-    @classmethod
-    def of(cls, workspace: Workspace, base: TrainSpec, children: Children) -> Self:
-        """Several trainings as one job.
-
-        Args:
-            workspace: which is to list the encoders.
-            base: what the children share; each gets a folder of its own under `out`.
-            children: each at least a label.
-
-        Raises:
-            UserError: no child, an unknown field, or a value that cannot be.
-        """
-        if not children:
-            raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
-        asked = [
-            (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
-            for label, changes in children
-        ]
-        if not base.out:
-            together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
-            home = _encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
-            base = replace(base, out=str(home))
-        digits = len(str(len(asked)))
-        made = []
-        for number, (label, spec) in enumerate(asked, 1):
-            out = f"{base.out}/{number:0{digits}}-{slug(label)}"
-            spec = TrainJob.of(workspace, replace(spec, out=out)).spec
-            made.append({"label": label, "spec": spec.to_dict()})
-        return cls(tuple(made))
-
-    @property
-    def title(self) -> str:
-        """`3 × unsup from minilm on sentences.txt`."""
-        return f"{len(self.children)} × {TrainJob(self.child(0)).title}"
-
-    def child(self, position: int) -> TrainSpec:
-        """What the child at a position is asked to train."""
-        return TrainSpec.from_dict(self.children[position]["spec"])
-
-    def units(self) -> list[str]:
-        """The children in order, by their labels."""
-        return [child["label"] for child in self.children]
-
-    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
-        """Train one child; once the sweep was asked to stop, none is begun any more.
-
-        Raises:
-            UserError: it cannot be trained.
-            LeftOut: the sweep was asked to stop before.
-        """
-        if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
-            raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
-        return TrainJob(self.child(position)).work(workspace, position, reporter)
-
-    def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
-        """As of a child."""
-        return TrainJob(self.child(0)).happened(kind, data)
-
-    def ending(self, store: Store, run_id: str) -> str:
-        """Which child is best by its dev score, and how many there are none of."""
-        states = store.runs.units(run_id)
-        scored = scores(store, run_id, len(self.children))
-        said = []
-        first = self.best(scored)
-        if first is not None:
-            said.append(
-                f"Best of {sum(score is not None for score in scored)}: "
-                f"{self.children[first]['label']}, {scored[first]:.2f} on "
-                f"{self.children[first]['spec']['dev']} dev."
-            )
-        left_out = sum(unit["state"] == "left out" for unit in states)
-        failed = sum(unit["state"] == "failed" for unit in states)
-        said += [f"{failed} failed."] if failed else []
-        said += [f"{left_out} left out."] if left_out else []
-        return " ".join(said)
-
-    def best(self, scored: Sequence[float | None]) -> int | None:
-        """The position of the best child; None without scores, or if of several tasks."""
-        if len({child["spec"]["dev"] for child in self.children}) > 1:
-            return None
-        return sweeps.best(scored)
-
-
-def scores(store: Store, run_id: str, children: int) -> list[float | None]:
-    """The dev score of the weights that were kept, one a child; None where there is none."""
-    ends = [store.events.last(run_id, Finished.kind, position) for position in range(children)]
-    return [None if over is None else over["best_score"] for over in ends]
-
-
 def slug(text: str, otherwise: str = "child") -> str:
     """A text as the name of a folder; `otherwise` where nothing of it can stand in one."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise
 
 
-def _encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
+def encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
+    """A folder of the store, among the encoders."""
     base = slug(spec.base.rsplit("/", 1)[-1])
     return workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}"
+
+
+def whole_path(out: str) -> str:
+    """A folder by its whole path; an address as it is."""
+    return out if outs.is_address(out) else str(named(out).absolute())
 
 
 def _absolute(train: str) -> str:

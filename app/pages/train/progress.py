@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from app import formats
-from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob
+from app.pages.train.job import TrainDecoderJob, TrainingJob
+from app.pages.train.sweep_job import SweepJob
 from app.terminal import emit, emit_json, line, progress_bar, queued, say
 from engine.decoding.events import (
     DecoderEvaluated,

@@ -16,8 +16,9 @@ from app import formats
 from app.jobs import submit
 from app.pages.train import plans, settings
 from app.pages.train.choices import default_dev
-from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, TrainJob, slug
+from app.pages.train.job import TrainDecoderJob, TrainingJob, TrainJob, slug
 from app.pages.train.settings import NONE, FormSettings, Values
+from app.pages.train.sweep_job import SweepJob
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec
 

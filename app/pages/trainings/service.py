@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.jobs.kinds import spec_of
 from app.pages.jobs.service import stopping
 from app.pages.trainings.curves import Curves, best_eval, cursor, curves
+from store.run_rows import at_work
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -86,11 +87,11 @@ def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     if run["kind"] != "sweep":
         return [_row(workspace, run, None, asked, run["title"], run["state"], run)]
     units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
-    at_work = min((n for n, unit in units.items() if unit["state"] == "waiting"), default=None)
+    begun = at_work(list(units.values()))
     rows = []
     for position, child in enumerate(asked["children"]):
         unit = units.get(position)
-        state = _child_state(run, unit, at_work == position)
+        state = _child_state(run, unit, position in begun)
         failure = unit or {"error": None, "hint": ""}
         rows.append(_row(workspace, run, position, child["spec"], child["label"], state, failure))
     return rows
@@ -140,9 +141,9 @@ def _row(
     )  # fmt: skip
 
 
-def _child_state(run: RunRow, unit: UnitRow | None, at_work: bool) -> str:
+def _child_state(run: RunRow, unit: UnitRow | None, begun: bool) -> str:
     if unit is not None and unit["state"] != "waiting":
         return unit["state"]
     if run["state"] == "running":
-        return "running" if at_work else "queued"
+        return "running" if begun else "queued"
     return run["state"]

@@ -33,7 +33,7 @@ def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -
     run_id = runs.create(job.kind, job.to_spec(), job.title)
     run = runs.get(run_id)
     runs.start(run_id, 1, "local-0", job.units())
-    home = Home(workspace.store, workspace.catalog, Address.parse(lab.address))
+    home = Home(workspace, Address.parse(lab.address))
     assert home.takes(job) == ""
     ended: list[str] = []
     at_work = threading.Thread(target=lambda: ended.append(home.work(run, 1, job)), daemon=True)

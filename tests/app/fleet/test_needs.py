@@ -50,11 +50,6 @@ def test_a_machine_reads_data_before_it_begins(starter: Workspace) -> None:
 @pytest.mark.parametrize(
     "encoder",
     [
-        "dir:/srv/model",
-        "words:/etc/passwd",
-        "vectors:/srv/v.npz",
-        "random:8 + dir:/srv/model",
-        "borep:8?words=/etc/passwd",
         "api:https://example.org/v1#m",
         "random:8 | center:upload:mine",
         "random:8 | whiten:hub:a%2Fb",
@@ -71,7 +66,9 @@ def test_what_only_this_machine_has_stays(starter: Workspace, encoder: str) -> N
 def test_kinds_of_work_that_a_worker_takes() -> None:
     """Of those that travel."""
     assert kinds("evaluate, evaluate") == ("evaluate",)
-    for wrong in ("train", "evaluate,train", ""):
+    assert kinds("train,evaluate") == ("train", "evaluate")
+    assert kinds(None) == ("evaluate", "train")
+    for wrong in ("decode", "evaluate,decode", ","):
         with pytest.raises(UserError, match="It takes evaluate"):
             kinds(wrong)
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from store import roster
-from store.roster import FleetAway, Roster
+from store.postgres import FleetAway
+from store.postgres import Postgres as Database
+from store.roster import Roster
 from tests.app.fleet.conftest import Postgres
 
 pytestmark = pytest.mark.slow
@@ -17,7 +19,7 @@ HAS = {"data": {"MR": "abc"}, "cores": 2}
 @pytest.fixture
 def two(database: str) -> Iterator[tuple[Roster, Roster]]:
     """What two processes have of one fleet."""
-    made = Roster(database, "fleet"), Roster(database, "fleet")
+    made = Roster(Database(database, "fleet")), Roster(Database(database, "fleet"))
     yield made
     for one in made:
         one.close()

@@ -1,0 +1,121 @@
+"""What comes home from the workers of a fleet, and where it is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.fleet import parcels
+from engine.errors import UserError
+from store import StoreError, portable
+from store.reports import LOG, Reports
+
+if TYPE_CHECKING:
+    from app.fleet.needs import Needs
+    from app.fleet.queue import Answer
+    from app.jobs.job import Job
+    from app.workspace import Workspace
+    from store.run_rows import UnitRow
+    from store.transfers import Transfers
+
+FINISHED = "finished"
+"""The event that says what a training left."""
+
+
+class Arrivals:
+    """Keeps results, folders, events and logs under the runs of this home, each once.
+
+    Args:
+        workspace: of the home.
+        reports: what is told of units while they are done.
+        transfers: in which folders come.
+    """
+
+    def __init__(self, workspace: Workspace, reports: Reports, transfers: Transfers) -> None:
+        self._workspace, self._store = workspace, workspace.store
+        self._reports, self._transfers = reports, transfers
+
+    def hear(self, run_id: str, units: Mapping[str, int]) -> None:
+        """Keep what was told of the units of a run, given by name with the position of each.
+
+        Raises:
+            StoreError: the database does not answer, or the disk refuses.
+        """
+        heard = self._reports.of(list(units))
+        for one in heard:
+            self._told(run_id, units[one["unit"]], one["kind"], one["data"])
+        if heard:
+            self._reports.kept([one["id"] for one in heard])
+
+    def keep(
+        self, run_id: str, unit: UnitRow, part: Job, needs: Needs, answer: Answer
+    ) -> dict[str, Any]:
+        """Keep what came of a unit; how it ended, as `Runs.end_unit` takes it.
+
+        Raises:
+            StoreError: the database does not answer, or the disk refuses: it is there still.
+        """
+        outcome, position = dict(answer["outcome"]), unit["position"]
+        took = outcome["error"] or f"Took {outcome['seconds']:.1f} s."
+        for kind, data in answer["reports"]:
+            self._told(run_id, position, kind, data)
+        try:
+            if answer["folder"] is not None:
+                self._bring(part, answer["folder"])
+            if part.leaves() and outcome["error"] is None:
+                finished = self._store.events.last(run_id, FINISHED, position) or {}
+                part.arrived(self._workspace, finished)
+            self._results(needs, answer)
+        except UserError as error:
+            outcome |= {"error": error.message, "hint": error.hint}
+        self._note(run_id, f"{unit['label']}, by {answer['slot']}: {took}")
+        return outcome
+
+    def _results(self, needs: Needs, answer: Answer) -> None:
+        for result in answer["results"]:
+            if result["data_hash"] and result["data_hash"] not in needs.data.values():
+                raise UserError("It was measured on other data.", "Try again.")
+            try:
+                portable.keep(self._store.results, result)
+            except StoreError as error:
+                if error.__cause__ is None or isinstance(error.__cause__, OSError):
+                    raise  # the disk: it stays in the queue until there is room
+                raise UserError(error.message, error.hint) from error
+
+    def _bring(self, part: Job, parcel: parcels.Parcel) -> None:
+        """Bring a folder home to where it was asked for; one that is there already stays.
+
+        Raises:
+            UserError: something else is there.
+            StoreError: it does not arrive, or the disk refuses.
+        """
+        out = Path(part.leaves())
+        arriving = out.with_name(f"{out.name}.arriving")
+        if not (out.is_dir() and any(out.iterdir())):
+            parcels.receive(self._transfers, parcel, arriving).rename(out)
+        elif parcels.pack(str(out))["files"] != parcels.under(parcel, out.name)["files"]:
+            raise UserError(
+                f"{out} is there already, and is not what was trained.",
+                "Choose another folder; nothing is overwritten.",
+            )
+        shutil.rmtree(arriving, ignore_errors=True)
+        self._transfers.forget([digest for digest, _ in parcel["files"].values()])
+
+    def _told(self, run_id: str, position: int, kind: str, data: Mapping[str, Any]) -> None:
+        """Keep one thing that was told: lines of the log, or an event; what ended it, once."""
+        if kind == LOG:
+            self._note(run_id, *map(str, data.get("lines", ())))
+        elif kind != FINISHED or self._store.events.last(run_id, kind, position) != data:
+            self._store.events.add(run_id, kind, data, position)
+
+    def _note(self, run_id: str, *lines: str) -> None:
+        stamp = time.strftime("%H:%M:%S")
+        with (
+            contextlib.suppress(OSError, StoreError),
+            self._store.logs.path(run_id).open("a", encoding="utf-8") as file,
+        ):
+            file.writelines(f"{stamp}  {line}\n" for line in lines)

@@ -1,0 +1,63 @@
+"""Where trained weights may stay: addresses of fsspec, under a root that a worker allows."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from engine.errors import UserError
+
+
+def is_address(out: str) -> bool:
+    """Whether it is an address such as `s3://lab/models`, and no folder of this machine."""
+    return "://" in out
+
+
+def checked(address: str) -> str:
+    """An address as it was given.
+
+    Raises:
+        UserError: it leads elsewhere than it says, or no file system of its kind is known.
+    """
+    from fsspec import available_protocols
+
+    parts = urlsplit(address)
+    steps = parts.path.split("/")
+    if "::" in address or ".." in steps or parts.query or parts.fragment or not parts.scheme:
+        raise UserError(f"{address} is no address to leave models at.", "Write s3://bucket/folder.")
+    if parts.scheme not in available_protocols():
+        raise UserError(
+            f"No file system is known for {parts.scheme}://.", "See fsspec's documentation."
+        )
+    return address
+
+
+def is_below(address: str, root: str) -> bool:
+    """Whether an address lies under a root."""
+    try:
+        return checked(address).startswith(f"{root.rstrip('/')}/")
+    except UserError:
+        return False
+
+
+def leave(folder: Path, address: str) -> None:
+    """Copy a folder to an address, whole; the folder of this machine is deleted.
+
+    Raises:
+        UserError: it cannot be written there.
+    """
+    import fsspec
+
+    try:
+        system, place = fsspec.url_to_fs(checked(address))
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            to = f"{place}/{file.relative_to(folder).as_posix()}"
+            system.makedirs(to.rpartition("/")[0], exist_ok=True)
+            system.put_file(str(file), to)
+    except Exception as error:  # each file system has errors of its own
+        raise UserError(
+            f"What was trained cannot be left at {address}: {type(error).__name__}: {error}.",
+            "See that the worker may write there, then try again.",
+        ) from error
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,160 @@
+"""Files of one machine that another needs: which they are, and how they travel.
+
+A parcel is what stands at one path: a file with those beside it that belong to it, or a folder. It
+travels by the hash of its content, lands in a folder of that name, and is opened nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.encoders.fingerprint import file_sha256
+from engine.encoders.spec import SOURCES, SourceSpec, parse
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from store.transfers import Transfers
+
+Parcel = dict[str, Any]
+"""`name` of the file or folder; `files`, relative path -> [SHA-256, bytes]."""
+
+MOST_BYTES = 4 << 30
+MOST_FILES = 500
+ENDINGS = (".json", ".txt", ".model", ".safetensors", ".md", ".npy", ".npz", ".parquet", ".csv",
+           ".tsv", ".jsonl", ".vec", ".jinja")  # fmt: skip
+"""Of files that travel, each also with `.gz`. None of them is unpickled: of a `.npy` neither."""
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+_NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
+
+
+def paths_of(encoder: str) -> list[str]:
+    """Files and folders of this machine that an encoder names.
+
+    Raises:
+        UserError: the spec cannot be read.
+    """
+    return [path for source in parse(encoder).sources for path in _paths(source)]
+
+
+def moved(encoder: str, places: Mapping[str, str]) -> str:
+    """The spec of an encoder with other paths in place of some."""
+    spec = parse(encoder)
+    return str(replace(spec, sources=tuple(_moved(source, places) for source in spec.sources)))
+
+
+def _paths(source: SourceSpec) -> Iterator[str]:
+    if SOURCES[source.kind].value_is == "path":
+        yield source.value
+    words = source.option("words")
+    if words not in (None, "wordllama"):
+        yield str(words)
+
+
+def _moved(source: SourceSpec, places: Mapping[str, str]) -> SourceSpec:
+    if SOURCES[source.kind].value_is == "path":
+        source = replace(source, value=places.get(source.value, source.value))
+    words = source.option("words")
+    return source if words is None else source.with_options(words=places.get(words, words))
+
+
+def pack(path: str) -> Parcel:
+    """What stands at a path, by its content. Files are read once, while they stay as they are.
+
+    Raises:
+        UserError: nothing is there, it is too large, or it would have to be unpickled.
+    """
+    root = Path(path)
+    files = list(_files(root))
+    size = sum(file.stat().st_size for _, file in files)
+    if size > MOST_BYTES or len(files) > MOST_FILES:
+        raise UserError(
+            f"{path} holds {len(files):,} files of {size / 1e9:.1f} GB; up to {MOST_FILES} of "
+            f"{MOST_BYTES / 1e9:.1f} GB travel."
+        )
+    return {
+        "name": root.name,
+        "files": {name: [file_sha256(file), file.stat().st_size] for name, file in files},
+    }
+
+
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Relative path and place of all that belongs to a path."""
+    if root.is_file():
+        beside = [root.with_suffix(end) for end in (".txt", ".txt.gz") if root.suffix == ".npy"]
+        for file in (root, *(other for other in beside if other.is_file())):
+            yield file.name, file
+        return
+    if not root.is_dir():
+        raise UserError(f"There is nothing at {root}.", "Give a file or a folder that is there.")
+    all_files = sorted(file for file in root.rglob("*") if file.is_file())
+    pickles = [file.name for file in all_files if file.suffix.lower() in _PICKLES]
+    if pickles and not any(file.suffix == ".safetensors" for file in all_files):
+        raise UserError(f"{pickles[0]} of {root} is a pickle, which does not travel.")
+    for file in all_files:
+        if any(part.startswith(".") for part in file.relative_to(root).parts):
+            continue
+        if file.name.lower().removesuffix(".gz").endswith(ENDINGS):
+            yield f"{root.name}/{file.relative_to(root).as_posix()}", file
+
+
+def under(parcel: Parcel, name: str) -> Parcel:
+    """The same folder by another name."""
+    old = len(str(parcel["name"]))
+    return {"name": name, "files": {name + file[old:]: at for file, at in parcel["files"].items()}}
+
+
+def send(transfers: Transfers, path: str, parcel: Parcel) -> None:
+    """Put the files of a parcel into the database, as far as they are not there.
+
+    Raises:
+        StoreError: a file cannot be read, or the database does not answer.
+    """
+    root = Path(path)
+    for name, (digest, _) in parcel["files"].items():
+        transfers.send(digest, root.parent / name)
+
+
+def receive(transfers: Transfers, parcel: Parcel, folder: Path) -> Path:
+    """Bring a parcel into a folder; what of it is there already stays. Where it then stands.
+
+    Raises:
+        UserError: a parcel with names that lead out of the folder, or of files that do not travel.
+        StoreError: it does not arrive.
+    """
+    files = dict(checked(parcel))
+    for name, (digest, size) in files.items():
+        transfers.fetch(digest, size, folder / name)
+    return folder / str(parcel["name"])
+
+
+def checked(parcel: Parcel) -> Iterable[tuple[str, tuple[str, int]]]:
+    """Name, hash and size of every file of a parcel that came from elsewhere.
+
+    Raises:
+        UserError: see `receive`.
+    """
+    try:
+        files = {str(name): (str(digest), int(size))
+                 for name, (digest, size) in parcel["files"].items()}  # fmt: skip
+        parts = [str(parcel["name"]), *(part for name in files for part in name.split("/"))]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError("What came of files cannot be read.", "Use one version.") from error
+    wrong = [part for part in parts if not _NAME.fullmatch(part)]
+    wrong += [name for name in files
+              if not name.lower().removesuffix(".gz").endswith(ENDINGS)]  # fmt: skip
+    wrong += [digest for digest, _ in files.values() if not re.fullmatch("[0-9a-f]{64}", digest)]
+    if wrong or len(files) > MOST_FILES or sum(size for _, size in files.values()) > MOST_BYTES:
+        raise UserError(f"A file such as {wrong[0] if wrong else len(files)!r} is not taken.", "")
+    return files.items()
+
+
+def hash_of(parcels: Mapping[str, Parcel] | Parcel) -> str:
+    """A name for a folder, by what is to be in it."""
+    text = json.dumps(parcels, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

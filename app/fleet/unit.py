@@ -1,0 +1,193 @@
+"""One unit at a worker: what comes with it, having it done, and what goes home of it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.fleet import outs, parcels
+from app.jobs.asking import Child, ChildCrashed
+from app.jobs.kinds import KINDS, job_of
+from app.jobs.worker import CRASHES_ALLOWED, given_up
+from engine.errors import UserError
+from store import Store, StoreError, portable
+from store.reports import LOG, Reports
+
+if TYPE_CHECKING:
+    from app.fleet.queue import Unit
+    from app.jobs.job import Job
+    from engine.datasets import Catalog
+    from store.run_rows import RunRow
+    from store.transfers import Transfers
+
+RECEIVED, MADE = "received", "made"
+"""Folders of a worker's store: what came with units, and what is trained until it is home."""
+_KEPT_SECONDS = 7 * 24 * 3600.0
+_MOST_LINES = 200
+_MOST_TEXT = 1000
+
+
+def admitted(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
+    """The job of a unit, as its home asks it.
+
+    Raises:
+        UserError: it asks for what nobody outside may ask of this machine, or cannot be read.
+    """
+    from app.fleet import queue
+
+    if queue.KINDS.get(unit["kind"]) not in only:
+        raise UserError(f"This worker takes {', '.join(only)} only.", "")
+    job = job_of(dict(unit), KINDS)
+    why = job.stays(catalog)
+    if why:
+        raise UserError("This is not done for others.", why)
+    return job
+
+
+class Places:
+    """Where a worker has what a home has elsewhere.
+
+    Args:
+        job: as its home asks it.
+        unit: with which it came.
+        store: of this worker; all of it is in there.
+
+    Attributes:
+        job: the same under paths of this machine.
+        made: the folder that it leaves; None of one that leaves results alone.
+    """
+
+    def __init__(self, asked: Job, unit: Unit, store: Store, transfers: Transfers) -> None:
+        places: dict[str, str] = {}
+        for path in asked.files():
+            parcel = unit["files"].get(path)
+            if parcel is None:
+                raise UserError(
+                    "A worker opens no file that a home names.", f"{path} was not sent."
+                )
+            folder = store.folder / RECEIVED / parcels.hash_of(parcel)
+            places[path] = str(parcels.receive(transfers, parcel, folder))
+            folder.touch()
+        self._back = {there: path for path, there in places.items()}
+        self._asked = asked
+        self.made: Path | None = None
+        if asked.leaves():
+            mark = parcels.hash_of({**unit["files"], "spec": {**asked.to_spec(), "out": ""}})
+            self.made = store.folder / MADE / mark
+            self.made.parent.mkdir(exist_ok=True)
+            places[asked.leaves()] = str(self.made)
+        self.job = asked.moved(places)
+        if not set(self.job.files()) <= set(places.values()):
+            raise UserError("A worker opens no file that a home names.", "")
+
+    def result(self, packed: Mapping[str, Any]) -> dict[str, Any]:
+        """A result as the home would have it."""
+        return {**packed, "encoder": parcels.moved(packed["encoder"], self._back)}
+
+    def bring(self, transfers: Transfers) -> parcels.Parcel | None:
+        """Have what was made on its way: the parcel that comes home, None of what stays elsewhere.
+
+        Raises:
+            UserError: it cannot be left where it is to stay.
+            StoreError: the database does not answer.
+        """
+        if self.made is None:
+            return None
+        self._asked.settle(self.made)
+        if outs.is_address(self._asked.leaves()):
+            outs.leave(self.made, self._asked.leaves())
+            return None
+        parcel = parcels.pack(str(self.made))
+        parcels.send(transfers, str(self.made), parcel)
+        return parcel
+
+
+class Teller:
+    """Tells the home what happens in a run here: events, and lines of its log.
+
+    What an earlier process of this worker told is not told again.
+    """
+
+    def __init__(self, store: Store, run_id: str, asked: Job) -> None:
+        self._store, self._run, self._asked = store, run_id, asked
+        self._turn = threading.Lock()
+        self._event, self._line = 0, len(store.logs.lines(run_id))
+        while seen := store.events.of(run_id, 0, self._event):
+            self._event = seen[-1]["id"]
+
+    def news(self) -> list[tuple[str, dict[str, Any]]]:
+        """(kind, data) of what came since this was last asked."""
+        with self._turn:
+            told = []
+            while events := self._store.events.of(self._run, 0, self._event):
+                self._event = events[-1]["id"]
+                told += [(event["kind"], self._asked.retold(event["kind"], event["data"]))
+                         for event in events]  # fmt: skip
+            lines = self._store.logs.lines(self._run, self._line)
+            self._line += len(lines)
+            if lines:
+                told.append((LOG, {"lines": [line[:_MOST_TEXT] for line in lines[-_MOST_LINES:]]}))
+            return told
+
+    def tell(self, reports: Reports, workflow: str) -> None:
+        """Have the home know it now.
+
+        Raises:
+            FleetAway: the database does not answer; it is told the next time.
+        """
+        with self._turn:
+            event, line = self._event, self._line
+        if news := self.news():
+            try:
+                reports.add(workflow, news)
+            except StoreError:
+                self._event, self._line = event, line
+                raise
+
+    def last(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
+        """The newest event of a kind once more, if there is one: a home keeps it once."""
+        found = self._store.events.last(self._run, kind)
+        return [] if found is None else [(kind, self._asked.retold(kind, found))]
+
+
+def done(
+    store: Store, child: Child, run: RunRow, job: Job, label: str, wanted: Callable[[], bool]
+) -> dict[str, Any]:
+    """Have a unit done by a child, with another when that one dies.
+
+    Returns:
+        What `Runs.end_unit` takes, and the ids of results as `made`.
+
+    Raises:
+        Stopped: it is not wanted any more.
+    """
+    question = {
+        "kind": run["kind"], "spec": job.to_spec(), "run": run["id"], "attempt": run["attempt"],
+        "position": 0, "label": label, "log": str(store.logs.path(run["id"])),
+    }  # fmt: skip
+    while True:
+        try:
+            return child.ask(question, wanted)
+        except ChildCrashed as crash:
+            if store.runs.lost_unit(run["id"], 0) >= CRASHES_ALLOWED:
+                error, hint = given_up(label, str(crash))
+                return {"seconds": 0.0, "error": error, "hint": hint, "made": []}
+
+
+def packed(store: Store, places: Places, made: list[int]) -> list[dict[str, Any]]:
+    """Results as they go home."""
+    return [places.result(portable.pack(store.results, number)) for number in made]
+
+
+def clean(store: Store) -> None:
+    """Delete what came with units, and what was trained, that nobody asked for in a week."""
+    for folder in (store.folder / RECEIVED, store.folder / MADE):
+        for old in folder.iterdir() if folder.is_dir() else ():
+            with contextlib.suppress(OSError):
+                if old.stat().st_mtime < time.time() - _KEPT_SECONDS:
+                    shutil.rmtree(old)

@@ -1,0 +1,151 @@
+"""The job *sweep*: several trainings of encoders, a unit each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from app.fleet.needs import Needs
+from app.jobs.job import Job, LeftOut
+from app.pages.train.job import TrainJob, encoder_home, slug
+from app.pages.train.report import last_event
+from engine.errors import UserError
+from engine.training import Event, Finished, TrainSpec, sweeps
+from store.run_rows import STOP
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from engine.datasets import Catalog
+    from store import Store
+
+LEFT_OUT = "Left out: the sweep was asked to stop before."
+Children = Sequence[tuple[str, Mapping[str, Any]]]
+"""Of a sweep: a label for people, and the fields that are not as in its base."""
+
+
+@dataclass(frozen=True)
+class SweepJob(Job):
+    """Several trainings of encoders; made with `of`.
+
+    Attributes:
+        children: of each a `label` for people, and the `spec` of a training.
+    """
+
+    kind = "sweep"
+    continue_on_crash = True
+    continue_on_failure = True
+
+    children: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, workspace: Workspace, base: TrainSpec, children: Children) -> Self:
+        """Several trainings as one job.
+
+        Args:
+            workspace: which is to list the encoders.
+            base: what the children share; each gets a folder of its own under `out`.
+            children: each at least a label.
+
+        Raises:
+            UserError: no child, an unknown field, or a value that cannot be.
+        """
+        if not children:
+            raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
+        asked = [
+            (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
+            for label, changes in children
+        ]
+        if not base.out:
+            together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
+            home = encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
+            base = replace(base, out=str(home))
+        digits = len(str(len(asked)))
+        made = []
+        for number, (label, spec) in enumerate(asked, 1):
+            out = f"{base.out}/{number:0{digits}}-{slug(label)}"
+            spec = TrainJob.of(workspace, replace(spec, out=out)).spec
+            made.append({"label": label, "spec": spec.to_dict()})
+        return cls(tuple(made))
+
+    @property
+    def title(self) -> str:
+        """`3 × unsup from minilm on sentences.txt`."""
+        return f"{len(self.children)} × {TrainJob(self.child(0)).title}"
+
+    def part(self, position: int) -> TrainJob | None:
+        """A child."""
+        if not 0 <= position < len(self.children):
+            return None
+        return TrainJob(self.child(position))
+
+    def trainings(self) -> list[TrainJob]:
+        """The children as jobs."""
+        return [TrainJob(self.child(position)) for position in range(len(self.children))]
+
+    def stays(self, catalog: Catalog) -> str:
+        """Because of any child."""
+        return next(filter(None, (child.stays(catalog) for child in self.trainings())), "")
+
+    def files(self) -> list[str]:
+        """Those of all children."""
+        return list(dict.fromkeys(path for child in self.trainings() for path in child.files()))
+
+    def needs(self, catalog: Catalog, position: int) -> Needs:
+        """As the child."""
+        return TrainJob(self.child(position)).needs(catalog, 0)
+
+    def child(self, position: int) -> TrainSpec:
+        """What the child at a position is asked to train."""
+        return TrainSpec.from_dict(self.children[position]["spec"])
+
+    def units(self) -> list[str]:
+        """The children in order, by their labels."""
+        return [child["label"] for child in self.children]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
+        """Train one child; once the sweep was asked to stop, none is begun any more.
+
+        Raises:
+            UserError: it cannot be trained.
+            LeftOut: the sweep was asked to stop before.
+        """
+        if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
+            raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
+        return TrainJob(self.child(position)).work(workspace, position, reporter)
+
+    def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
+        """As of a child."""
+        return TrainJob(self.child(0)).happened(kind, data)
+
+    def ending(self, store: Store, run_id: str) -> str:
+        """Which child is best by its dev score, and how many there are none of."""
+        states = store.runs.units(run_id)
+        scored = scores(store, run_id, len(self.children))
+        said = []
+        first = self.best(scored)
+        if first is not None:
+            said.append(
+                f"Best of {sum(score is not None for score in scored)}: "
+                f"{self.children[first]['label']}, {scored[first]:.2f} on "
+                f"{self.children[first]['spec']['dev']} dev."
+            )
+        left_out = sum(unit["state"] == "left out" for unit in states)
+        failed = sum(unit["state"] == "failed" for unit in states)
+        said += [f"{failed} failed."] if failed else []
+        said += [f"{left_out} left out."] if left_out else []
+        return " ".join(said)
+
+    def best(self, scored: Sequence[float | None]) -> int | None:
+        """The position of the best child; None without scores, or if of several tasks."""
+        if len({child["spec"]["dev"] for child in self.children}) > 1:
+            return None
+        return sweeps.best(scored)
+
+
+def scores(store: Store, run_id: str, children: int) -> list[float | None]:
+    """The dev score of the weights that were kept, one a child; None where there is none."""
+    ends = [store.events.last(run_id, Finished.kind, position) for position in range(children)]
+    return [None if over is None else over["best_score"] for over in ends]

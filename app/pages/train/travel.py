@@ -1,0 +1,98 @@
+"""What a training reads, and how it reads the same elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.fleet import needs as fleet
+from app.fleet import parcels
+from app.fleet.needs import Needs
+from engine.datasets import Catalog
+from engine.decoding.spec import DecoderSpec
+from engine.training.dev import data_set_of
+from engine.training.examples import is_file
+from engine.training.presets import STARTER
+from engine.training.spec import TrainSpec
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What is read, by what can be done about it elsewhere.
+
+    Attributes:
+        data: names of data sets, which have to be there.
+        dev: the same of the dev set, perhaps named by its task; empty for none.
+        encoders: that are used; their packages have to be there.
+        files: files and folders, which travel.
+    """
+
+    data: list[str]
+    dev: str
+    encoders: list[str]
+    files: list[str]
+
+
+def of_encoder(spec: TrainSpec) -> Reads:
+    """What the training of an encoder reads; a base with random weights is no encoder."""
+    shipped = "starter-pairs" if spec.objective == "sup" else "starter-topics"
+    encoders = [] if spec.base.startswith("new:") else [spec.base]
+    files = [*_folder(spec.base), *filter(is_file, [spec.train])]
+    return Reads(_data_sets([spec.train], shipped), spec.dev or "", encoders, files)
+
+
+def of_decoder(spec: DecoderSpec) -> Reads:
+    """What the training of a decoder reads."""
+    models = [spec.encoder, *filter(None, [spec.base])]
+    files = [*parcels.paths_of(spec.encoder), *_folder(spec.base), *filter(None, [spec.start])]
+    files += filter(is_file, spec.train)
+    return Reads(_data_sets(spec.train, "starter-topics"), "", models, files)
+
+
+def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
+    """What another machine needs for it, with the address at which what is made is to stay.
+
+    Raises:
+        UserError: an encoder or data that cannot be read here.
+    """
+    data = [*reads.data, *([data_set_of(reads.dev, catalog)] if reads.dev else [])]
+    return Needs.of(catalog, data, reads.encoders, out)
+
+
+def stays(reads: Reads) -> str:
+    """Why it is read at home only, in words; empty where others may read it too."""
+    said = [*map(fleet.data_stays, [*reads.data, reads.dev])]
+    said += map(fleet.encoder_stays, reads.encoders)
+    return next(filter(None, said), "")
+
+
+def moved_encoder(spec: TrainSpec, places: Mapping[str, str]) -> TrainSpec:
+    """The same with other paths in place of some."""
+    train, out = (places.get(path, path) for path in (spec.train, spec.out))
+    return replace(spec, base=_base(spec.base, places), train=train, out=out)
+
+
+def moved_decoder(spec: DecoderSpec, places: Mapping[str, str]) -> DecoderSpec:
+    """The same with other paths in place of some."""
+    return replace(
+        spec,
+        encoder=parcels.moved(spec.encoder, places),
+        train=tuple(places.get(name, name) for name in spec.train),
+        base=spec.base and _base(spec.base, places),
+        start=spec.start and places.get(spec.start, spec.start),
+        out=places.get(spec.out, spec.out),
+    )
+
+
+def _folder(base: str | None) -> list[str]:
+    return [base.removeprefix("dir:")] if base and base.startswith("dir:") else []
+
+
+def _base(base: str, places: Mapping[str, str]) -> str:
+    (folder,) = _folder(base) or [""]
+    return f"dir:{places.get(folder, folder)}" if folder else base
+
+
+def _data_sets(names: Sequence[str], shipped: str) -> list[str]:
+    """What of the names of training data are data sets; the starter set under its own name."""
+    return [shipped if name == STARTER else name for name in names if not is_file(name)]

@@ -1,0 +1,87 @@
+"""Files that travel: which, under which names, and what of a name from elsewhere is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from app.fleet import outs, parcels
+from engine.errors import UserError
+
+DIGEST = "0" * 64
+
+
+def folder(place: Path, *names: str) -> Path:
+    """A folder of files that say their names."""
+    for name in names:
+        file = place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    return place
+
+
+def test_a_parcel_is_a_folder_by_its_content(tmp_path: Path) -> None:
+    """What a model does not need stays; where it lay, and when it was written, does not count."""
+    names = ("config.json", "model.safetensors", "1_Pooling/config.json")
+    one = folder(tmp_path / "a" / "mine", *names, "optimizer.pt", ".cache/x.json")
+    other = folder(tmp_path / "b" / "mine", *names)
+    packed = parcels.pack(str(one))
+    assert sorted(packed["files"]) == sorted(f"mine/{name}" for name in names)
+    assert parcels.hash_of(packed) == parcels.hash_of(parcels.pack(str(other)))
+    (other / "config.json").write_text("{}")
+    assert parcels.hash_of(packed) != parcels.hash_of(parcels.pack(str(other)))
+
+
+def test_a_file_takes_along_what_belongs_to_it(tmp_path: Path) -> None:
+    """The sentences of vectors."""
+    folder(tmp_path, "v.npy", "v.txt", "w.txt")
+    assert set(parcels.pack(str(tmp_path / "v.npy"))["files"]) == {"v.npy", "v.txt"}
+    assert set(parcels.pack(str(tmp_path / "w.txt"))["files"]) == {"w.txt"}
+
+
+def test_what_does_not_travel_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pickles, what is too large, and what is not there."""
+    with pytest.raises(UserError, match="is a pickle"):
+        parcels.pack(str(folder(tmp_path / "old", "config.json", "pytorch_model.bin")))
+    with pytest.raises(UserError, match="nothing at"):
+        parcels.pack(str(tmp_path / "none"))
+    monkeypatch.setattr(parcels, "MOST_BYTES", 3)
+    with pytest.raises(UserError, match="travel"):
+        parcels.pack(str(folder(tmp_path / "new", "model.safetensors")))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../x.json", "/etc/x.json", "a/../../x.json", ".ssh/x.json", "a//x.json", "C:/x.json",
+     "a\\x.json", "x.pkl", "x.json\0", "x"],
+)  # fmt: skip
+def test_names_from_elsewhere_stay_in_their_folder(name: str) -> None:
+    """And are of files that are never unpickled."""
+    with pytest.raises(UserError):
+        parcels.checked({"name": "a", "files": {name: [DIGEST, 1]}})
+    with pytest.raises(UserError):
+        parcels.checked({"name": "..", "files": {"a/x.json": [DIGEST, 1]}})
+    with pytest.raises(UserError):
+        parcels.checked({"name": "a", "files": {"a/x.json": ["../x", 1]}})
+
+
+def test_an_encoder_reads_elsewhere_what_it_read_here() -> None:
+    """Its other parts stay as they are, and so do the places of others."""
+    spec = "dir:/a/m?pooling=avg + words:/a/w.txt + borep:8?words=/a/w.txt | center:nli"
+    assert parcels.paths_of(spec) == ["/a/m", "/a/w.txt", "/a/w.txt"]
+    there = parcels.moved(spec, {"/a/m": "/x/1%2/m", "/a/w.txt": "/x/w.txt"})
+    assert there == (
+        "dir:/x/1%252/m?pooling=avg + words:/x/w.txt + borep:8?words=/x/w.txt | center:nli"
+    )
+    assert parcels.moved(there, {"/x/1%2/m": "/a/m", "/x/w.txt": "/a/w.txt"}) == spec
+
+
+def test_models_stay_below_the_root_that_a_worker_allows(tmp_path: Path) -> None:
+    """And nowhere else."""
+    root = f"file://{tmp_path}/models"
+    assert outs.is_below(f"{root}/mine", root)
+    for wrong in (root, f"{root}-2/mine", f"{root}/../mine", "s3://lab/mine", f"zip://a::{root}/b"):
+        assert not outs.is_below(wrong, root)
+    made = folder(tmp_path / "made", "config.json", "1_Pooling/config.json")
+    outs.leave(made, f"{root}/mine")
+    assert (tmp_path / "models/mine/1_Pooling/config.json").read_text() == "1_Pooling/config.json"
+    assert not made.exists()
