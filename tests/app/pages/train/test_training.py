@@ -15,9 +15,9 @@ from app.jobs.reporter import Reporter
 from app.jobs.submit import perform
 from app.pages.jobs import service as jobs
 from app.pages.train.job import TrainJob
-from app.pages.train.sweep_job import LEFT_OUT, SweepJob
 from app.pages.train.options import about_fields
 from app.pages.train.service import EncoderTraining
+from app.pages.train.sweep_job import LEFT_OUT, SweepJob
 from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.errors import UserError
