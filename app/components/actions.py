@@ -29,7 +29,8 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   named.click();
 });
-// Drawn anew under the fingers of someone at a keyboard: the same button keeps the focus.
+// Drawn anew under the fingers of someone at a keyboard: the same button keeps the focus, or the
+// one of the same name where what it is about has changed.
 let held = null;
 document.addEventListener("focusin", ({ target }) => {
   held = element.contains(target) ? target.closest("[data-act]") : null;
@@ -37,7 +38,10 @@ document.addEventListener("focusin", ({ target }) => {
 new MutationObserver(() => {
   if (!held || held.isConnected || document.activeElement !== document.body) return;
   const { act, id } = held.dataset;
-  element.querySelector(`[data-act="${CSS.escape(act)}"][data-id="${CSS.escape(id)}"]`)?.focus();
+  const alike = [...element.querySelectorAll(`[data-act="${CSS.escape(act)}"]`)];
+  const name = held.getAttribute("aria-label");
+  (alike.find((one) => one.dataset.id === id)
+    ?? alike.find((one) => one.getAttribute("aria-label") === name))?.focus();
 }).observe(element, { childList: true, subtree: true });
 """
 

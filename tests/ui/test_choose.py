@@ -155,7 +155,7 @@ def test_a_newcomer_without_judgements(visitor, address, bench, data_root, tmp_p
                  for part in ("h2", ".t-judge-text")]  # fmt: skip
         page.keyboard.press("j" if tuple(asked) in relevant else "k")
     page.get_by_role("button", name="Show which encoder is which").click()
-    expect(page.locator(".t-judge-pair")).to_contain_text("wordllama finds better than random:256")
+    expect(page.locator(".t-judge-pair")).to_contain_text("wordllama is better than random:256")
 
 
 @pytest.mark.data

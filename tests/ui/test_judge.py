@@ -46,9 +46,10 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     page = visit.open(f"judge?session={session}&other=random:32")
     expect(page.locator(".t-judge")).to_have_attribute("aria-label", "Question 1")
     expect(page.locator("#unjudged")).to_be_hidden()
-    first, before = question(page), numbers(page)
+    expect(page.locator(".t-judge-pair small")).to_have_count(0)
+    first = question(page)
     press(page, "j")
-    assert numbers(page) != before
+    before = numbers(page)
     unjudged = page.locator("#unjudged-said")
     expect(unjudged).to_contain_text("Of the top 5 of random:32 for 1 judged query")
     expect(unjudged).to_contain_text("unjudged; they are never counted as wrong")
@@ -56,6 +57,7 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     assert again and "encoder=random%3A32" in again
     press(page, "k")
     third, moved = question(page), numbers(page)
+    assert moved != before
     press(page, "u")
     press(page, "u")
     assert question(page) == first.replace("\nUndo\nU", "")
@@ -70,6 +72,30 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     page.get_by_role("button", name="Show which encoder is which").click()
     expect(page.locator(".t-judge-found")).to_contain_text("random:64")
     assert workspace.store.judgements.marks(session) == {0: {"me": 1.0}, 1: {"me": 0.0}}
+
+
+def test_the_first_row_says_what_a_session_is_of(visitor, site, session):
+    """Also when it was opened by its name alone; a link to another question shows no session."""
+    page = visitor(site).open(f"judge?session={session}")
+    expect(page.locator(".t-judge")).to_have_attribute("aria-label", "Question 1")
+    chips = page.locator("#encoders .token")
+    expect(chips).to_have_count(2)
+    assert [" ".join(chip.inner_text().split()) for chip in chips.all()] == [
+        "random:256", "random:64",
+    ]  # fmt: skip
+    page = visitor(site).open("judge?in=starter-topics&encoder=random:32&encoder=random:64")
+    expect(page.locator("#judging")).to_contain_text("An example")
+
+
+def test_the_focus_stays_on_the_button_that_marks(visitor, site, session):
+    """Who marks by Tab and Enter need not look for it again."""
+    page = visitor(site).open(f"judge?session={session}")
+    page.get_by_role("button", name="Not relevant").focus()
+    for number in (1, 2):
+        expect(page.locator(".t-judge")).to_have_attribute("aria-label", f"Question {number}")
+        page.keyboard.press("Enter")
+    expect(page.locator(".t-judge")).to_have_attribute("aria-label", "Question 3")
+    expect(page.get_by_role("button", name="Not relevant")).to_be_focused()
 
 
 def test_closed_in_the_middle_of_a_mark(visitor, site, workspace, session):
@@ -102,7 +128,7 @@ def test_a_session_begun_on_the_page(visitor, site, workspace):
     expect(page.locator(".t-judging")).to_contain_text("The script:")
     visit.picture("judge-example")
     page.locator("#start").click()
-    expect(page.locator("#judging")).to_contain_text("The encoders are being asked")
+    expect(page.locator("#judging")).to_contain_text("Asking the encoders")
     address = address_of(page, "run=")
     page.close()  # the run goes on
     run = address.split("run=")[1].split("&")[0]
@@ -136,7 +162,7 @@ def test_the_page_follows_the_run_that_begins_a_session(visitor, site, workspace
     expect(page.locator("#following")).to_contain_text("queued")
     work_off(workspace, address_of(page, "run=").split("run=")[1].split("&")[0])
     expect(page.locator("#following")).to_contain_text("return the same for every query")
-    expect(page.locator("#judging")).to_contain_text("The session was not begun")
+    expect(page.locator("#judging")).to_contain_text("This session could not be started")
 
 
 def test_a_model_judges_as_well(visitor, site, workspace):

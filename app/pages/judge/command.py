@@ -180,7 +180,11 @@ def play_session(
 
     asked, told = service.question(workspace, session, judge), False
     if not as_json:
-        say("r: relevant, n: not; 1: left, 2: right, 0: neither; u: take back; Ctrl-D: leave")
+        mode = service.opened(workspace, session).spec.mode
+        keys = ", ".join(
+            f"{key}: {mark}" for key, mark in KEYS.items() if mark in service.MARKS[mode]
+        )
+        say(f"{keys}; u: undo; Ctrl-D: leave")
     while asked is not None:
         _show(asked, as_json)
         said = sys.stdin.readline()
@@ -355,7 +359,7 @@ def _status(found: dict[str, Any], as_json: bool) -> None:
         for text in second.in_words(found["second"]):
             say(text)
     say(f"{found['marks']} marked, {found['left']} left. "
-        + ("Enough has been judged." if found["enough"] else "Go on judging."))  # fmt: skip
+        + ("Enough has been judged." if found["enough"] else "Not enough yet."))  # fmt: skip
     for warning in found["warnings"]:
         say(warning)
 

@@ -23,7 +23,7 @@ from app.pages.judge import (
     unjudged_section,
     views,
 )
-from app.pages.judge.job import JudgeJob, followed, preparing
+from app.pages.judge.job import JudgeJob, followed, is_begun, preparing
 from app.pages.judge.service import JudgeSpec
 from app.report import answers
 from app.report.button import report_button
@@ -104,20 +104,33 @@ def build(workspace: Workspace) -> None:
     names = gr.State(False)
 
     def standing(session: str, judge: str, seen: bool) -> dict[Any, Any]:
-        return {place: drawn(workspace, session, judge, seen)} | another.shown(session)
+        return {place: drawn(workspace, session, judge, seen), **another.shown(session),
+                go: gr.update(variant="secondary" if session else "primary")}  # fmt: skip
 
     def load(request: gr.Request) -> Answer:
         asked = controls.asked(request)
-        sessions = _sessions(workspace, asked.session)
+        named = bool(address.first(request, "in") or address.every(request, "encoder"))
+        sessions = _sessions(workspace, asked.session, newest=not named)
         run = followed(workspace, sessions["value"])
+        most = service.MOST_ENCODERS if address.every(request, "encoder") else 2
+        encoders = choices.asked(workspace, request, most=service.MOST_ENCODERS)[:most]
         found = vars(asked) | {
             "collection": collections.filled(workspace, asked.collection)[1],
-            "encoder": choices.filled(workspace, _encoders(workspace, request)),
+            "encoder": choices.filled(workspace, encoders),
+            **({} if named else _first_row(workspace, sessions["value"])),
             "session": sessions,
             "other": choices.one(workspace, asked.other),
             "run": run["id"] if run else "",
         }
         return {controls[name]: value for name, value in found.items()}
+
+    def turn_to(asked: Values) -> Answer:
+        """Another session is chosen."""
+        told = {
+            controls[name]: value
+            for name, value in _first_row(workspace, asked.session or "").items()
+        }
+        return {**show(asked), **told}
 
     def show(asked: Values) -> dict[Any, Any]:
         run = followed(workspace, asked.session or "")
@@ -125,18 +138,7 @@ def build(workspace: Workspace) -> None:
                 **standing(asked.session or "", asked.judge, asked.names)}  # fmt: skip
 
     def start(asked: Values) -> Answer:
-        spec = service.spec(
-            asked.collection, asked.encoder, queries=(asked.queries or "").splitlines(),
-            draw=asked.draw, k=asked.k, mode=asked.mode, measure=asked.measure,
-            margin=asked.margin, seed=asked.seed, second=asked.second or "",
-        )  # fmt: skip
-        if spec.second:
-            second.consent(workspace, spec.second, asked.sends)
-        job = JudgeJob.of(spec)
-        run = queue(workspace, job)
-        sent = " ".join(
-            said for _, said in endpoints.announced(workspace, spec.encoders, spec.collection)
-        )
+        job, run, sent = _started(workspace, asked)
         return {
             **({notice: parts.say(sent)} if sent else {}),
             panel.run: run, names: False, controls["session"]: _sessions(workspace, job.session),
@@ -162,9 +164,10 @@ def build(workspace: Workspace) -> None:
         )
 
     given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
-    answer = [place, another.place, panel.run]
+    answer = [place, another.place, panel.run, go]
     first = on_open(load, lambda asked, _: [show(asked)], given, answer, notice)
-    other = on([controls["session"].input, controls["judge"].submit], show, given, answer, notice,
+    other = on([controls["session"].input, controls["judge"].submit], turn_to, given,
+               [*answer, controls["encoder"], controls["collection"]], notice,
                **ALWAYS_LAST)  # fmt: skip
     on(go.click, start, given, [*answer, names, controls["session"], where, sends], notice,
        **ALWAYS_LAST)  # fmt: skip
@@ -176,6 +179,30 @@ def build(workspace: Workspace) -> None:
     told = {"session": controls["session"], "names": names}
     report_button(told, notice, partial(_report, workspace))
     controls.keep()
+
+
+def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
+    """What the first row says of a session that is shown."""
+    if not is_begun(workspace, session):
+        return {}
+    spec = workspace.store.judgements.get(session)["spec"]
+    return {"collection": collections.filled(workspace, spec["collection"])[1],
+            "encoder": choices.filled(workspace, spec["encoders"])}  # fmt: skip
+
+
+def _started(workspace: Workspace, asked: Values) -> tuple[JudgeJob, str, str]:
+    """Have a session begun: the job, its run, and what is sent to endpoints for it."""
+    spec = service.spec(
+        asked.collection, asked.encoder, queries=(asked.queries or "").splitlines(),
+        draw=asked.draw, k=asked.k, mode=asked.mode, measure=asked.measure,
+        margin=asked.margin, seed=asked.seed, second=asked.second or "",
+    )  # fmt: skip
+    if spec.second:
+        second.consent(workspace, spec.second, asked.sends)
+    job = JudgeJob.of(spec)
+    run = queue(workspace, job)
+    announced = endpoints.announced(workspace, spec.encoders, spec.collection)
+    return job, run, " ".join(said for _, said in announced)
 
 
 def _sending(workspace: Workspace, asked: Values) -> tuple[str, str]:
@@ -203,10 +230,10 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
         service.undo(workspace, session, judge)
     elif event.act == "keep":
         name = report.keep(workspace, session)
-        return f"The marks are the data set {name} now, and a task of that name."
+        return f"Saved as the data set {name}, which is also a task to evaluate."
     elif event.act == "second":
         second.ask(workspace, session)
-        return "The second judge is asked in the background: the page may be closed."
+        return "The second judge is at work in the background; you may close the page."
     return ""
 
 
@@ -248,18 +275,12 @@ def _report(workspace: Workspace, asked: Values) -> Report:
     return answers.of_judgement(told)
 
 
-def _encoders(workspace: Workspace, request: gr.Request) -> list[str]:
-    """Those of the address, else the first two."""
-    found = choices.asked(workspace, request, most=service.MOST_ENCODERS)
-    return found if address.every(request, "encoder") else found[:2]
-
-
-def _sessions(workspace: Workspace, wanted: str) -> Any:
-    """The list; without a wish the newest, the example where there is none."""
+def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
+    """The list; where none is wanted, or it is gone, the newest or the example."""
     kept = [(f"{row['title']} ({row['marks']} marked)", row["id"])
             for row in workspace.store.judgements.list()]  # fmt: skip
     if run := preparing(workspace, wanted):
         kept.insert(0, (f"{run['title']} (being prepared)", wanted))
     known = [name for _, name in kept]
-    value = wanted if wanted in known else next(iter(known), "")
+    value = wanted if wanted in known else next(iter(known), "") if newest else ""
     return gr.update(choices=[*kept, ("Example", "")], value=value)

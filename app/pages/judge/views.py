@@ -24,8 +24,9 @@ BUTTONS = {
 """Mode -> mark, what stands on its button, the keys that press it, the one that is shown."""
 WIDE, HIGH = 600, 190
 _MEANING = (
-    "First minus second, in points out of 100, after each mark. The band is a 95 % confidence "
-    "sequence: it holds for all pairs together, however often you look."
+    '<p class="t-small t-muted">First minus second, in points out of 100, after each mark. The '
+    "band is a 95 % confidence sequence: it holds for all pairs together, however often you look."
+    "</p>"
 )
 
 
@@ -100,14 +101,20 @@ def findings(told: Mapping[str, Any], *, names: bool, visitor: bool, marking: bo
     }
     possible = told["marks"] + told["left"]
     marks = (
-        f"{formats.plural(told['marks'], 'mark')} of {possible:,} possible on "
+        f"{told['marks']:,} of at most {formats.plural(possible, 'mark')} on "
         f"{escape(told['collection'])}"
     )
     verdict = (
         '<strong class="t-judge-enough">Enough has been judged.</strong>'
         if told["enough"] else "<strong>Not enough yet.</strong>"
     )  # fmt: skip
-    pairs = "".join(_pair(pair, labels, told["margin"]) for pair in told["pairs"])
+    order = list(labels)
+    pairs = "".join(
+        _pair(pair, labels, told["margin"])
+        for pair in sorted(
+            told["pairs"], key=lambda pair: sorted((order.index(pair["a"]), order.index(pair["b"])))
+        )
+    )
     reveal = button(
         "Hide names" if names else "Show names", "names", told["id"], kind="link",
         about="Hide the encoders' names" if names else "Show which encoder is which",
@@ -123,7 +130,7 @@ def findings(told: Mapping[str, Any], *, names: bool, visitor: bool, marking: bo
         '<section class="t-judge-found" aria-label="What the marks say">'
         f'<p role="status">{verdict} {marks}.{_judges(told)}</p>'
         f"{pairs}"
-        f'<p class="t-small t-muted">{_MEANING}</p>{_second(told, visitor, marking)}'
+        f"{_MEANING if told['marks'] else ''}{_second(told, visitor, marking)}"
         f'<p class="t-judge-links">{reveal}{export}</p>{parts.warn(told["warnings"])}</section>'
     )
 
@@ -179,11 +186,13 @@ def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> 
     if pair["verdict"] in (pair["a"], pair["b"]):
         better = labels[pair["verdict"]]
         worse = second if better == first else first
-        words = f"<strong>{escape(better)}</strong> finds better than {escape(worse)}"
+        words = f"<strong>{escape(better)}</strong> is better than {escape(worse)}"
     elif pair["verdict"] == "alike":
         words = f"{escape(first)} and {escape(second)} differ by less than {margin:g} points"
     else:
-        words = f"{escape(first)} against {escape(second)}: not decided"
+        words = f"{escape(first)} or {escape(second)}: undecided"
+        if len(path) == 1:
+            return f'<div class="t-judge-pair"><p>{words}</p></div>'
     numbers = (
         f"{formats.signed(difference)} points, {formats.signed(low)} to {formats.signed(high)}"
     )
@@ -195,8 +204,7 @@ def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> 
             f"{formats.signed(low)} to {formats.signed(high)}"
         )
     return (
-        f'<div class="t-judge-pair"><p>{words}<br><small>{numbers}</small></p>'
-        f"{_drawn(path) if len(path) > 1 else ''}</div>"
+        f'<div class="t-judge-pair"><p>{words}<br><small>{numbers}</small></p>{_drawn(path)}</div>'
     )
 
 
@@ -241,16 +249,16 @@ def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Ques
 def preparing(alive: bool) -> str:
     """What stands where a session is not there yet."""
     if alive:
-        text = "The first question comes when all have answered. You may close the page meanwhile."
-        return parts.empty("The encoders are being asked", text)
+        text = "The first question comes when all have answered. You may close the page until then."
+        return parts.empty("Asking the encoders", text)
     return parts.empty(
-        "The session was not begun", "The reason is above. Try again, or start another."
+        "This session could not be started", "The reason is above. Retry it, or start another."
     )
 
 
 EXAMPLE = (
-    '<p class="t-muted">A finished session on the starter set, played by a script that knows the '
-    "labels. Choose encoders and a collection above, and start your own.</p>"
+    '<p class="t-muted">An example: a script that knows the labels judged the starter set. Choose '
+    "encoders and a collection above, and start a session of your own.</p>"
 )
 
 

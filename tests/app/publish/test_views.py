@@ -109,7 +109,7 @@ def test_a_view_is_frozen_as_it_is_and_alone(kept: Workspace) -> None:
     assert "random:64" not in text_of(made)
     session = kept.store.judgements.list()[0]["id"]
     views = [address.read(f"judge?session={session}")]
-    assert "10 marks" in text_of(site.freeze(kept, address.of_views(kept, views), at=views))
+    assert "10 of at most" in text_of(site.freeze(kept, address.of_views(kept, views), at=views))
 
 
 def test_a_view_of_a_page_that_shows_all_has_all(kept: Workspace) -> None:

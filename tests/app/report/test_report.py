@@ -157,7 +157,7 @@ def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> No
     theodolite("report", "judgement", session, "--out", str(out), "--no-pictures")
     text = out.read_text("utf-8")
     assert text.startswith("# Judgement of random:8 and random:4 on starter-topics\n")
-    assert "not decided" in text and "| query | document | relevant |" in text
+    assert "undecided" in text and "| query | document | relevant |" in text
     assert HOSTILE not in text and "\\<img src=x" in text
     assert "[told-marks.csv](told-marks.csv), 10 of 10 rows" in text
     assert (home / "told-marks.csv").read_text("utf-8").startswith("query,document,relevant")
