@@ -10,7 +10,7 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from app import endpoints, typed
+from app import corpora, endpoints, typed
 from app.recent import Recent
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Loaded:
         from engine import encoders
 
         apart = typed.NothingKept if self._store.reading else typed.TypedApart
-        cache = apart(self._store.vectors.of(name), self._typed)
+        kept = corpora.WithCorpora(self._store.vectors.of(name), self._store)
+        cache = apart(kept, self._typed)
         encoder = encoders.load(
             name, cache=cache, datasets=self._catalog.every_sentence, send_texts=send_texts
         )

@@ -56,6 +56,23 @@ def vectors(
     return rows
 
 
+def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress) -> None:
+    """Bring the vectors of a collection into the cache, and none of them into memory to stay.
+
+    Raises:
+        UserError: an encoder or data set that cannot be used.
+    """
+    encoded_by = workspace.bound(encoder, dataset)
+    sentences, _ = workspace.catalog.sentences(dataset)
+    total = len(sentences)
+
+    def moved(done: int, _: int) -> None:
+        progress(start + done, total)
+
+    for start in range(0, total, BLOCK):
+        encoded_by.encode(sentences[start : start + BLOCK], moved)
+
+
 def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """What is known of some distinct texts without asking a model: bool (n,), and those vectors."""
     import numpy as np

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import endpoints
+from app import corpora, endpoints
 from app.loaded import Loaded
 from engine.datasets import Catalog, Upload
 from engine.errors import UserError
@@ -94,6 +95,7 @@ class Workspace:
         self.catalog = Catalog(
             data_root.resolve() if data_root else None,
             StoredUploads(self.store),
+            partial(corpora.folders, self.store),
             hub_files=hub_files and not self.read_only,
         )
         self._loaded = Loaded(self.store, self.catalog)

@@ -94,7 +94,7 @@ def encoder_stays(encoder: str) -> str:
 
 def data_stays(name: str) -> str:
     """Why a data set is used at home only, in words; empty where others may have it too."""
-    if name.startswith("upload:"):
+    if name.startswith(("upload:", "corpus:")):
         return f"{name} was given to this machine only, so it is done here."
     if name.startswith(_FETCHED):
         return f"{name} is fetched, and not known by its contents before, so it is done here."

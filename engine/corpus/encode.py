@@ -41,7 +41,7 @@ def done(folder: Path, cut: Cut, shard: Shard) -> dict[str, Any] | None:
 def encode_shard(
     folder: Path, cut: Cut, shard: Shard, encoder: Encoder, progress: Progress | None = None
 ) -> None:
-    """Encode a shard, unless it is done; whoever does the last one writes the manifest.
+    """Encode a shard, unless it is done.
 
     Raises:
         UserError: its sentences are gone or damaged, the encoder is another one, a vector holds NaN
@@ -66,7 +66,6 @@ def encode_shard(
         write_json(shard_file(folder, shard.name, ".json"), facts)
         if cut.format == "parquet":  # it holds the sentences too
             shard_file(folder, shard.name, ".txt").unlink(missing_ok=True)
-    finish(folder, cut)
 
 
 def finish(folder: Path, cut: Cut) -> bool:

@@ -130,21 +130,6 @@ class EncodedCorpus:
 _AGAIN = "Remove its .json and give `theodolite encode --corpus` again: it makes the shard anew."
 
 
-def rows_of(corpora: Sequence[EncodedCorpus], keys: Sequence[bytes], dim: int) -> Any:
-    """What corpora know of keys: (found bool (n,), vectors float32 (found.sum(), dim))."""
-    found = np.zeros(len(keys), bool)
-    vectors = np.empty((len(keys), dim), np.float32)
-    for corpus in corpora:
-        rest = np.flatnonzero(~found)
-        if not len(rest):
-            break
-        at = corpus.find([keys[i] for i in rest.tolist()])
-        there = at >= 0
-        vectors[rest[there]] = corpus.vectors(at[there])
-        found[rest[there]] = True
-    return found, vectors[found]
-
-
 def _incomplete(folder: Path) -> UserError:
     if not (folder / CUT).is_file():
         return UserError(

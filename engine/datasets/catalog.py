@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
+from engine.corpus.files import MANIFEST
 from engine.datasets import (
     beir,
     coco,
@@ -49,6 +50,7 @@ _FOLDERS = (
 _PLACES = senteval.PLACES | transfer.PLACES | labelled_pairs.PLACES | {coco.NAME: coco.NAME}
 """Data set -> its folder under `downstream/`."""
 _UPLOAD = "upload:"
+_CORPUS = "corpus:"
 _READERS = (
     *(senteval, transfer, labelled_pairs, coco, probing, folders),
     *(beir, parallel, summaries),
@@ -94,6 +96,7 @@ class Catalog:
         root: a data folder of either shape (SentEval's own, or one that holds `senteval/`, `mteb/`,
             `nli/`, `captions/`, `unlabelled/`); by default what THEODOLITE_DATA names, if anything.
         uploads: where uploads are kept, if anywhere.
+        corpora: the folders of encoded corpora by name, see `engine.corpus`.
         hub_files: whether `hub:…` may be fetched; off where strangers choose the names.
 
     Raises:
@@ -104,6 +107,7 @@ class Catalog:
         self,
         root: Path | None = None,
         uploads: UploadSource | None = None,
+        corpora: Callable[[], MappingABC[str, Path]] = dict,
         *,
         hub_files: bool = True,
     ) -> None:
@@ -111,6 +115,7 @@ class Catalog:
             root = Path(os.environ["THEODOLITE_DATA"])
         self.root = None if root is None else _checked(root)
         self._uploads = uploads
+        self._corpora = corpora
         self._hub_files = hub_files
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
         self._distinct: OrderedDict[str, tuple[Dataset, builtins.list[str], str]] = OrderedDict()
@@ -135,7 +140,7 @@ class Catalog:
                 except KeyError:  # removed since its name was read
                     continue
                 found.append(_of_upload(_UPLOAD + name, upload))
-        return found
+        return found + [_of_corpus(name, folder) for name, folder in self._corpora().items()]
 
     def unread(self) -> builtins.list[DatasetInfo]:
         """List what lies in the data folder and cannot be read, each with its problem."""
@@ -235,6 +240,8 @@ class Catalog:
             return name, partial(theirs.load, name)
         if name.startswith(_UPLOAD):
             return self._found_upload(name)
+        if name.startswith(_CORPUS):
+            return self._found_corpus(name)
         # The starter set is at hand: data folders are not looked through for it.
         starters = {source.info.name: source for source in starter.sources()}
         source = starters.get(name) or self._sources().get(name)
@@ -266,6 +273,12 @@ class Catalog:
         # The name may be given again to another file or mapping: both are part of the key.
         key = (name, upload.path, repr(mapping))
         return key, partial(read, upload.path, upload.filename, mapping, name)
+
+    def _found_corpus(self, name: str) -> tuple[object, Callable[[], Dataset]]:
+        folder = self._corpora().get(name.removeprefix(_CORPUS))
+        if folder is None:
+            raise self._unknown(name)
+        return (name, stamp(folder / MANIFEST)), partial(_read_corpus, name, folder)
 
     def _remember(self, key: object, load: Callable[[], Dataset]) -> Dataset:
         with self._lock:
@@ -327,6 +340,17 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
         name, mapping.kind, "upload", f"Your file {upload.filename}.", task=task,
         type=mapping.type, bytes=upload.bytes,
     )  # fmt: skip
+
+
+def _of_corpus(name: str, folder: Path) -> DatasetInfo:
+    said = f"Encoded into the folder {folder.name}."
+    return DatasetInfo(_CORPUS + name, "sentences", "corpus", said)
+
+
+def _read_corpus(name: str, folder: Path) -> Dataset:
+    from engine.corpus.reading import EncodedCorpus
+
+    return Sentences(name, list(EncodedCorpus(folder).sentences()))
 
 
 def _checked(root: Path) -> Path:

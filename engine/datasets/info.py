@@ -40,7 +40,7 @@ class DatasetInfo:
     Attributes:
         name: the one name used in spec strings, pages, command line and Python.
         kind: the shape `Catalog.load(name)` returns; None when that is unknown.
-        origin: `starter`, `folder`, `hub` or `upload`.
+        origin: `starter`, `folder`, `hub`, `upload` or `corpus`.
         description: one sentence for people.
         licence: terms as far as known; empty when unknown.
         task: name of the task that measures it by default, or None.
@@ -54,7 +54,7 @@ class DatasetInfo:
 
     name: str
     kind: Kind | None
-    origin: Literal["starter", "folder", "hub", "upload"]
+    origin: Literal["starter", "folder", "hub", "upload", "corpus"]
     description: str
     licence: str = ""
     task: str | None = None

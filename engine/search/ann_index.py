@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,6 +40,21 @@ _BLOCK = 50_000
 
 Rows = Callable[[np.ndarray], np.ndarray]
 """From positions, int64 (m,), to the vectors there at length 1, float32 (m, dim)."""
+
+
+class Vectors(Protocol):
+    """An array of vectors, or what gives blocks of one without holding all of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, dim)."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        """Rows of a slice or of positions."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -141,7 +156,7 @@ def lists_for(n: int) -> int:
 
 
 def build(
-    vectors: np.ndarray, lists: Path, rows: Rows | None = None, progress: Progress | None = None
+    vectors: Vectors, lists: Path, rows: Rows | None = None, progress: Progress | None = None
 ) -> Built:
     """Make the index, choose how many lists a query looks into, and write it to a file.
 
@@ -207,13 +222,13 @@ def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:
     return kept
 
 
-def _sample(vectors: np.ndarray, wanted: int) -> np.ndarray:
+def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
     """Some of the vectors at length 1, the same ones every time."""
     chosen = np.random.default_rng(0).choice(len(vectors), min(len(vectors), wanted), replace=False)
     return unit_rows(vectors[np.sort(chosen)])
 
 
-def _centroids(vectors: np.ndarray, lists: int, steps: _Steps) -> np.ndarray:
+def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
     """Spherical k-means on a sample, a round at a time, so that it can be followed and stopped."""
     faiss = _faiss()
     sample = _sample(vectors, lists * _SAMPLE_A_LIST)
@@ -229,7 +244,7 @@ def _centroids(vectors: np.ndarray, lists: int, steps: _Steps) -> np.ndarray:
     return np.ascontiguousarray(centroids)
 
 
-def _probe(mapped: MappedIndex, vectors: np.ndarray, lists: int, steps: _Steps) -> Built:
+def _probe(mapped: MappedIndex, vectors: Vectors, lists: int, steps: _Steps) -> Built:
     """How many lists a query must look into, and what that finds and takes."""
     n, dim = vectors.shape
     rng = np.random.default_rng(1)
@@ -267,7 +282,7 @@ def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
     return probed, share
 
 
-def _exact(vectors: np.ndarray, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
+def _exact(vectors: Vectors, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
     """The 10 nearest others of some rows by comparing with all, and the time a query takes so."""
     queries = unit_rows(vectors[asked])
     scores = np.empty((len(asked), 0), np.float32)

@@ -201,10 +201,10 @@ def import_coco(
 @verb
 def remove_data(
     workspace: Workspace,
-    name: Annotated[str, typer.Argument(metavar="UPLOAD", help="upload:NAME")],
+    name: Annotated[str, typer.Argument(metavar="DATASET", help="upload:NAME or corpus:NAME")],
     as_json: JsonOption = False,
 ) -> None:
-    """Remove an upload. Results measured on it stay.
+    """Remove an upload, or forget an encoded corpus, whose folder stays. So do results.
 
     theodolite data remove upload:mine
     """

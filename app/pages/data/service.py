@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from app import corpora
 from engine.datasets.columns import OPTIONAL, ROLES
 from engine.datasets.files import listed
 from engine.datasets.info import TYPES
@@ -103,12 +104,17 @@ def _common(files: Sequence[Path]) -> str:
 
 
 def remove(workspace: Workspace, name: str) -> None:
-    """Delete the file of an upload, `upload:NAME`. Results measured on it stay.
+    """Delete the file of an upload, `upload:NAME`, or forget the folder of a corpus, `corpus:NAME`.
+
+    Results measured on it stay.
 
     Raises:
-        UserError: for visitors, or when there is no such upload.
+        UserError: for visitors, or when there is no such upload or corpus.
     """
     workspace.refuse_visitors()
+    if name.startswith(corpora.PREFIX):
+        corpora.remove(workspace.store, name)
+        return
     if not workspace.store.uploads.remove(name.removeprefix("upload:")):
         raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
 

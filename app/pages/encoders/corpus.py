@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from app import endpoints
+from app import corpora, endpoints
 from app.formats import count, last_part, plural
 from app.jobs.job import Job
 from app.jobs.submit import Move
@@ -96,14 +96,19 @@ class EncodeCorpusJob(Job):
         return [f"Shard {number} of {self.shards}" for number in range(1, self.shards + 1)]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Encode a shard, unless it is there."""
+        """Encode a shard, unless it is there; once all are, the corpus can be searched."""
         cut = self._cut()
         model = _encoder(workspace, self.encoder)
         shards.encode_shard(Path(self.out), cut, cut.shards[position], model, reporter)
+        if shards.finish(Path(self.out), cut):
+            corpora.add(workspace.store, Path(self.out))
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether all of it is in the folder."""
-        return shards.finish(Path(self.out), self._cut())
+        done = shards.finish(Path(self.out), self._cut())
+        if done:  # perhaps with another store
+            corpora.add(workspace.store, Path(self.out))
+        return done
 
     def _cut(self) -> Cut:
         """What the folder was cut into.

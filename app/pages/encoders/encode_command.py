@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import endpoints, formats
+from app import corpora, endpoints, formats
 from app.terminal import (
     JsonOption,
     PriceOption,
@@ -143,10 +143,18 @@ def _corpus(
         return
     do_here(workspace, job)
     made = EncodedCorpus(Path(job.out))  # refuses where a shard failed
-    facts = {"out": job.out, "count": made.size, "dim": made.dim, "bytes": made.file_bytes}
+    name = corpora.add(workspace.store, Path(job.out))
+    facts = {
+        "out": job.out,
+        "dataset": name,
+        "count": made.size,
+        "dim": made.dim,
+        "bytes": made.file_bytes,
+    }
     said = (
         f"{formats.count(made.size)} vectors of {made.dim} dimensions "
-        f"({formats.size(made.file_bytes)}) in {job.out}. Use them as vectors:{job.out}."
+        f"({formats.size(made.file_bytes)}) in {job.out}. "
+        f"Search them: theodolite search QUERY --in {name} --encoder '{made.encoder}'"
     )
     done(facts | {"hash": made.hash, "fingerprint": made.fingerprint}, said, as_json)
 

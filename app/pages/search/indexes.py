@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.vectors import vectors
+from app.finite import finite
 from engine.progress import Progress
 from store.hashing import hash_of
 
@@ -81,7 +81,7 @@ def make(
     place = key(bound.fingerprint, data_hash)
     if workspace.store.derived.get(place) is not None:
         return
-    rows = vectors(workspace, encoder, dataset)
+    rows = _Encoded(bound, sentences)
     with _room(workspace) as folder:
         lists = Path(folder) / "lists.faiss"
         built = ann_index.build(rows, lists, _rows(bound, sentences), progress)
@@ -89,6 +89,25 @@ def make(
         workspace.store.derived.put(place, KIND, info, files={"lists": lists})
     for before in range(1, FORMAT):
         workspace.store.derived.remove(key(bound.fingerprint, data_hash, before))
+
+
+class _Encoded:
+    """The vectors of a collection, read from the cache or an encoded corpus a block at a time."""
+
+    def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
+        self._encoder, self._sentences = encoder, sentences
+        self.shape = (len(sentences), encoder.dim)
+
+    def __len__(self) -> int:
+        return len(self._sentences)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        chosen = (
+            self._sentences[rows]
+            if isinstance(rows, slice)
+            else [self._sentences[i] for i in rows.tolist()]
+        )
+        return finite(self._encoder.encode(chosen), chosen)
 
 
 def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:

@@ -11,7 +11,7 @@ from app.jobs.job import Job
 from app.jobs.kinds import job_of
 from app.jobs.submit import queue
 from app.pages.search import indexes, searchable
-from app.vectors import SMALL, missing, vectors
+from app.vectors import SMALL, encode, missing
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class EncodeJob(CollectionJob):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Encode; what is in the cache is not encoded again."""
-        sentences, _ = workspace.catalog.sentences(self.dataset)
-        workspace.bound(self.encoder, self.dataset).encode(sentences, reporter)
+        encode(workspace, self.encoder, self.dataset, reporter)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class IndexJob(CollectionJob):
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Do one of `units`."""
         if position == 0:
-            vectors(workspace, self.encoder, self.dataset, reporter)
+            encode(workspace, self.encoder, self.dataset, reporter)
         else:
             indexes.make(workspace, self.encoder, self.dataset, reporter)
 

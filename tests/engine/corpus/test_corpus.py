@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.corpus.cut import Cut, cut
-from engine.corpus.encode import encode_shard
+from engine.corpus.encode import encode_shard, finish
 from engine.corpus.reading import EncodedCorpus
 from engine.corpus.texts import texts_of
 from engine.encoders import load
@@ -68,6 +68,7 @@ def encoded(folder: Path, *files: Path, rows: int = 4, **form: str) -> Cut:
     made = cut(files, None, folder, encoder, rows=rows, **form)
     for shard in made.shards:
         encode_shard(folder, made, shard, encoder)
+    assert finish(folder, made)
     return made
 
 
@@ -154,6 +155,7 @@ def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
     out, encoder = tmp_path / "out", load("random:8")
     made = cut([text(tmp_path)[0]], None, out, encoder, rows=4)
     encode_shard(out, made, made.shards[1], encoder)
+    assert not finish(out, made)
     with pytest.raises(UserError, match="1 of 2 shards"):
         load(f"vectors:{out}")
     first = out / "shards" / f"{made.shards[0].name}.npy"
@@ -184,6 +186,7 @@ def test_damaged_sentences_are_not_encoded(tmp_path):
         encode_shard(out, made, made.shards[0], encoder)
     cut([text(tmp_path)[0]], None, out, encoder)
     encode_shard(out, made, made.shards[0], encoder)
+    assert finish(out, made)
     assert list(EncodedCorpus(out).sentences()) == SENTENCES
 
 

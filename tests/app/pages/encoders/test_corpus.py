@@ -17,6 +17,7 @@ import pytest
 from app.jobs.kinds import job_of
 from app.jobs.reporter import Reporter
 from app.jobs.unit import do
+from app.pages.search import indexes
 from app.workspace import Workspace
 from engine.corpus.reading import EncodedCorpus
 from engine.encoders import load
@@ -99,6 +100,40 @@ def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(home: Path) -> None
         reporter = Reporter(workspace.store, queued["id"], 1, position, label)
         assert do(workspace, job, position, reporter).failure is None
     assert job.is_stored(workspace)
+    workspace.close()
+
+
+def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> None:
+    """Also by an index; the store has none of them, and forgets the folder when it is told to."""
+    (row,) = objects(theodolite(*arguments(corpus(home, 300), home / "out", rows=64), "--json"))
+    assert row["dataset"] == "corpus:out"
+    (hit,) = objects(theodolite("search", "sentence 7 of the corpus", "--in", "corpus:out",
+                                "-e", "random:8", "-k", "1", "--json"))  # fmt: skip
+    assert (hit["sentence"], round(hit["cosine"], 5)) == ("sentence 7 of the corpus", 1.0)
+    workspace = Workspace(home / "store")
+    indexes.make(workspace, "random:8", "corpus:out")
+    encoder = workspace.load("random:8")
+    sentences, data_hash = workspace.catalog.sentences("corpus:out")
+    index = indexes.opened(workspace, encoder, sentences, data_hash)
+    assert index is not None
+    found = index.search(encoder.encode(["sentence 7 of the corpus"]), 1)[1]
+    assert sentences[found[0, 0]] == "sentence 7 of the corpus"
+    assert workspace.store.vectors.usage() == {}
+    theodolite("data", "remove", "corpus:out")
+    assert "corpus:out" not in {info.name for info in workspace.catalog.list()}
+    assert (home / "out" / "manifest.json").exists()
+    workspace.close()
+
+
+def test_a_corpus_that_is_gone_is_encoded_again_by_whoever_needs_it(home: Path) -> None:
+    """Its vectors are a cache like any other."""
+    theodolite(*arguments(corpus(home, 300), home / "out", rows=64))
+    (home / "out" / "manifest.json").unlink()
+    workspace = Workspace(home / "store")
+    asked = ["sentence 7 of the corpus"]
+    np.testing.assert_array_equal(
+        workspace.load("random:8").encode(asked), load("random:8").encode(asked)
+    )
     workspace.close()
 
 

@@ -1,0 +1,115 @@
+"""Corpora that were encoded into folders: collections to search, whose vectors lie there.
+
+The store keeps where they are. A sentence that an encoder has encoded there already is read there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.recent import Recent
+from engine.errors import UserError
+from engine.stamps import stamp
+
+if TYPE_CHECKING:
+    from engine.corpus.reading import EncodedCorpus
+    from engine.encoders.base import VectorCache
+    from store import Store
+
+PREFIX = "corpus:"
+_KEPT = "corpora"
+_opened: Recent[object, EncodedCorpus | None] = Recent(8)
+
+
+def folders(store: Store) -> Mapping[str, Path]:
+    """Where the corpora are, by name."""
+    return {name: Path(folder) for name, folder in store.settings.get(_KEPT, {}).items()}
+
+
+def add(store: Store, folder: Path) -> str:
+    """Remember a corpus; return the name of the data set."""
+    known: dict[str, str] = store.settings.get(_KEPT, {})
+    place = str(folder)
+    for name, there in known.items():
+        if there == place:
+            return PREFIX + name
+    number, name = 1, folder.name
+    while name in known:
+        number += 1
+        name = f"{folder.name}-{number}"
+    store.settings.set(_KEPT, {**known, name: place})
+    return PREFIX + name
+
+
+def remove(store: Store, name: str) -> None:
+    """Forget a corpus, `corpus:NAME`; its folder stays.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    known: dict[str, str] = store.settings.get(_KEPT, {})
+    if known.pop(name.removeprefix(PREFIX), None) is None:
+        raise UserError(f"There is no corpus {name!r}.", "`theodolite data list` shows them.")
+    store.settings.set(_KEPT, known)
+
+
+class WithCorpora:
+    """A `VectorCache` that also finds what was encoded into folders, and writes nothing there.
+
+    Args:
+        cache: asked first, and given what is new.
+        store: which knows the folders.
+    """
+
+    def __init__(self, cache: VectorCache, store: Store) -> None:
+        self._cache, self._store = cache, store
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes], dim: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `VectorCache.get`."""
+        found, known = self._cache.get(fingerprint, keys, dim)
+        corpora = [] if found.all() else self._of(fingerprint)
+        if not corpora:
+            return found, known
+        vectors = np.empty((len(keys), dim), np.float32)
+        vectors[found] = known
+        for corpus in corpora:
+            rest = np.flatnonzero(~found)
+            at = corpus.find([keys[i] for i in rest.tolist()])
+            there = rest[at >= 0]
+            vectors[there], found[there] = corpus.vectors(at[at >= 0]), True
+        return found, vectors[found]
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """See `VectorCache.put`."""
+        self._cache.put(fingerprint, keys, vectors)
+
+    def _of(self, fingerprint: str) -> list[EncodedCorpus]:
+        """The corpora with vectors of an encoder, to the digit."""
+        from engine.corpus.files import MANIFEST
+
+        every = [
+            _opened.get(stamp(folder / MANIFEST), partial(_open, folder))
+            for folder in folders(self._store).values()
+        ]
+        return [
+            one
+            for one in every
+            if one is not None and one.fingerprint == fingerprint and one.dtype == "float32"
+        ]
+
+
+def _open(folder: Path) -> EncodedCorpus | None:
+    """None for a folder that is gone, or is no corpus any more: its vectors are made again."""
+    from engine.corpus.reading import EncodedCorpus
+
+    try:
+        return EncodedCorpus(folder)
+    except UserError:
+        return None
