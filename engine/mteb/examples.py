@@ -79,9 +79,7 @@ class Watch:
             folder: where the predictions were written.
             main: the main metric as MTEB spells it.
         """
-        parts = [
-            (subset, split) for split in self.task.eval_splits for subset in self.task.hf_subsets
-        ]
+        parts = parts_of(self.task)
         kind, read = self.task.metadata.type, _READERS.get(self.task.metadata.type)
         if not self.writes:
             scored = [self.queries[part] for part in parts if part in self.queries]
@@ -92,24 +90,13 @@ class Watch:
             return {}, {"notes": [NONE]}
         predictions = json.loads(file.read_text("utf-8"))
         try:
-            rows = [(self._rows(part), predictions[part[0]][part[1]]) for part in parts]
+            rows = [(rows_of(self.task, part), predictions[part[0]][part[1]]) for part in parts]
         except KeyError:
             return {}, {"notes": [NONE]}
         if kind == "Clustering":
             return self._clusters(rows)
         details = {"mean_of": main} if kind in _BY_METRIC else _DETAILS.get(kind, {})
         return _joined([read(self.task, *row) for row in rows], parts, details)
-
-    def _rows(self, part: Part) -> Any:
-        """The scored rows of a part, as MTEB holds them."""
-        subset, split = part
-        data = self.task.dataset
-        of_subset = data[subset] if subset in data else data
-        rows = of_subset[split]
-        # Pairs of MTEB's first version lie in a single row.
-        return (
-            rows[0] if self.task.metadata.type == "PairClassification" and len(rows) == 1 else rows
-        )
 
     def _clusters(self, rows: list[tuple[Any, Any]]) -> tuple[Values, dict[str, Any]]:
         """Each sentence's part in the V-measure, where there is one level of labels."""
@@ -118,7 +105,7 @@ class Watch:
         if len(rows) > 1 or not isinstance(levels, dict) or len(levels) > 1:
             return {}, {"notes": [NONE]}
         (assigned,) = levels.values()
-        used = self._clustered(rows[0][0])
+        used = _one_level(self.task, rows[0][0])
         if len(drawn) != len(assigned) or used is None:
             return {}, {"notes": [NONE]}
         _, labels = np.unique(used, return_inverse=True)
@@ -130,16 +117,36 @@ class Watch:
             parts += v_measure_parts(labels, clusters, times) / len(drawn)
         return {"v_measure": parts}, {"mean_of": "v_measure"}
 
-    def _clustered(self, rows: Any) -> list[str] | None:
-        """Labels of the sentences that were encoded, in their order; None if there are several."""
-        labels = list(rows[self.task.label_column_name])
-        share, most = self.task.max_fraction_of_documents_to_embed, self.task.max_document_to_embed
-        if share is not None or most is not None:
-            wanted = min(len(labels), int(share * len(labels)) if share is not None else most)
-            first = random.Random(self.task.seed).sample(range(len(labels)), k=wanted)
-            labels = [labels[i] for i in first]
-        flat = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in labels]
-        return None if any(isinstance(one, list) for one in flat) else [str(one) for one in flat]
+
+def parts_of(task: Any) -> list[Part]:
+    """The parts of a task in the order in which their values stand."""
+    return [(subset, split) for split in task.eval_splits for subset in task.hf_subsets]
+
+
+def rows_of(task: Any, part: Part) -> Any:
+    """The scored rows of a part, as MTEB holds them."""
+    subset, split = part
+    of_subset = task.dataset[subset] if subset in task.dataset else task.dataset
+    rows = of_subset[split]
+    # Pairs of MTEB's first version lie in a single row.
+    return rows[0] if task.metadata.type == "PairClassification" and len(rows) == 1 else rows
+
+
+def embedded(task: Any, number: int) -> list[int]:
+    """Of so many rows of a clustering those that MTEB encodes, in its order."""
+    share, most = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
+    if share is None and most is None:
+        return list(range(number))
+    wanted = min(number, int(share * number) if share is not None else most)
+    return random.Random(task.seed).sample(range(number), k=wanted)
+
+
+def _one_level(task: Any, rows: Any) -> list[str] | None:
+    """Labels of the sentences that are encoded, in their order; None if each has several."""
+    labels = list(rows[task.label_column_name])
+    used = [labels[i] for i in embedded(task, len(labels))]
+    flat = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in used]
+    return None if any(isinstance(one, list) for one in flat) else [str(one) for one in flat]
 
 
 def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:

@@ -8,7 +8,9 @@ SentEval's default setting: logistic regression, ten folds.
 
 Further rows are of Conneau, Kiela, "SentEval" (LREC 2018), tables 3 and 4 (of which the correlation
 of a trained regressor: the means of Pearson over subsets are no main score here), and of Kerscher,
-Eger, "Vec2Sent" (2020), table 5 (accuracies; which setting of SentEval's is not printed).
+Eger, "Vec2Sent" (2020), table 5 (accuracies; which setting of SentEval's is not printed). Of Eger, Rücklé,
+Gurevych, "Pitfalls in the Evaluation of Sentence Embeddings" (RepL4NLP 2019) it is the one Spearman
+of a plain cosine that the text of section 3 gives: its table 2 is of Pearson, which is no main score.
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ def _read() -> dict[str, tuple[Published, ...]]:
 
 def _kind(table: str, scores: Mapping[str, float]) -> str:
     """What a row's numbers are of, a key of the protocols."""
-    if "STS12" in scores:
+    if "STS12" in scores or table.startswith("Pitfalls"):
         return "sts"
     return "MLP" if table.endswith("MLP") else "transfer"
 
@@ -120,9 +122,11 @@ TABLE_INFERSENT = _TABLES["README of facebookresearch/InferSent"]
 """The baselines of SentEval's authors, to one decimal; no average is printed."""
 
 FURTHER = {
-    name: rows for name, rows in _TABLES.items() if name.startswith(("SentEval", "Vec2Sent"))
-}
-"""By table: accuracies, and correlations of a trained regressor, beside SentEval's protocols."""
+    name: rows for name, rows in _TABLES.items()
+    if name.startswith(("SentEval", "Vec2Sent", "Pitfalls"))
+}  # fmt: skip
+"""By table: accuracies and correlations of a trained regressor, beside SentEval's protocols; and a
+correlation beside those of similarity."""
 
 
 def beside(columns: Sequence[tuple[str, str]]) -> dict[Published, list[float | None]]:

@@ -5,10 +5,12 @@ Here they have only a name; nothing asks mteb, so that lists of results need non
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.errors import UserError
 from engine.protocols import package
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 
 def of_name(name: str) -> Task:
@@ -22,4 +24,15 @@ def _measure(task: Task, *_: object) -> Measurement:
     raise UserError(f"{task.name} is scored by the package mteb alone.", "Take --protocol mteb.")
 
 
-TYPE = TaskType(package.TASK, measure=_measure, work=lambda data, protocol, seed: Work([]))
+def _examples(data: Any, protocol: str, seed: int) -> ExampleTexts:
+    from engine.mteb import texts
+
+    return texts.of_task(data.name, seed)
+
+
+TYPE = TaskType(
+    package.TASK,
+    measure=_measure,
+    work=lambda data, protocol, seed: Work([]),
+    examples=_examples,
+)

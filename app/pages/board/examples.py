@@ -169,9 +169,9 @@ def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[
         task = get(row["task"], workspace.catalog)
         kind = type_of(task, protocols.get(row["protocol"]))
         data = workspace.catalog.load(task.dataset)
+        if kind.examples is None or data.hash != row["data_hash"]:
+            return nothing
+        found = kind.examples(data, row["protocol"], row["seed"])
     except UserError:
         return nothing
-    if kind.examples is None or data.hash != row["data_hash"]:
-        return nothing
-    found = kind.examples(data, row["protocol"], row["seed"])
     return found if len(found) == number else nothing

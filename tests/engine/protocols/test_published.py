@@ -68,10 +68,13 @@ def test_the_numbers_everyone_quotes() -> None:
     assert (len(TABLE_MAIN), len(TABLE_B3)) == (23, 12)
 
 
-def test_senteval_and_vec2sent_beside_the_protocols_they_are_of() -> None:
+def test_further_papers_beside_the_protocols_they_are_of() -> None:
     """Single cells as printed; an MLP's numbers are not those of logistic regression."""
     found = {(table, row.model): row for table, rows in FURTHER.items() for row in rows}
-    assert len(found) == 18
+    assert len(found) == 19
+    glove = found["Pitfalls section 3", "Glove-300d"]
+    assert glove.printed("STSBenchmark", "pitfalls") == 44
+    assert glove.printed("STSBenchmark", "senteval") is None
     assert found["SentEval table 3", "GloVe"].printed("MR", "senteval") == 77.4
     assert found["SentEval table 3", "InferSent"].printed("SST5", "senteval") == 46.3
     assert found["SentEval table 3", "SkipThought"].printed("SST5", "senteval") is None
