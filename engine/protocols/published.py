@@ -8,9 +8,10 @@ SentEval's default setting: logistic regression, ten folds.
 
 Further rows are of Conneau, Kiela, "SentEval" (LREC 2018), tables 3 and 4 (of which the correlation
 of a trained regressor: the means of Pearson over subsets are no main score here), and of Kerscher,
-Eger, "Vec2Sent" (2020), table 5 (accuracies; which setting of SentEval's is not printed). Of Eger, Rücklé,
-Gurevych, "Pitfalls in the Evaluation of Sentence Embeddings" (RepL4NLP 2019) it is the one Spearman
-of a plain cosine that the text of section 3 gives: its table 2 is of Pearson, which is no main score.
+Eger, "Vec2Sent" (2020), table 5 (accuracies; which setting of SentEval's is not printed).
+
+Of Eger, Rücklé, Gurevych, "Pitfalls in the Evaluation of Sentence Embeddings" (RepL4NLP 2019) it is
+the one Spearman of a plain cosine that section 3 gives: table 2 is of Pearson, no main score here.
 """
 
 from __future__ import annotations
