@@ -32,6 +32,7 @@ ALWAYS_LAST: dict[str, Any] = {**HIDE_PROGRESS, "trigger_mode": "always_last"}
 ONE_AT_A_TIME: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 1}
 """Of one that many controls fire, some at the same moment: a later answer never comes before an
 earlier one. Visitors wait for each other, so it has to be quick."""
+_LEFT = ("value", "visible")
 SHIPPED = (
     '<small class="t-shipped" title="Made with this very encoder before Theodolite was shipped">'
     "shipped example</small>"
@@ -217,16 +218,19 @@ def caught(fn: Callable[..., Any], error: Exception) -> str:
 
 
 def left(box: Any, value: Any) -> Any:
-    """The value for a control of a page that opens; none where it begins with that value.
+    """What changes of a control of a page that opens; nothing of what it begins with.
 
-    Somebody may have changed it before the page was filled.
+    Somebody may have changed its value before the page was filled, and what is not touched is not
+    drawn again: of a form with fifty controls that takes half a second.
     """
     import gradio as gr
 
     begins = getattr(box, "value", None)
     if isinstance(value, dict) and value.get("__type__") == "update":
-        same = begins is not None and value.get("value") == begins
-        return {key: said for key, said in value.items() if not (same and key == "value")}
+        same = {key for key, said in value.items() if key in _LEFT and said is not None
+                and getattr(box, key, None) == said}  # fmt: skip
+        changed = {key: said for key, said in value.items() if key not in same}
+        return changed if len(changed) > 1 else gr.skip()
     empty = value == "" and isinstance(box, gr.Textbox) and not begins
     return gr.skip() if empty or (begins is not None and value == begins) else value
 

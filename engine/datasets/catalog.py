@@ -10,12 +10,13 @@ import builtins
 import difflib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any, NamedTuple, Protocol
 
 from engine.corpus.files import MANIFEST
@@ -121,6 +122,7 @@ class Catalog:
         self._distinct: OrderedDict[str, tuple[Dataset, builtins.list[str], str]] = OrderedDict()
         self._folders = Folders()
         self._listed: _Listed | None = None
+        self._snapshot = local()
         self._lock = Lock()  # pages and jobs ask from several threads
 
     @classmethod
@@ -129,6 +131,15 @@ class Catalog:
         if isinstance(data, Catalog):
             return data
         return cls(None if data is None else Path(data))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it this thread looks at the folders once, where it asks hundreds of times."""
+        before, self._snapshot.sources = getattr(self._snapshot, "sources", None), self._sources()
+        try:
+            yield
+        finally:
+            self._snapshot.sources = before
 
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
@@ -253,6 +264,9 @@ class Catalog:
         """What is here, by name; looked for again when a folder has changed."""
         if self.root is None:
             return {source.info.name: source for source in starter.sources()}
+        seen: dict[str, DatasetSource] | None = getattr(self._snapshot, "sources", None)
+        if seen is not None:
+            return seen
         now = self._folders.stamp(self.root / folder for folder in _FOLDERS)
         known = self._listed
         if known is None or known.folders != now or stamp(*known.faulty) != known.files:

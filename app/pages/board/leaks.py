@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
 
+Content = Callable[[str], str]
 KIND, FORMAT = "leaks", "1"
 KEPT = 50
 """Examples of each pair of a task and a training set."""
@@ -195,9 +197,11 @@ def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
 
 def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | None]:
     """(task and part, training set) -> what was found before; None where nobody looked."""
-    return {(_label(task, part), name): _kept(workspace, task, name, part)
-            for name in job.trained_on for task in job.tasks
-            for part in _parts(workspace, task)}  # fmt: skip
+    with workspace.catalog.snapshot():
+        content = cache(workspace.catalog.content)
+        return {(_label(task, part), name): _kept(workspace, task, name, part, content)
+                for name in job.trained_on for task in job.tasks
+                for part in _parts(workspace, task)}  # fmt: skip
 
 
 def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
@@ -334,17 +338,22 @@ def example(workspace: Workspace, encoder: str) -> list[Leak]:
     return ordered(Leak(**row | {"examples": ()}) for row in kept.answer)
 
 
-def _kept(workspace: Workspace, task: str, trained_on: str, part: str) -> Leak | None:
-    row = workspace.store.derived.get(_key(workspace, task, trained_on, part))
+def _kept(
+    workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
+) -> Leak | None:
+    row = workspace.store.derived.get(_key(workspace, task, trained_on, part, content))
     if row is None:
         return None
     info = row["info"]
     return Leak(**info | {"examples": tuple((a, b, c, d) for a, b, c, d in info["examples"])})
 
 
-def _key(workspace: Workspace, task: str, trained_on: str, part: str) -> str:
+def _key(
+    workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
+) -> str:
+    """Of what was found; `content` is the catalog's where it is asked of many."""
     from engine.tasks import get
 
     names = (get(task, workspace.catalog).dataset, trained_on)
-    stamps = [workspace.catalog.content(name) for name in names]
+    stamps = [(content or workspace.catalog.content)(name) for name in names]
     return hash_of(KIND, FORMAT, task, trained_on, to_json(stamps), *([part] if part else ()))

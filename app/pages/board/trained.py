@@ -5,7 +5,11 @@ By names alone: whether texts of a task were seen is what `app.pages.board.leaks
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -65,7 +69,7 @@ def known(
 
 
 def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
-    """Ask MTEB of those it was not asked of; tell whether it knew more. Imports mteb, seldom.
+    """Ask MTEB of those it was not asked of; tell whether it knew more. It takes seconds, seldom.
 
     Nothing is asked where it is not installed.
     """
@@ -75,19 +79,25 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
     new = [model for model in sorted(models) if workspace.store.derived.get(_key(model)) is None]
     if not new:
         return False
-    from engine.mteb.models import trained_on
-
-    more = False
-    for model in new:
-        names = trained_on(model)
-        more = more or names is not None
-        facts = {
-            "model": model,
-            "names": None if names is None else list(names),
-            "version": _version(),
-        }
+    found = _asked(new)
+    for model, names in found.items():
+        facts = {"model": model, "names": names, "version": _version()}
         workspace.store.derived.put(_key(model), KIND, facts)
-    return more
+    return any(names is not None for names in found.values())
+
+
+def _asked(models: Sequence[str]) -> dict[str, list[str] | None]:
+    """What MTEB says of some models, asked by a process of its own; empty when that fails.
+
+    Importing mteb takes seconds, in which this process would answer nobody.
+    """
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-P", "-m", "engine.mteb.models", *models],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    return {} if done.returncode else json.loads(done.stdout)
 
 
 def tasks_of(board: Standings, names: Names) -> Names:

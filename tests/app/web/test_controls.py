@@ -12,6 +12,7 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
+from app.web import parts
 from app.web.controls import Control, Controls, on, on_open, poll, shape, with_notice
 from engine.errors import UserError
 from store.errors import StoreGone
@@ -219,3 +220,15 @@ def test_a_page_is_filled_and_answered_by_one_event() -> None:
     assert first[controls["split"]]["value"] == "test"
     assert then == {notice: "", shown: "test 10 kept {'a': 1}"}
     assert "No more is known" in last[notice]
+
+
+def test_what_a_control_begins_with_is_not_drawn_again() -> None:
+    """Only what changes is sent to a page that opens."""
+    with gr.Blocks():
+        box = gr.Textbox("usual", visible=False)
+    same = gr.update(value="usual", visible=False)
+    assert parts.left(box, same) == gr.skip()
+    assert parts.left(box, "usual") == gr.skip()
+    shown = gr.update(value="usual", visible=True)
+    assert parts.left(box, shown) == {"__type__": "update", "visible": True}
+    assert parts.left(box, gr.update(value=None)) == gr.update(value=None)

@@ -148,3 +148,14 @@ def test_distinct_sentences_and_all_of_them(tmp_path: Path) -> None:
     assert every_a[1] not in (a[1], every_b[1])
     assert every_b == b
     assert catalog.sentences("starter")[1] == catalog.sentences("starter-topics")[1]
+
+
+def test_a_snapshot_looks_at_the_folders_once(tmp_path: Path) -> None:
+    """What is added meanwhile is listed afterwards."""
+    (tmp_path / "unlabelled").mkdir()
+    catalog = Catalog(tmp_path)
+    before = {info.name for info in catalog.list()}
+    with catalog.snapshot():
+        (tmp_path / "unlabelled" / "new.txt").write_text("A line.\nAnother.\n")
+        assert {info.name for info in catalog.list()} == before
+    assert {info.name for info in catalog.list()} == {*before, "unlabelled/new"}
