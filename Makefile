@@ -14,7 +14,7 @@ run: ## launch the app
 	$(PYTHON) -m app.cli
 
 quick: ## the tests to run at every change, in a minute
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q -n 2 --ignore=tests/ui -m 'not ui and not long and not slow'
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore=tests/ui -m 'not ui and not long and not slow'
 
 test: ## all tests but those in a browser
 	$(PYTHON) -m pytest

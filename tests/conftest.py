@@ -11,20 +11,28 @@ from typing import Any
 
 import pytest
 
-from tests.slow import LIST
+from tests import slow
+
+SLOW = slow.names()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file without quick tests is not even imported by `make quick`."""
+    if "not slow" not in config.option.markexpr:
+        return None
+    return collection_path.relative_to(config.rootpath).as_posix() in SLOW or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What was measured to be slow is marked so, and files with most of it come first.
+    """Mark what was measured to be slow, and begin with the files that have most of it.
 
     Side by side, none of those is left for last and alone.
     """
-    known = set(LIST.read_text(encoding="utf-8").split())
     for item in items:
-        if item.nodeid.split("[")[0] in known:
+        if {slow.function(item.nodeid), item.nodeid.split("::")[0]} & SLOW:
             item.add_marker("slow")
-    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    count = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -count[item.path])
 
 
 def pytest_collection_finish() -> None:
