@@ -42,6 +42,11 @@ def start(
     )
 
 
+def under_torchrun() -> bool:
+    """Whether this process is one of several that a launcher started to train together."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
     """Kill a process made by `start` with everything it started, and wait for it."""
     with contextlib.suppress(psutil.NoSuchProcess):

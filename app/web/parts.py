@@ -235,12 +235,12 @@ def left(box: Any, value: Any) -> Any:
     return gr.skip() if empty or (begins is not None and value == begins) else value
 
 
-def command(words: Sequence[str]) -> str:
-    """The command that does the same as the page, with a button to copy it."""
+def command(words: Sequence[str], said: str = "The same on the command line") -> str:
+    """A command with a button to copy it, usually the one that does the same as the page."""
     spans = " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in words)
     return (
-        '<div class="t-copied"><p class="t-small t-muted">The same on the command line</p>'
-        f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
+        f'<div class="t-copied"><p class="t-small t-muted">{escape(said)}</p>'
+        f'<pre class="t-command" tabindex="0" aria-label="{escape(said)}">{spans}'
         '</pre><button type="button" class="t-link" data-press="copy">Copy</button>'
         "</div>"
     )

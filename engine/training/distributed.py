@@ -23,7 +23,9 @@ from GPU to GPU: a GPU that had to answer would have to finish its work first.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,8 +77,29 @@ def begin(device: torch.device) -> Ranks:
     if ranks.world_size > 1 and not distributed.is_initialized():
         if device.type == "cuda":
             torch.cuda.set_device(device)
+        if interface := _interface_to(os.environ.get("MASTER_ADDR", "")):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
     return ranks
+
+
+def _interface_to(host: str) -> str:
+    """The name of the network interface by which this machine reaches another; empty if unknown.
+
+    gloo would take that of the machine's own name, which on many systems is one of loopback: others
+    would then look for it on themselves.
+    """
+    import psutil
+
+    with suppress(OSError):
+        for family, *_, address in socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM):
+            with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect(address)  # of UDP: nothing is sent
+                own = probe.getsockname()[0]
+                for name, places in psutil.net_if_addrs().items():
+                    if any(place.address.partition("%")[0] == own for place in places):
+                        return name
+    return ""
 
 
 def end() -> None:

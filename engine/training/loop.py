@@ -349,7 +349,7 @@ class Trainer(ABC):
         other = [
             f"{name.replace('_', ' ')} was {then[name]!r} and is {now[name]!r}"
             for name in now
-            if name != "out" and then[name] != now[name]
+            if name not in ("out", "processes") and then[name] != now[name]
         ]
         other += [
             told for name, told in self.identity.items() if kept[name] != getattr(self.state, name)

@@ -75,10 +75,13 @@ class TrainSpec(BaseSpec):
             (`benchmarks.training --compiled`).
         gradient_checkpointing: compute activations again instead of keeping them.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
+        processes: of this machine that share each batch, a GPU each where there are any. The
+            gradients are those of the whole batch; what is drawn at random differs.
     """
 
     version = VERSION
     name = "training spec"
+    later = frozenset({"processes"})
 
     objective: ObjectiveName
     base: str
@@ -116,6 +119,7 @@ class TrainSpec(BaseSpec):
     compile: bool = False
     gradient_checkpointing: bool = False
     device: str | None = None
+    processes: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained.
@@ -191,6 +195,7 @@ _RANGES: Ranges = {
     "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
     "batch_size": _whole(1), "micro_batch": _whole(1), "limit": _whole(1), "steps": _whole(1),
     "max_length": _whole(3), "dev_every": _whole(1), "patience": _whole(1),
+    "processes": (lambda n: isinstance(n, int) and 1 <= n <= 64, "a whole number from 1 to 64"),
     "epochs": (lambda n: 0 < n < math.inf, "more than 0"),
     "learning_rate": (lambda n: 0 < n < 1, "more than 0 and below 1"),
     "warmup": (lambda n: 0 <= n <= 1, "a share from 0 to 1"),

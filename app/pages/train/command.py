@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from app.jobs.processes import under_torchrun
 from app.pages.train import choices, decoder_command, progress, service
 from app.pages.train.job import whole_path
 from app.pages.train.options import EstimateOption, takes_settings
@@ -124,6 +125,11 @@ def sweep(
     from app.jobs import submit
     from engine.training import ablations, sweeps
 
+    if under_torchrun():
+        raise UserError(
+            "A sweep is not for torchrun: its trainings begin and end each for itself.",
+            "Give it --processes, or train one after the other.",
+        )
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
                           out=whole_path(out), **settings)  # fmt: skip

@@ -251,7 +251,7 @@ class Form:
         return {
             named: preset.name if preset else OWN,
             self._about: views.about(preset.about if preset else ""),
-            self._command: parts.command(training.command(spec)),
+            self._command: views.command(training.command(spec)),
             self._said: views.plan(training.plan(spec), training.guess(spec)),
             **{box: values[name] for name, box in self._hidden.items()},
         }

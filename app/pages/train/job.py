@@ -13,6 +13,7 @@ from app.fleet import outs
 from app.formats import last_part
 from app.jobs.job import Job, Upgrades
 from app.jobs.job import Spec as JobSpec
+from app.jobs.processes import under_torchrun
 from app.pages.encoders.service import refresh
 from app.pages.train import travel
 from app.pages.train.report import TrainingReport, last_event
@@ -178,7 +179,7 @@ class TrainingJob(Job, Generic[Spec]):
             UserError: as `train`, or it was stopped before there was anything to keep.
         """
         over = last_event(workspace, reporter, Finished)
-        if over is not None:
+        if over is not None and not under_torchrun():  # there the others wait to be told
             self.register(workspace, over)
             return
         if self._is_left:
@@ -245,9 +246,12 @@ class TrainJob(TrainingJob[TrainSpec]):
         return encoder_home(workspace, spec, spec.hash)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
-        """As `engine.train` does."""
+        """As `engine.train` does; in several processes, if they are asked for."""
+        from app.pages.train import launch
         from engine.train import train
 
+        if self.spec.processes > 1 and not under_torchrun():
+            return launch.train(workspace, self.spec, stop)
         return train(self.spec, workspace.catalog, stop=stop)
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:

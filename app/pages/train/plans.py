@@ -18,9 +18,10 @@ def encoder(spec: TrainSpec) -> dict[str, str]:
     keeps = "The last weights."
     if spec.dev:
         keeps = f"The weights best on {spec.dev}, evaluated every {spec.dev_every} steps."
+    together = f", in {spec.processes} processes" if spec.processes > 1 else ""
     return {
         "Reads": f"{_text(spec.train)}{_most(spec.limit, 'example')}.",
-        "Learns for": f"{length}, {spec.batch_size} examples a batch.",
+        "Learns for": f"{length}, {spec.batch_size} examples a batch{together}.",
         "Keeps": keeps,
         "Leaves": f"{spec.out}, among the encoders; its curves are on Trainings.",
     }

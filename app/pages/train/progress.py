@@ -30,6 +30,7 @@ from store.run_rows import LIVE
 if TYPE_CHECKING:
     from app.pages.train.service import EncoderTraining, Training
     from app.workspace import Workspace
+    from engine.training import TrainSpec
 
 Move = Callable[[float, float, str], None]
 WHY = {
@@ -88,7 +89,7 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
         job.child(position) for position in range(len(job.children))
     ]  # fmt: skip
     if int(os.environ.get("RANK", "0")):
-        _assist(workspace, specs)
+        _assist(workspace, specs[0])
         return ""
     run_id, step = "", 0
     try:
@@ -110,13 +111,12 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
     return run_id
 
 
-def _assist(workspace: Workspace, specs: list[Any]) -> None:
+def _assist(workspace: Workspace, spec: TrainSpec) -> None:
     """Be one of the further processes that `torchrun` started: the first tells and remembers."""
     from engine.train import train as train_along
 
-    for spec in specs:
-        for _ in train_along(spec, workspace.catalog):
-            pass
+    for _ in train_along(spec, workspace.catalog):
+        pass
 
 
 class Teller:

@@ -185,6 +185,7 @@ ENCODER = FormSettings(
     Setting("limit", "First examples only", "Empty: all of them.", "optimiser"),
     Setting("precision", "Precision", "", "machine", choices=_PRECISIONS),
     Setting("device", "Device", "", "machine", choices=_DEVICES),
+    Setting("processes", "Processes", "That share each batch, on this machine.", "machine"),
     Setting("compile", "torch.compile",
             "For a GPU: on a CPU updates take a tenth longer, and the first half a minute.",
             "machine"),

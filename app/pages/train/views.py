@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from app.pages.train.launch import on_several_machines
 from app.web import parts
 from engine.errors import UserError
 
@@ -29,6 +30,19 @@ def plan(facts: Mapping[str, str], time: str) -> str:
             "the size of the text and what this machine showed before.</p>"
         )
     return f"{_facts(facts)}{said}"
+
+
+def command(words: Sequence[str]) -> str:
+    """The command that trains the same; of an encoder also the one for several machines."""
+    said = parts.command(words)
+    if words[1] != "train":
+        return said
+    several = parts.command(
+        on_several_machines(words),
+        "On each machine, with its own --node-rank. HOST is the first one's address; all of them "
+        "need the training data, and one disk for the folder.",
+    )
+    return f"{said}<details><summary>On several machines</summary>{several}</details>"
 
 
 def cost(facts: Mapping[str, str], notes: Sequence[str]) -> str:

@@ -1,0 +1,135 @@
+"""A training in several processes of this machine, started and followed by `torchrun`.
+
+What several processes do together is in `engine.training.distributed`; one of them is
+`app.pages.train.rank`. They end with whoever follows them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.jobs import processes
+from engine.errors import UserError
+from engine.training.events import EVENTS, Event
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.training.spec import TrainSpec
+
+TOLD = "\x1etheodolite "
+"""What a line begins with that is an event, and not something that a library printed."""
+ASK_EVERY = 0.5
+_LOG_BYTES = 4000
+
+log = logging.getLogger("theodolite.training")
+
+
+def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> Iterator[Event]:
+    """Train in `spec.processes` processes; yields what the first of them tells.
+
+    Args:
+        workspace: whose data they read.
+        spec: what to train.
+        stop: asked now and then; once true, the best weights so far become the encoder.
+
+    Raises:
+        UserError: as `engine.train.train`, or one of the processes died: all of them end then, and
+            the same training goes on from its checkpoint.
+    """
+    with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
+        asked = Path(folder) / "asked.json"
+        data = workspace.catalog.root
+        said = {
+            "spec": spec.to_dict(),
+            "store": str(workspace.store.folder),
+            "data": None if data is None else str(data),
+            "stop": str(Path(folder) / "stop"),
+            "threads": max(1, (os.cpu_count() or 1) // spec.processes),
+        }
+        asked.write_text(json.dumps(said), "utf-8")
+        with (Path(folder) / "log").open("w+b") as printed:
+            started = processes.start(
+                "app.pages.train.rank",
+                [str(asked), str(spec.processes)],
+                stdout=subprocess.PIPE,
+                stderr=printed,
+            )
+            try:
+                yield from _followed(started, Path(said["stop"]), stop)
+            finally:
+                processes.kill_tree(started)
+                printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LOG_BYTES))
+                if started.returncode and (tail := printed.read().decode("utf-8", "replace")):
+                    log.warning("The processes printed:\n%s", tail)
+
+
+def _followed(
+    started: subprocess.Popen[bytes], asked_to_stop: Path, stop: Callable[[], bool]
+) -> Iterator[Event]:
+    """The events of a launched training, until it is over."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def drain() -> None:
+        for line in started.stdout or ():
+            lines.put(line)
+        lines.put(b"")
+
+    threading.Thread(target=drain, name="ranks", daemon=True).start()
+    while True:
+        if stop():
+            asked_to_stop.touch()
+        try:
+            line = lines.get(timeout=ASK_EVERY)
+        except queue.Empty:
+            continue
+        if not line:
+            break
+        told = _told(line)
+        if "error" in told:
+            raise UserError(told["error"], told["hint"])
+        if told:
+            yield EVENTS[told.pop("kind")](**told)
+    if started.wait():
+        raise UserError(
+            f"One of the processes that train together {processes.death(started.returncode)}.",
+            "Start it again: it goes on from its checkpoint. The log has what they printed.",
+        )
+
+
+def _told(line: bytes) -> dict[str, Any]:
+    """What a line tells; nothing if it is something else."""
+    _, mark, text = line.decode("utf-8", "replace").partition(TOLD)
+    if not mark:
+        return {}
+    with contextlib.suppress(ValueError):
+        return dict(json.loads(text))
+    return {}
+
+
+def tell(what: Mapping[str, Any]) -> None:
+    """Say something to whoever follows, in one piece: ranks share the pipe."""
+    os.write(1, (TOLD + json.dumps(what) + "\n").encode())
+
+
+def on_several_machines(command: Sequence[str], machines: int = 2, rank: int = 0) -> list[str]:
+    """The words of the command that trains the same on several machines, for one of them.
+
+    `HOST` in it stands for the address of the first.
+
+    Args:
+        command: that trains it on one.
+        machines: how many there are.
+        rank: number of this one, from 0.
+    """
+    words = ["torchrun", f"--nnodes={machines}", f"--node-rank={rank}", "--nproc-per-node=1"]
+    return [*words, "--master-addr=HOST", "--master-port=29500", "--no-python", *command]

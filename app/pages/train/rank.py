@@ -1,0 +1,56 @@
+"""`python -m app.pages.train.rank FILE N`: `torchrun` for one training, and each of its processes.
+
+The file says what to train. Started alone, this is the launcher; started by that, it is a rank.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from app.jobs import processes
+from app.jobs.processes import under_torchrun
+from app.pages.train.launch import tell
+from engine.errors import UserError
+
+
+def main() -> None:
+    """Launch the ranks, or be one."""
+    processes.follow_parent()
+    file = sys.argv[1]
+    if under_torchrun():
+        _train(json.loads(Path(file).read_text("utf-8")))
+        return
+    from torch.distributed import run
+
+    # By the address of this machine alone: a name of its own may lead nowhere, or to the network.
+    run.main(
+        ["--nnodes=1", f"--nproc-per-node={sys.argv[2]}", "--max-restarts=0",
+         "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1",
+         "-m", __spec__.name, file, sys.argv[2]]
+    )  # fmt: skip
+
+
+def _train(asked: dict[str, Any]) -> None:
+    import torch
+
+    from app.workspace import Workspace
+    from engine.train import train
+    from engine.training.spec import TrainSpec
+
+    torch.set_num_threads(asked["threads"])  # torchrun gives every process one
+    stop = Path(asked["stop"])
+    workspace = Workspace(Path(asked["store"]), asked["data"] and Path(asked["data"]))
+    try:
+        spec = TrainSpec.from_dict(asked["spec"])
+        for event in train(spec, workspace.catalog, stop=stop.exists):
+            tell(event.to_dict())
+    except UserError as error:
+        tell({"error": error.message, "hint": error.hint})
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

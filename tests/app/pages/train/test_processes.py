@@ -1,0 +1,221 @@
+"""A training in several processes, started by `--processes` or by `torchrun` on each machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from app.jobs.processes import ROOT
+from app.pages.train import launch
+from app.pages.train.job import TrainJob
+from app.workspace import Workspace
+from engine.errors import UserError
+from engine.train import train
+from engine.training import Event, Finished, TrainSpec
+from engine.training.loop import never
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.runs import BASE, sentences
+
+STEPS = 12
+
+
+def spec(folder: Path, out: str, *, processes: int = 1, steps: int = STEPS) -> TrainSpec:
+    """As it is asked for usually, but nothing in it is drawn per process."""
+    return TrainSpec(
+        "unsup", BASE, str(sentences(folder)), str(folder / out), batch_size=10, steps=steps,
+        dropout=0.0, dev=None, device="cpu", processes=processes,
+    )  # fmt: skip
+
+
+def assert_alike(left: Path, right: Path) -> None:
+    """The weights of two encoders, to 1e-5: a wrong gradient moves them by 3e-5 a step."""
+    one, other = (load_file(folder / "model.safetensors") for folder in (left, right))
+    assert one.keys() == other.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], other[name], atol=1e-5, rtol=0)
+
+
+def assert_trained(encoder: Path, tmp_path: Path) -> None:
+    """Check that the weights are those of one process, and not those that it began with."""
+    list(train(spec(tmp_path, "alone")))
+    assert_alike(encoder, tmp_path / "alone")
+    list(train(spec(tmp_path, "begun", steps=1)))
+    with pytest.raises(AssertionError):
+        assert_alike(encoder, tmp_path / "begun")
+
+
+def ranks() -> list[psutil.Process]:
+    """Those that train for this process: neither launchers, nor what only waits to be reaped."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        try:
+            if "app.pages.train.rank" in one.cmdline() and "RANK" in one.environ():
+                found.append(one)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_several_processes_train_as_one(workspace: Workspace, tmp_path: Path, processes) -> None:
+    """And one of them tells."""
+    asked = spec(tmp_path, "together", processes=processes)
+    told = list(launch.train(workspace, asked, never))
+    assert [event.kind for event in told].count("started") == 1
+    assert isinstance(told[-1], Finished)
+    assert ranks() == []
+    assert_trained(tmp_path / "together", tmp_path)
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_all_and_the_training_goes_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its checkpoint, to the weights of one process that nothing befell."""
+    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
+    asked = spec(tmp_path, "together", processes=2)
+    killed = False
+    with pytest.raises(UserError, match="One of the processes"):
+        for event in launch.train(workspace, asked, never):
+            if event.kind == "stepped" and not killed:
+                killed = True
+                os.kill(ranks()[-1].pid, signal.SIGKILL)
+    assert killed
+    assert ranks() == []
+    assert not (tmp_path / "together").exists()
+    assert isinstance(list(launch.train(workspace, asked, never))[-1], Finished)
+    assert_trained(tmp_path / "together", tmp_path)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_trained_is_said_in_a_sentence(workspace: Workspace, tmp_path: Path) -> None:
+    """As by one process, and nothing of it stays."""
+    asked = spec(tmp_path, "together", processes=2)
+    Path(asked.train).unlink()
+    with pytest.raises(UserError, match="There is no file"):
+        list(launch.train(workspace, asked, never))
+    assert ranks() == []
+
+
+@pytest.mark.long
+def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> None:
+    """By asking the first process; and left alone, all end."""
+    asked = spec(tmp_path, "together", processes=2, steps=2000)
+    told: list[Event] = []
+    told.extend(launch.train(workspace, asked, lambda: any(e.kind == "stepped" for e in told)))
+    assert isinstance(told[-1], Finished)
+    assert (told[-1].why, told[-1].step < 2000) == ("stopped", True)
+    following = launch.train(workspace, spec(tmp_path, "left", processes=2, steps=2000), never)
+    next(following)
+    assert len(ranks()) == 2
+    following.close()
+    assert ranks() == []
+
+
+@pytest.mark.slow
+def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
+    """With the command that says the same."""
+    verb = ["unsup", BASE, "--train", "starter", "--dev", "none", "--processes", "2"]
+    (queued,) = objects(theodolite("train", *verb, "--out", str(home / "a"), "--queue", "--json"))
+    workspace = Workspace(home / "store")
+    run = workspace.store.runs.get(queued["id"])
+    job = TrainJob.from_spec(run["spec"])
+    assert job.spec.processes == 2
+    assert "--processes 2" in " ".join(job.spec.command())
+    workspace.close()
+
+
+def test_how_many_decides_no_hash_where_it_is_one(tmp_path: Path) -> None:
+    """What was trained before is found again."""
+    alone = spec(tmp_path, "a")
+    assert "processes" in alone.later
+    assert alone.hash != spec(tmp_path, "a", processes=2).hash
+    for number in (0, 65, 1.5):
+        with pytest.raises(UserError, match="The processes cannot be"):
+            spec(tmp_path, "a", processes=number)
+
+
+NAMES = ("theo-a", "theo-b")
+ADDRESSES = ("10.77.31.1", "10.77.31.2")
+
+
+@contextmanager
+def two_machines() -> Iterator[None]:
+    """Two network namespaces with a cable between them."""
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+    try:
+        for name in NAMES:
+            ip("netns", "add", name)
+        ip("link", "add", "veth0", "netns", NAMES[0], "type", "veth", "peer", "veth0",
+           "netns", NAMES[1])  # fmt: skip
+        for name, address in zip(NAMES, ADDRESSES, strict=True):
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", "veth0")
+            ip("-n", name, "link", "set", "veth0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        pytest.skip(f"network namespaces cannot be made here: {said.decode().strip()}")
+    try:
+        yield
+    finally:
+        for name in NAMES:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]:
+    """`torchrun` on a machine, as the form says it."""
+    words = launch.on_several_machines(asked.command(), machines=2, rank=machine)
+    words = [word.replace("HOST", ADDRESSES[0]) for word in words]
+    assert words[0] == "torchrun"
+    at = words.index("--no-python")
+    assert words[at + 1] == "theodolite"
+    here = [sys.executable, "-m", "torch.distributed.run", *words[1:at], "-m", "app.cli"]
+    command = [*here, *words[at + 2 :]]
+    return subprocess.Popen(
+        ["ip", "netns", "exec", NAMES[machine], *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
+             "THEODOLITE_HOME": str(home / f"store-{machine}")},
+    )  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("ip") or os.name != "posix" or os.getuid() != 0,
+                    reason="needs root, to make network namespaces")  # fmt: skip
+def test_two_machines_train_as_one_also_after_a_kill(home: Path, tmp_path: Path) -> None:
+    """Each with its own network and store; folder and data are shared."""
+    asked = spec(tmp_path, "together")
+    with two_machines():
+        pair = [start(machine, asked, home) for machine in (0, 1)]
+        time.sleep(1)
+        until = time.monotonic() + 120
+        while not list(tmp_path.glob("together.training/*")) and time.monotonic() < until:
+            time.sleep(0.02)
+        for launched in pair:
+            for one in psutil.Process(launched.pid).children(recursive=True):
+                one.kill()
+            launched.kill()
+            launched.communicate()
+        assert not (tmp_path / "together").exists()
+        pair = [start(machine, asked, home) for machine in (0, 1)]
+        for launched in pair:
+            _, said = launched.communicate(timeout=300)
+            assert launched.returncode == 0, said.decode()
+    assert_trained(tmp_path / "together", tmp_path)
