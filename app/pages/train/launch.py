@@ -48,12 +48,12 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
     """
     with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
         asked = Path(folder) / "asked.json"
-        data = workspace.catalog.root
+        data, asked_to_stop = workspace.catalog.root, Path(folder) / "stop"
         said = {
             "spec": spec.to_dict(),
             "store": str(workspace.store.folder),
             "data": None if data is None else str(data),
-            "stop": str(Path(folder) / "stop"),
+            "stop": str(asked_to_stop),
             "threads": max(1, (os.cpu_count() or 1) // spec.processes),
         }
         asked.write_text(json.dumps(said), "utf-8")
@@ -65,7 +65,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
                 stderr=printed,
             )
             try:
-                yield from _followed(started, Path(said["stop"]), stop)
+                yield from _followed(started, asked_to_stop, stop)
             finally:
                 processes.kill_tree(started)
                 printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LOG_BYTES))
