@@ -13,6 +13,7 @@ from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
+from zlib import compress
 
 import gradio as gr
 from gradio.blocks import Block, BlockContext
@@ -48,7 +49,8 @@ class FrozenPage:
         views: where else it can be opened.
 
     Attributes:
-        files: address of a file beside it, relative to the first page -> what it holds.
+        files: address of a file beside it, relative to the first page -> what it holds; deflated
+            where our own scripts read it as they go.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class FrozenPage:
         for folder, held in folders.items():
             if folder not in self._folders:
                 self._folders.add(folder)
-                self.files |= {f"{folder}/{name}": data for name, data in held().items()}
+                self.files |= {f"{folder}/{name}": compress(d) for name, d in held().items()}
         return made
 
     def html(self, told: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:

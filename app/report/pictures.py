@@ -60,13 +60,19 @@ def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
 
 
 def _trimmed(png: bytes) -> bytes:
-    """Without the empty rows below."""
+    """Without the empty rows below.
+
+    Raises:
+        OSError: there is nothing on it.
+    """
     from PIL import Image, ImageChops
 
     with Image.open(io.BytesIO(png)) as image:
         picture = image.convert("RGB")
     paper = Image.new("RGB", picture.size, picture.getpixel((0, picture.height - 1)))
     box = ImageChops.difference(picture, paper).getbbox()
+    if box is None:
+        raise OSError("the picture is blank")
     file = io.BytesIO()
-    picture.crop((0, 0, picture.width, box[3] + 16 if box else picture.height)).save(file, "PNG")
+    picture.crop((0, 0, picture.width, box[3] + 16)).save(file, "PNG")
     return file.getvalue()

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageColor
 from playwright.sync_api import Browser, Page, expect
 
+from app.publish.standalone import chart
+from app.report import pictures
+from app.web.theme import SERIES
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes import reported
+from tests.fakes.command_line import theodolite
 from tests.ui.conftest import NARROW
 
 
@@ -51,3 +60,35 @@ def test_a_comparison_is_handed_out_and_opens_from_a_disk(visitor, site, alone, 
         alone.get_by_role("button", name="comparison.csv").click()
     with saved.value.path().open(newline="", encoding="utf-8") as file:
         assert {row["encoder"] for row in csv.DictReader(file)} == {"random:256", "random:64"}
+
+
+def test_the_pictures_of_markdown_are_drawn(browser, tmp_path) -> None:
+    """Each chart of a training: large, and with its curve in the curve's own colour."""
+    made = Workspace(tmp_path / "store")
+    run = reported.training(made)
+    made.close()
+    out = tmp_path / "training"
+    theodolite("report", "training", run, "--out", str(out), "--store", str(tmp_path / "store"))
+    files = sorted(out.glob("*.png"))
+    assert len(files) >= 4
+    text = (out / "report.md").read_text()
+    red, green, blue = ImageColor.getrgb(SERIES[0])[:3]
+    for file in files:
+        assert f"]({file.name})" in text
+        with Image.open(file) as picture:
+            assert picture.width == 2 * pictures.WIDTH
+            assert picture.height > 300
+            colours = picture.convert("RGB").getcolors(2**24) or []
+        drawn = sum(n for n, (r, g, b) in colours
+                    if abs(r - red) + abs(g - green) + abs(b - blue) < 24)  # fmt: skip
+        assert drawn > 200, file.name
+
+
+def test_a_blank_picture_is_an_error() -> None:
+    """A browser that draws nothing is said to, not handed out."""
+    blank = io.BytesIO()
+    Image.new("RGB", (10, 10), "white").save(blank, "PNG")
+    with pytest.raises(OSError, match="blank"):
+        pictures._trimmed(blank.getvalue())
+    with pytest.raises(UserError, match="could not draw"):
+        pictures.drawn(chart(None), ("false",))

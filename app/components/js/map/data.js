@@ -1,17 +1,18 @@
 // What the map fetches from the server, and what of it is seen: coordinates, columns, texts.
 
+import { unpacked } from "../packed.js";
 import { ratio } from "./dom.js";
 import { readTexts } from "./kept.js";
 import { SIZES } from "./sizes.js";
 import { projected } from "./view.js";
 
-export async function asked(ui, part) {
-  const answer = await fetch(`${ui.props.value.url}/${part}`);
+export async function asked(ui, part, at = ui.props.value.url) {
+  const answer = await fetch(`${at}/${part}`);
   if (!answer.ok) throw new Error(`The map's ${part.split("?")[0]} could not be read (${answer.status}).`);
-  return answer;
+  return ui.props.value.parts ? unpacked(answer) : answer;
 }
 
-export const binary = async (ui, part) => (await asked(ui, part)).arrayBuffer();
+export const binary = async (ui, part, at) => (await asked(ui, part, at)).arrayBuffer();
 
 export async function column(ui, key) {
   if (key === null) return null;

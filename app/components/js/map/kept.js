@@ -1,6 +1,8 @@
 // Files of a map that nobody serves, `value.parts.per` points a file: each is fetched when one of its points is
 // asked for, and kept. Texts lie at `value.parts.texts`: several maps may be of the same.
 
+import { unpacked } from "../packed.js";
+
 const held = new WeakMap(); // map -> name of a file -> what it holds
 
 export function file(map, name, number, read, at = map.value.url) {
@@ -8,7 +10,7 @@ export function file(map, name, number, read, at = map.value.url) {
   const key = `${name}-${number}`;
   if (!mine.has(key)) {
     const found = fetch(`${at}/${key}`).then((answer) => {
-      if (answer.ok) return answer[read]();
+      if (answer.ok) return unpacked(answer)[read]();
       throw new Error(`The map's ${name} could not be read (${answer.status}).`);
     });
     found.catch(() => mine.delete(key)); // to be tried again

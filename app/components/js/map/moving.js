@@ -1,6 +1,7 @@
 // One map whose points move from their places to those they have on another map of the same points.
 //
 
+import { binary } from "./data.js";
 import { el, pressable } from "./dom.js";
 import { draw } from "./draw.js";
 import { pointGrid } from "./points.js";
@@ -15,10 +16,10 @@ export async function moving(ui) {
   if (ui.map.xy !== ui.map.home) travelled(ui, ui.map.home, ui.map.home, 0);
   if (!towards) return;
   const mine = ui.map;
-  const answer = await fetch(`${towards}/points`);
-  if (!answer.ok || ui.map !== mine) return;
-  const [from, to] = [ui.map.home, new Float32Array(await answer.arrayBuffer())];
-  if (ui.map !== mine || to.length !== from.length) return;
+  const points = await binary(ui, "points", towards).catch(() => null);
+  if (!points || ui.map !== mine) return;
+  const [from, to] = [ui.map.home, new Float32Array(points)];
+  if (to.length !== from.length) return;
   const slider = el("input", { type: "range", min: "0", max: "100", value: "0", step: "1", "aria-label": `From ${ends[0]} to ${ends[1]}` });
   const go = (value) => {
     slider.value = value;

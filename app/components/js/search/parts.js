@@ -1,6 +1,8 @@
 // Files that are fetched when something in them is asked for, and kept. What there is of them says `in_parts` of
 // `app/pages/search/in_browser.py`; `load` gives a file as an ArrayBuffer.
 
+import { unpacked } from "../packed.js";
+
 export class Parts {
   constructor({ at, many }, load) {
     [this.at, this.many, this.load] = [at, many, load];
@@ -31,5 +33,5 @@ export const json = (data) => JSON.parse(new TextDecoder().decode(data));
 export const fetched = async (address) => {
   const answer = await fetch(new URL(address, document.baseURI));
   if (!answer.ok) throw new Error(`${address} could not be read (${answer.status}).`);
-  return answer.arrayBuffer();
+  return unpacked(answer).arrayBuffer();
 };

@@ -29,7 +29,8 @@ SECRET = "the-secret-of-the-house"  # noqa: S105 - what nobody may read
 PATHS, QUERIES, SPECS, EVENTS, UPLOADS = 400, 200, 250, 90, 60
 BEGINNINGS = (
     "/", "/static/", "/assets/", "/svelte/", "/gradio_api/file=", "/gradio_api/file/",
-    "/theodolite/map/", "/theodolite/curation/", "/theodolite/js-0/", "/pwa_icon/",
+    "/theodolite/map/", "/theodolite/publish/", "/theodolite/curation/", "/theodolite/js-0/",
+    "/pwa_icon/",
     "/gradio_api/heartbeat/../", "/gradio_api/stream/", "/gradio_api/custom_component/",
     "/gradio_api/upload_progress/", "/theodolite/", "/search/", "/gradio_api/queue/",
 )  # fmt: skip

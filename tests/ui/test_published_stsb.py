@@ -1,0 +1,89 @@
+"""A frozen workbench of STS-B with three encoders, from a plain web server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
+from app.publish import choice, folder, site
+from app.workspace import Workspace
+from tests.ui.conftest import LOOKS
+
+pytestmark = pytest.mark.data
+ENCODERS = ("random:256", "random:64", "wordllama")
+TASK = "STSBenchmark"
+PATHS = {
+    "": "#scores tbody tr", "compare": "#comparison tbody tr", "board": "#board tbody tr",
+    "fair-play": "#seeds h2", "search": "#search .t-column li", "map": ".t-map-said",
+    "spaces": "#left-map .t-map-said",
+    "distributions": "#readings li", "decode": "#told .t-column", "interpolate": "#walk",
+    "arithmetic": "#told tbody tr",
+}  # fmt: skip
+"""Every page that has something of it -> what is there once it says something. Geometry is measured
+before it is published where the sentences are many."""
+PAINTED = """() => new Promise((done) => new PerformanceObserver((seen) => {
+  const first = seen.getEntriesByName("first-contentful-paint")[0];
+  if (first) done(first.startTime / 1000);
+}).observe({ type: "paint", buffered: true }))"""
+FIRST_PAINT = 1.0
+"""Seconds, from a server on this machine."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, data_root: Path) -> Iterator[Workspace]:
+    """A store with three encoders measured."""
+    made = Workspace(tmp_path_factory.mktemp("stsb") / "store", data_root)
+    for name in ENCODERS:
+        encoders.add(made, name)
+        assert measured(made, name, TASK)["error"] is None
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def frozen(kept: Workspace, web) -> str:
+    """Its address."""
+    root, address = web
+    made = site.freeze(kept, choice.choose(kept, ENCODERS, TASK))
+    folder.write(root / "stsb", made.files)
+    written = {name[:-10].rstrip("/") for name in made.files if name.endswith("index.html")}
+    assert written == set(PATHS)
+    return f"{address}/stsb"
+
+
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
+@pytest.mark.parametrize("path", PATHS)
+def test_every_page_opens(visitor, frozen, path, size, dark):
+    """Without an error in its console or a request to another host, which the visit holds."""
+    visit = visitor(frozen, dark=dark, size=size)
+    page = visit.open(path)
+    expect(page.locator(PATHS[path]).first).to_be_visible()
+    visit.picture(f"stsb-{path or 'overview'}-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()
+
+
+def test_the_first_paint_comes_within_a_second(visitor, frozen):
+    """The best of three visits to each page: what else this machine does is not the page's."""
+    for path in PATHS:
+        times = []
+        for _ in range(3):
+            page = visitor(frozen).open(path)
+            times.append(page.evaluate(PAINTED))
+            if times[-1] < FIRST_PAINT:
+                break
+        assert min(times) < FIRST_PAINT, f"{path}: {times}"
+
+
+def test_the_scores_and_texts_are_those_of_stsb(visitor, frozen, kept):
+    """A score of the store stands in the table, a sentence of the data set is found."""
+    (row,) = kept.store.results.table(encoders=["wordllama"])
+    page = visitor(frozen).open("compare")
+    expect(page.locator("#comparison")).to_contain_text(f"{row['score']:.2f}")
+    page.goto(f"{frozen}/search")
+    said = page.locator("#search .t-column li p").first.inner_text()
+    assert said in kept.catalog.load(TASK).sentences
