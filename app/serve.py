@@ -19,9 +19,11 @@ from app.desktop.command import stay
 from app.pages.evaluate.job import welcome
 from app.terminal import (
     DataOption,
+    FleetOption,
     JsonOption,
     StoreOption,
     emit_json,
+    joined_fleet,
     line,
     plain_errors,
     say,
@@ -34,15 +36,6 @@ if TYPE_CHECKING:
     from app.ui import Auth
     from app.workspace import Workspace
 
-FleetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--fleet",
-        metavar="URL",
-        envvar="THEODOLITE_FLEET",
-        help="Postgres that several machines share: postgresql://user@host/database.",
-    ),
-]
 NO_TUNNEL = """\
 There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
 the same login and for looking only. To let others in without the tunnel, stop it and start it with
@@ -124,7 +117,7 @@ def serve(
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's package is imported
     path = parse_root_path(root_path)
     if fleet:
-        say(f"Evaluations and trainings go to the fleet at {_joined(fleet)}.")
+        say(f"Evaluations and trainings go to the fleet at {joined_fleet(fleet)}.")
 
     from app.workspace import Workspace, default_data, default_store
 
@@ -301,19 +294,8 @@ def _work_in_fleet(
         else:
             say(f"Worker {name} waits for parts of runs at {shown}. Stop it with Ctrl+C.")
 
-    shown = _joined(fleet)
+    shown = joined_fleet(fleet)
     process.run(folder, data, slot, process.kinds(only), Address.parse(fleet), ready, out)
-
-
-def _joined(fleet: str) -> str:
-    """Read the address of a fleet, hand it to our processes, and return it for people."""
-    from app.fleet.address import VARIABLE, WARNING, Address
-
-    address = Address.parse(fleet)
-    if address.has_password and fleet != os.environ.get(VARIABLE):
-        say(WARNING)
-    os.environ[VARIABLE] = address.url  # not an argument: others could read that
-    return str(address)
 
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:

@@ -42,6 +42,15 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+FleetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fleet",
+        metavar="URL",
+        envvar="THEODOLITE_FLEET",
+        help="Postgres that several machines share: postgresql://user@host/database.",
+    ),
+]
 StoreOption = Annotated[
     Path | None,
     typer.Option("--store", metavar="FOLDER", help="Where results live. Default: THEODOLITE_HOME."),
@@ -347,3 +356,14 @@ def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
         emit_json(row)
     else:
         say(sentence)
+
+
+def joined_fleet(fleet: str) -> str:
+    """Read the address of a fleet, hand it to our processes, and return it for people."""
+    from app.fleet.address import VARIABLE, WARNING, Address
+
+    address = Address.parse(fleet)
+    if address.has_password and fleet != os.environ.get(VARIABLE):
+        say(WARNING)
+    os.environ[VARIABLE] = address.url  # not an argument: others could read that
+    return str(address)

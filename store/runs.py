@@ -292,7 +292,8 @@ class Runs:
                     [share, run_id, position],
                 )
             weigh(connection, run_id)
-            time_left(connection, run_id, now)
+            if any(share > _FURTHER for share in shares.values()):
+                time_left(connection, run_id, now)
         return True
 
     def end_unit(

@@ -39,6 +39,7 @@ AHEAD = 256
 LYING = 10.0
 """Seconds for which a worker may say nothing of a unit that it claimed."""
 
+_BEGUN = 1e-6  # how far a unit is of which only this is known
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
@@ -181,7 +182,7 @@ class Home:
                 elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
                     self._client.delete_workflow(status.workflow_id)  # sent anew the next time
         shares = {
-            int(at.rpartition("-")[2]): max(0.001, one["doing"]["share"])
+            int(at.rpartition("-")[2]): max(_BEGUN, one["doing"]["share"])
             for one in workers
             if (at := str(one["doing"].get("unit", ""))) in known
         }

@@ -1,9 +1,9 @@
 """`python -m app.jobs.worker`: takes runs from durable queues and has a child do their units.
 
-The queues are those of `dbos`: a run is a workflow, a unit is a step of it. Steps run at least
-once: a worker that was killed finds its workflows again by the name of its slot and goes on with
-the first unit that was not noted as ended. The row of a run in the store is what people see and
-what cancels it.
+The queues are those of `dbos`, and a run is a workflow: it decides which worker is at a run, and in
+which order. All else is in the store's rows alone: how a run stands, and which of its units are
+over. A worker that was killed finds its workflows again by the name of its slot and goes on with
+the first unit that was not noted as ended, so a unit may be done twice, and leaves the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
 """Of the first two one run at a time, by a child of its own; see `Job.interactive`. Of the last
 several: other machines do their units."""
 VERSION = "1"
-"""Of the order of steps in `Worker.work`: raise it when recorded workflows cannot be replayed."""
+"""Of what a workflow is given: workers take those of their version."""
 
 CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.25
@@ -159,7 +159,6 @@ class Worker:
             return "not wanted"
         stays = "" if self._fleet is None else self._fleet.takes(job)
         if self._fleet is not None and not stays:
-            # No steps: what is done is read from the store, wherever the run was begun.
             if self._fleet.work(run, attempt, job) == "stopped":
                 return "stopped"
             conclude(self._store, run_id, attempt, job)
@@ -167,14 +166,14 @@ class Worker:
         if stays:
             self._note(run_id, stays)
         for position in range(len(labels)):
-            step: dict[str, Any] = {"name": f"unit {position}"}
-            if DBOS.run_step(step, self.unit, run_id, attempt, position) == "stopped":
+            # No step of dbos: which units are over is read from the store, and noted there alone.
+            if self.unit(run_id, attempt, position) == "stopped":
                 return "stopped"
         conclude(self._store, run_id, attempt, job)
         return "ended"
 
     def unit(self, run_id: str, attempt: int, position: int) -> str:
-        """The step: one unit, by the child; with another child when that one dies."""
+        """One unit, by the child; with another child when that one dies."""
         runs = self._store.runs
         try:
             run, unit = runs.get(run_id), runs.units(run_id)[position]

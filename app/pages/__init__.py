@@ -72,7 +72,7 @@ RAIL = (
                      "Arithmetic": "decode.arithmetic", "Diagnosis": "diagnose.page"}, "Decode"),),
     (Line("train", {"Encoders": "train.page", "Decoders": "train.decoder_page"}, "Train"),
      _one("trainings")),
-    (_one("jobs"),),
+    (Line("jobs", {"Jobs": "jobs.page", "Workers": "jobs.workers_page"}, "Jobs"),),
 )  # fmt: skip
 """The pages in the order of the rail, in groups that stand apart."""
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]

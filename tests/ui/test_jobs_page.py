@@ -121,3 +121,15 @@ def test_a_store_that_is_removed_meanwhile_is_said(visitor, tmp_path):
         (tmp_path / "away").rename(made.store.folder)
         assert made.store.runs.get(run)["state"] == "queued"
     made.close()
+
+
+def test_the_workers_stand_beside_the_jobs(visit, workspace, run):
+    """Who is at the run, as text; a worker that comes is seen without a reload."""
+    page = visit.open("workers")
+    expect(page.locator("#workers")).to_contain_text("No worker is up")
+    workspace.store.workers.seen("local-0")
+    expect(page.locator("#workers td").first).to_contain_text("local-0")
+    expect(page.locator("#workers")).to_contain_text(HOSTILE)
+    assert page.locator("#workers img").count() == 0
+    page.get_by_role("link", name="Jobs", exact=True).last.click()
+    expect(page.locator(".t-runs li").first).to_contain_text(HOSTILE)

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from app.pages.jobs import service
-from app.terminal import JsonOption, done, emit, progress_bar, verb, verbs
+from app.terminal import (
+    FleetOption,
+    JsonOption,
+    done,
+    emit,
+    joined_fleet,
+    line,
+    progress_bar,
+    say,
+    verb,
+    verbs,
+)
 from app.workspace import Workspace
 from store import forget
 
@@ -129,4 +140,30 @@ def wait_for_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = F
         raise typer.Exit(1)
 
 
-VERBS = {"jobs": job_verbs}
+@verb
+def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption = False) -> None:
+    """Show who works on this store and in a fleet, what each is at, and what waits for what.
+
+    theodolite workers
+
+    theodolite workers --fleet postgresql://lab@db.lab.org/fleet --json
+    """
+    from app.pages.jobs import workers as service
+
+    if fleet:
+        joined_fleet(fleet)
+    found = service.now(workspace)
+    rows = [{"kind": "worker", **vars(one)} for one in found.workers]
+    waiting = [{"kind": "waiting", **vars(one)} for one in found.waiting]
+    if as_json:
+        homes = [{"kind": "home", "name": name, "silent": s} for name, s in found.homes.items()]
+        emit([*rows, *homes, *waiting], (), as_json=True)
+    else:
+        emit(rows, ("slot", "host", "doing", "share"), as_json=False)
+        for one in found.waiting:
+            line(f"{one.title}: {one.parts} to do. {one.why}")
+    if found.problem:
+        say(found.problem)
+
+
+VERBS = {"jobs": job_verbs, "workers": workers}

@@ -121,6 +121,37 @@ def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
     assert_done_once(bench, run_id, 4, 1)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", ["that it was enqueued", "that a unit ended", "that it ended"])
+def test_the_rows_are_the_truth_between_two_writes(bench: Bench, lost: str) -> None:
+    """A crash between a row's note and the queue's own: what the row says holds, and once."""
+    worker = bench.start_worker()
+    run_id = bench.measure("between", 4, 0.5)
+    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+    worker.kill()
+    worker.wait()
+    runs, run = bench.store.runs, bench.store.runs.get(run_id)
+    begun = len(bench.begun())
+    at = run["done"]
+    if lost == "that it was enqueued":  # the queue has it, the row does not say so
+        runs.not_in_queue(run_id, run["attempt"])
+    elif lost == "that a unit ended":  # the row says so, the queue still is at it
+        runs.end_unit(run_id, at, 0.5)
+    else:  # the row says so, for the queue it is under way
+        runs.finish(run_id, run["attempt"], "done")
+    bench.start_worker()
+    after = bench.measure("after", 1, 0.01)
+    bench.over(after)
+    ended = bench.over(run_id)
+    again = [int(line[1]) for line in bench.begun()[begun:] if line[0] == "between"]
+    assert (ended["state"], ended["error"]) == ("done", None)
+    if lost == "that it was enqueued":
+        assert again == list(range(at, 4))
+        assert_done_once(bench, run_id, 4, 1)
+    else:
+        assert again == (list(range(at + 1, 4)) if lost == "that a unit ended" else [])
+
+
 @pytest.mark.long
 def test_workers_share_the_queue_and_take_over(bench: Bench) -> None:
     """Two runs run beside each other; what a worker left that is gone for good, the other does."""

@@ -1,0 +1,151 @@
+"""Who works: the processes on this store's queue, those of a fleet, and what waits for them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.fleet.address import VARIABLE, Address
+from store import StoreError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from store.roster import Roster
+    from store.run_rows import RunRow
+
+TURN = "Waits for its turn."
+
+
+@dataclass(frozen=True)
+class WorkerNow:
+    """A worker and what it is at.
+
+    Attributes:
+        slot: its name.
+        host: of its machine.
+        local: whether it works on the store of this machine, and not in the fleet.
+        doing: what it is at, for people; empty for nothing.
+        share: how far that is, 0 to 1; None for nothing.
+        since: when it began with that, seconds since 1970; None for nothing.
+        started: when it started, seconds since 1970.
+        seen: when it was last heard of.
+        has: what its machine has: `only` (the work it takes), `data` (name -> hash, empty before it
+            was read), `devices`, `cores`, `memory` in bytes, `packages` (name -> version).
+    """
+
+    slot: str
+    host: str
+    local: bool
+    doing: str
+    share: float | None
+    since: float | None
+    started: float
+    seen: float
+    has: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A run of which something waits.
+
+    Attributes:
+        title: of the run.
+        home: whose run it is; empty for this machine's own queue.
+        parts: how many of it wait or are being done elsewhere.
+        why: what it waits for.
+    """
+
+    title: str
+    home: str
+    parts: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Workers:
+    """All of it at one moment.
+
+    Attributes:
+        fleet: address of the fleet's database, without a password; empty without a fleet.
+        problem: why nothing is known of the fleet; empty otherwise.
+        workers: those of this store first.
+        homes: name -> seconds since each was last heard of.
+        waiting: what waits, and why.
+    """
+
+    fleet: str
+    problem: str
+    workers: tuple[WorkerNow, ...]
+    homes: Mapping[str, float]
+    waiting: tuple[Waiting, ...]
+
+
+def now(workspace: Workspace) -> Workers:
+    """Who works on this store, and in the fleet that THEODOLITE_FLEET names, if it names one.
+
+    Visitors are told of no other machine.
+    """
+    local = _local(workspace)
+    queued = [Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
+              for run in workspace.store.runs.list(["queued"])]  # fmt: skip
+    if workspace.read_only or not os.environ.get(VARIABLE):
+        return Workers("", "", local, {}, tuple(queued))
+    address = Address.parse(None)
+    try:
+        roster = _roster(address)
+        moment = time.time()
+        away = tuple(_member(member, moment) for member in roster.list())
+        homes = roster.homes()
+    except StoreError as error:
+        return Workers(str(address), str(error), local, {}, tuple(queued))
+    waiting = [
+        Waiting(str(run["title"]), home["name"], int(run["wait"]), str(run["said"]))
+        for home in homes
+        for run in home["runs"]
+    ]
+    silent = {home["name"]: home["silent"] for home in homes}
+    return Workers(str(address), "", local + away, silent, tuple(queued + waiting))
+
+
+@functools.lru_cache(maxsize=1)
+def _roster(address: Address) -> Roster:
+    from app.fleet.queue import database_of
+    from store.roster import Roster
+
+    return Roster(database_of(address))
+
+
+def _local(workspace: Workspace) -> tuple[WorkerNow, ...]:
+    from app.fleet.needs import Machine
+
+    rows = workspace.store.workers.list()
+    if not rows:
+        return ()
+    at_work: dict[str | None, RunRow] = {
+        run["worker"]: run for run in workspace.store.runs.list(["running"])
+    }
+    has = Machine(workspace.catalog, ("everything",)).has()
+    found = []
+    for row in rows:
+        run = at_work.get(row["slot"])
+        doing = "" if run is None else f"{run['title']}: {run['message']}".removesuffix(": ")
+        found.append(
+            WorkerNow(
+                row["slot"], row["host"], True, doing, run and run["fraction"],
+                run and run["started"], row["started"], row["seen"], has,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _member(member: Mapping[str, Any], moment: float) -> WorkerNow:
+    doing = member["doing"]
+    said = dict.fromkeys(filter(None, (doing.get("label"), doing.get("message"))))
+    return WorkerNow(
+        member["slot"], member["host"], False, ": ".join(said), doing.get("share"),
+        doing.get("since"), member["started"], moment - member["silent"], member["has"],
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""Workers as HTML: a row each, homes, and what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from app import formats
+from app.pages.jobs.workers import WorkerNow, Workers
+from app.web import parts
+
+START = ["theodolite", "worker", "--fleet", "postgresql://user@host/database", "--data", "FOLDER"]
+_NAMED = 6
+"""Data sets that are named before the rest is counted."""
+
+
+def status(found: Workers) -> str:
+    """How many there are and how many are busy, in one line."""
+    busy = sum(bool(one.doing) for one in found.workers)
+    said = f"{formats.plural(len(found.workers), 'worker')}, {busy} at work"
+    if not found.workers:
+        said = "No worker is up yet, so work waits"
+    if found.fleet:
+        said += f"; fleet at {found.fleet}, {formats.plural(len(found.homes), 'home')}"
+    return f'<p class="t-status" role="status">{escape(said)}</p>'
+
+
+def workers(found: Workers) -> str:
+    """A row each: what it does, since when, what it has, when it was last seen."""
+    problem = parts.warn([found.problem]) if found.problem else ""
+    if not found.workers:
+        return problem + parts.heading(
+            "No worker is up", "The app starts one with itself, and a terminal as many as you like:",
+            html=parts.command(["theodolite", "worker"]),
+        )  # fmt: skip
+    rows = [
+        (
+            f"<strong>{escape(one.slot)}</strong><br><small class=\"t-muted\">{escape(one.host)}"
+            f"{', this machine' if one.local else ''}</small>",
+            _now(one), _has(one.has), formats.ago(one.started), formats.ago(one.seen),
+        )
+        for one in found.workers
+    ]  # fmt: skip
+    heads = ("Worker", "Now", "Has", "Started", "Last seen")
+    return problem + parts.table(heads, rows, "Workers", stacked=True)
+
+
+def waiting(found: Workers) -> str:
+    """What is to do, and who is at it or what it waits for; nothing when all is done."""
+    if not found.waiting:
+        return ""
+    rows = [
+        (escape(one.title), escape(one.home or "this machine"), formats.count(one.parts),
+         escape(one.why))
+        for one in found.waiting
+    ]  # fmt: skip
+    heads = ("Run", "Home", "Parts", "At work, or waiting for")
+    return parts.heading("To do") + parts.table(heads, rows, "What is to do", (2,), stacked=True)
+
+
+def homes(found: Workers) -> str:
+    """Who gives work to the fleet, or how one begins with a fleet."""
+    if not found.fleet:
+        return parts.heading(
+            "More machines",
+            "Evaluations and trainings spread over machines that share a Postgres database: begin "
+            "the app with --fleet URL, and on each of the others",
+            html=parts.command(START),
+        )
+    rows = [(escape(name), f"{silent:.0f} s ago") for name, silent in found.homes.items()]
+    if not rows:
+        return ""
+    return parts.heading("Homes") + parts.table(("Home", "Last seen"), rows, "Homes", stacked=True)
+
+
+def _now(one: WorkerNow) -> str:
+    if not one.doing:
+        return parts.tag("free")
+    begun = "" if one.since is None else f", begun {formats.ago(one.since)}"
+    return (
+        f'{escape(one.doing)}<br><small class="t-muted">{one.share or 0.0:.0%} done{begun}</small>'
+    )
+
+
+def _has(has: Mapping[str, Any]) -> str:
+    """Devices, memory, extras and data, the hashes on the names of the data sets."""
+    data: Mapping[str, str] = has.get("data", {})
+    named = [
+        f'<span title="{escape(digest or "not read yet")}">{escape(name)}</span>'
+        for name, digest in list(data.items())[:_NAMED]
+    ]
+    more = [formats.plural(len(data) - _NAMED, "more data set")] if len(data) > _NAMED else []
+    machine = ", ".join(
+        [*map(str, has.get("devices", ())), formats.plural(int(has.get("cores", 1)), "core"),
+         formats.size(has.get("memory"))]
+    )  # fmt: skip
+    lines = {
+        "Machine": escape(machine),
+        "Takes": escape(", ".join(has.get("only", ()))),
+        "Extras": escape(", ".join(has.get("packages", {}))),
+        "Leaves models at": escape(", ".join(has.get("out", ()))),
+        "Data": ", ".join([*named, *more]),
+    }
+    facts = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in lines.items() if said)
+    return f'<dl class="t-facts">{facts}</dl>'

@@ -1,0 +1,209 @@
+"""What a queue on Postgres costs, and how work spreads over the workers of a fleet.
+
+    python -m benchmarks.fleet [--workers 1,2,4,8] [--units 96]
+    python -m benchmarks.fleet --clients 64 --empty 50000
+
+Starts a Postgres of its own (Debian's programs, in a folder in /tmp, as nobody when root) and ends
+it. The first form measures evaluations of narrow random encoders on the smallest task: units an
+hour with so many workers, beside the same units done by one machine without a queue. Then what the
+queue adds to a unit: from when it is enqueued until its answer is there, less the work, of units
+that do nothing, one after the other. The second form has clients enqueue units that do nothing and
+read their answers, and executors that take them, all at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from app.fleet import queue
+from app.fleet.address import Address
+from app.jobs.submit import perform
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.workspace import Workspace
+from benchmarks.claims import within
+from tests.app.fleet.conftest import Lab, Postgres
+
+TASK = "StarterTopics"
+EMPTY = """
+import sys, threading
+from dbos import DBOS
+from app.fleet import queue
+from app.fleet.address import Address
+DBOS(config=queue.config_of(Address(sys.argv[1]), sys.argv[2]))
+@DBOS.workflow(name="empty")
+def empty(number: int) -> int:
+    return number
+DBOS.listen_queues(["empty"])
+DBOS.launch()
+DBOS.register_queue("empty", worker_concurrency=int(sys.argv[3]), polling_interval_sec=0.01)
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+
+def main() -> None:
+    """Print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--workers", default="1,2,4,8")
+    parser.add_argument("--units", type=int, default=96, help="evaluations for each of them")
+    parser.add_argument("--clients", type=int, help="only this: so many at once, with empty units")
+    parser.add_argument("--empty", type=int, default=2000, help="units that do nothing")
+    parser.add_argument("--executors", type=int, default=2, help="processes that take those")
+    given = parser.parse_args()
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs:
+        sys.exit("There is no Postgres below /usr/lib/postgresql: apt install postgresql.")
+    postgres = Postgres(programs[-1].parent)
+    try:
+        postgres.start()
+        if given.clients:
+            crowd(postgres.make("crowd"), given.clients, given.empty, given.executors)
+            return
+        met = overhead(postgres.make("overhead"), 300)
+        spread(postgres, [int(n) for n in given.workers.split(",")], given.units)
+        if not met:
+            sys.exit(1)
+    finally:
+        postgres.close()
+
+
+def spread(postgres: Postgres, workers: list[int], units: int) -> None:
+    """Units an hour with so many workers, and on one machine without a queue."""
+    with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
+        alone = Workspace(Path(folder) / "alone")
+        encoders = [f"random:{16 + n}" for n in range(units)]
+        began = time.monotonic()
+        for _ in perform(alone, EvaluateJob.of(alone, encoders, [TASK])):
+            pass
+        print(f"one process, no queue: {3600 * units / (time.monotonic() - began):,.0f} an hour")
+        for number in workers:
+            place = Path(folder) / f"fleet-{number}"
+            place.mkdir()
+            lab = Lab(place, postgres.make(f"spread_{number}"))
+            took = _measured(lab, number, encoders)
+            lab.close()
+            print(f"{number} workers: {3600 * units / took:,.0f} units an hour", flush=True)
+
+
+def _measured(lab: Lab, workers: int, encoders: list[str]) -> float:
+    """Seconds for all encoders, once every worker has done a first unit of each process."""
+    workspace = Workspace(lab.home.folder)
+    for number in range(workers):
+        lab.start_worker(number)
+    lab.start_home()
+    warm = queue_evaluation(workspace, [f"random:{2 + n}" for n in range(2 * workers)], [TASK])
+    _over(lab, warm)
+    began = time.monotonic()
+    _over(lab, queue_evaluation(workspace, encoders, [TASK]))
+    return time.monotonic() - began
+
+
+def _over(lab: Lab, run_id: str) -> None:
+    while lab.home.runs.get(run_id)["state"] in ("queued", "running"):
+        time.sleep(0.05)
+
+
+def overhead(address: str, units: int) -> bool:
+    """Whether the queue adds at most 20 ms to a unit, half of the time, one after the other."""
+    client = queue.client_of(Address(address))
+    (executor,) = _executors(address, 1, 1)
+    try:
+        took, stages = [], []
+        for number in range(units + 20):
+            began = time.perf_counter()
+            _enqueue(client, f"one-{number}", number)
+            sent = time.perf_counter()
+            client.retrieve_workflow(f"one-{number}").get_result(polling_interval_sec=0.002)
+            read = time.perf_counter()
+            client.delete_workflow(f"one-{number}")
+            took.append(time.perf_counter() - began)
+            stages.append((sent - began, read - sent, time.perf_counter() - read))
+        print("a unit that does nothing, one at a time: " + _spread(took[20:]))
+        names = ("enqueue", "claim, do and answer", "delete")
+        for place, name in enumerate(names):
+            print(f"  {name}: " + _spread([times[place] for times in stages[20:]]))
+        return within("fleet, queue a unit", 0.02, took[20:])
+    finally:
+        executor.kill()
+
+
+def crowd(address: str, clients: int, units: int, executors: int) -> None:
+    """So many clients at once, each enqueueing its share and reading all answers."""
+    running = _executors(address, executors, 16)
+    share, errors = units // clients, 0
+    lock = threading.Lock()
+
+    def enqueue(client: Any, who: int) -> list[float]:
+        nonlocal errors
+        took = []
+        for number in range(share):
+            began = time.perf_counter()
+            try:
+                _enqueue(client, f"{who}-{number}", number)
+            except Exception:  # counted: how many there are is a finding
+                with lock:
+                    errors += 1
+            took.append(time.perf_counter() - began)
+        return took
+
+    connections = [queue.client_of(Address(address)) for _ in range(clients)]
+    began = time.monotonic()
+    with ThreadPoolExecutor(clients) as pool:
+        took = [t for each in pool.map(enqueue, connections, range(clients)) for t in each]
+    sent = time.monotonic() - began
+    counts: dict[str, int] = {}
+    while counts.get("SUCCESS", 0) + errors < share * clients:
+        time.sleep(0.5)
+        rows = queue.database_of(Address(address)).rows(
+            f"SELECT status, count(*)::int AS n FROM {queue.SCHEMA}.workflow_status GROUP BY 1"  # noqa: S608
+        )
+        counts = {row["status"]: row["n"] for row in rows}
+    done = time.monotonic() - began
+    for process in running:
+        process.kill()
+    print(f"{clients} clients, {share * clients:,} empty units, {executors} executors: enqueued in "
+          f"{sent:.1f} s ({share * clients / sent:,.0f} a second), all done after {done:.1f} s "
+          f"({share * clients / done:,.0f} a second), {errors} errors")  # fmt: skip
+    print("  enqueueing one, among all: " + _spread(took))
+
+
+def _executors(address: str, number: int, at_once: int) -> list[subprocess.Popen[str]]:
+    started = []
+    for slot in range(number):
+        process = subprocess.Popen(
+            [sys.executable, "-c", EMPTY, address, f"empty-{slot}", str(at_once)],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        started.append(process)
+        if process.stdout is None or process.stdout.readline().strip() != "ready":
+            raise RuntimeError("an executor did not start")
+    time.sleep(2.0)  # dbos looks for new queues once a second
+    return started
+
+
+def _enqueue(client: Any, name: str, number: int) -> None:
+    client.enqueue(
+        {
+            "workflow_name": "empty", "queue_name": "empty", "workflow_id": name,
+            "app_version": queue.VERSION,
+        },
+        number,
+    )  # fmt: skip
+
+
+def _spread(seconds: list[float]) -> str:
+    parts = statistics.quantiles(seconds, n=100)
+    return f"p50 {1000 * statistics.median(seconds):.1f} ms, p95 {1000 * parts[94]:.1f} ms"
+
+
+if __name__ == "__main__":
+    main()
