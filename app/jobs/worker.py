@@ -19,7 +19,7 @@ import sqlite3
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer

@@ -31,7 +31,7 @@ def workers(found: Workers) -> str:
     problem = parts.warn([found.problem]) if found.problem else ""
     if not found.workers:
         return problem + parts.heading(
-            "No worker is up", "The app starts one with itself, and a terminal as many as you like:",
+            "No worker is up", "The app starts one with itself; a terminal starts more:",
             html=parts.command(["theodolite", "worker"]),
         )  # fmt: skip
     rows = [

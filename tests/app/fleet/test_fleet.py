@@ -29,9 +29,14 @@ def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 def over(store: Store, run_id: str) -> None:
-    """Wait for a run to be done, and whole."""
-    until(lambda: store.runs.get(run_id)["state"] not in ("queued", "running"))
-    run = store.runs.get(run_id)
+    """Wait for a run to be done, and whole; for as long as it gets on."""
+    while (run := store.runs.get(run_id))["state"] in ("queued", "running"):
+        until(
+            lambda before=run: (
+                store.runs.get(run_id)["state"] not in ("queued", "running")
+                or store.runs.get(run_id)["done"] > before["done"]
+            )
+        )
     assert (run["state"], run["error"]) == ("done", None), store.logs.lines(run_id)
     assert {unit["state"] for unit in store.runs.units(run_id)} == {"done"}
 
