@@ -10,7 +10,7 @@ from app import formats
 from app.pages.jobs.workers import WorkerNow, Workers
 from app.web import parts
 
-START = ["theodolite", "worker", "--fleet", "postgresql://user@host/database", "--data", "FOLDER"]
+START = "theodolite worker --fleet postgresql://user@host/database --data FOLDER"
 _NAMED = 6
 """Data sets that are named before the rest is counted."""
 
@@ -32,7 +32,7 @@ def workers(found: Workers) -> str:
     if not found.workers:
         return problem + parts.heading(
             "No worker is up", "The app starts one with itself; a terminal starts more:",
-            html=parts.command(["theodolite", "worker"]),
+            html="<p><code>theodolite worker</code></p>",
         )  # fmt: skip
     rows = [
         (
@@ -65,8 +65,8 @@ def homes(found: Workers) -> str:
         return parts.heading(
             "More machines",
             "Evaluations and trainings spread over machines that share a Postgres database: begin "
-            "the app with --fleet URL, and on each of the others",
-            html=parts.command(START),
+            "the app with --fleet URL, and on each of the others:",
+            html=f"<p><code>{START}</code></p>",
         )
     rows = [(escape(name), f"{silent:.0f} s ago") for name, silent in found.homes.items()]
     if not rows:
