@@ -127,9 +127,10 @@ def on_several_machines(command: Sequence[str], machines: int = 2, rank: int = 0
     `HOST` in it stands for the address of the first.
 
     Args:
-        command: that trains it on one.
+        command: that trains it on one; in as many processes on each, if it says so.
         machines: how many there are.
         rank: number of this one, from 0.
     """
-    words = ["torchrun", f"--nnodes={machines}", f"--node-rank={rank}", "--nproc-per-node=1"]
+    each = command[command.index("--processes") + 1] if "--processes" in command else "1"
+    words = ["torchrun", f"--nnodes={machines}", f"--node-rank={rank}", f"--nproc-per-node={each}"]
     return [*words, "--master-addr=HOST", "--master-port=29500", "--no-python", *command]

@@ -133,7 +133,9 @@ def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
     run = workspace.store.runs.get(queued["id"])
     job = TrainJob.from_spec(run["spec"])
     assert job.spec.processes == 2
-    assert "--processes 2" in " ".join(job.spec.command())
+    command = job.spec.command()
+    assert "--processes 2" in " ".join(command)
+    assert "--nproc-per-node=2" in launch.on_several_machines(command)
     workspace.close()
 
 
