@@ -27,7 +27,7 @@ Parcel = dict[str, Any]
 MOST_BYTES = 4 << 30
 MOST_FILES = 500
 ENDINGS = (".json", ".txt", ".model", ".safetensors", ".md", ".npy", ".npz", ".parquet", ".csv",
-           ".tsv", ".jsonl", ".vec", ".jinja")  # fmt: skip
+           ".tsv", ".jsonl", ".vec", ".jinja", ".keys")  # fmt: skip
 """Of files that travel, each also with `.gz`. None of them is unpickled: of a `.npy` neither."""
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
