@@ -200,7 +200,7 @@ def test_a_model_judges_as_well(visitor, site, workspace):
     found = page.locator(".t-judge-found")
     expect(found).to_contain_text("Without the second judge:")
     expect(found).to_contain_text(f"marked {len(session.pool.keys)} of")
-    expect(found).to_contain_text("Of 1 document that both have marked")
+    expect(found).to_contain_text("On 1 document marked by both")
     assert not visit.scrolls_sideways()
     visit.picture("judge-second")
     service.remove(workspace, row["id"])

@@ -23,7 +23,6 @@ from store.hashing import hash_of, to_json
 if TYPE_CHECKING:
     from app.pages.choose.job import ChooseJob
     from app.workspace import Workspace
-    from engine.space.compression import Compressed
     from engine.stats.bootstrap import Sample
     from engine.stats.choice import Choice
 
@@ -176,7 +175,7 @@ def _cheapest(
                 if not _as_good(sample, best.sample):
                     break
                 if how.bytes < quickest.bytes:
-                    found.append(_formed(quickest, how, dtype, sample))
+                    found.append(replace(quickest, dim=how.dim, dtype=dtype, sample=sample))
         except UserError:  # too large to be scored again and again
             break
     least = min(found, key=lambda one: one.bytes)
@@ -220,10 +219,6 @@ def _in_int8(
     if found.outside or found.sample is None or found.ms is None or found.ms >= one.ms:
         return None
     return found if _as_good(found.sample, best) else None
-
-
-def _formed(one: Candidate, how: Compressed, dtype: str, sample: Sample) -> Candidate:
-    return replace(one, dim=how.dim, dtype=dtype, sample=sample)
 
 
 def _against(best: Candidate, baseline: Candidate) -> dict[str, Any] | None:

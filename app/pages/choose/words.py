@@ -258,10 +258,9 @@ def table(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 def _rows(sheet: Sheet) -> list[tuple[str, ...]]:
     every = sorted(sheet["encoders"], key=lambda row: -(row["score"] or -1e9))
     found = [_row(row, _remark(sheet, row)) for row in every]
-    cheap = sheet["cheapest"]
-    if cheap is not None and not any(
-        all(row[key] == cheap[key] for key in ("encoder", "dim", "dtype")) for row in every
-    ):
+    cheap, keys = sheet["cheapest"], ("encoder", "dim", "dtype")
+    shown = any(all(row[key] == cheap[key] for key in keys) for row in every) if cheap else True
+    if not shown and _beats_random(sheet):
         found.append(_row(cheap, "smallest that ties"))
     return found
 

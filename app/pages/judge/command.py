@@ -65,14 +65,14 @@ def start_session(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the encoders all queries, and begin a session of judging what they return.
+    """Ask the encoders every query, and start a session of judging what they return.
 
     theodolite judge start starter-topics -e minilm -e wordllama
 
     theodolite judge play SESSION
 
-    With --second a model marks the same in the background; it makes the interval narrower, never
-    wrong. Its key is read from THEODOLITE_API_KEY.
+    With --second a model marks the same in the background: that may narrow the interval and never
+    makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
     from app import endpoints
     from app.pages.judge import second as judges
@@ -92,10 +92,8 @@ def start_session(
     job = JudgeJob.of(asked, title)
     do_here(workspace, job)
     if asked.second:
-        say(
-            f"The app's worker asks for its marks; from here: theodolite judge second {job.session}"
-        )
-    said = f"Begun as {job.session}. Judge: theodolite judge play {job.session}"
+        say(f"The app's worker asks for its marks. Here: theodolite judge second {job.session}")
+    said = f"Started session {job.session}. Judge it: theodolite judge play {job.session}"
     done({"id": job.session}, said, as_json)
 
 
@@ -151,7 +149,7 @@ def mark_question(
     judge: JudgeOption = "me",
     as_json: JsonOption = False,
 ) -> None:
-    """Mark a question, or take the last mark back; shows the next one.
+    """Mark a question, or undo the last mark; shows the next one.
 
     theodolite judge mark 36e4305ecb44 relevant
     """
@@ -169,7 +167,7 @@ def play_session(
     workspace: Workspace, session: SessionArgument, judge: JudgeOption = "me",
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Judge one question after the other: reads a mark a line until the input ends.
+    """Judge question after question: reads a mark a line until the input ends.
 
     theodolite judge play 36e4305ecb44
 
@@ -278,19 +276,19 @@ def export_session(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set of the marks, in BEIR's layout with TREC's qrels: a task like any other.
+    """Turn the marks into a data set, in BEIR's layout with TREC qrels: a task like any other.
 
     theodolite judge export 36e4305ecb44 judged/ --as mine
 
     theodolite evaluate minilm --tasks upload:mine
 
-    What a second judge marked is never among them: it has second-judge.jsonl in FOLDER.
+    A second judge's marks are never among them: they go to second-judge.jsonl in FOLDER.
     """
     from app.pages.judge import report, service
     from engine.errors import UserError
 
     if folder is None and name is None:
-        raise UserError("Nothing says where to.", "Name a folder, or a data set with --as.")
+        raise UserError("Neither a folder nor a data set is named.", "Give FOLDER, or --as NAME.")
     if folder is not None:
         found = service.opened(workspace, session)
         for file in [*report.write(found, folder), *report.write_second(found, folder)]:
@@ -308,7 +306,7 @@ def count_unjudged(
     encoder: Annotated[str, typer.Option("--encoder", "-e", help="Any encoder.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Say how much of what another encoder returns nobody has judged.
+    """Count how much of what another encoder returns is unjudged.
 
     theodolite judge unjudged 36e4305ecb44 -e random:256
     """

@@ -119,7 +119,7 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
     """
     if found.spec.mode != "relevance":
         raise UserError(
-            "Preferences between lists say of no document whether it is relevant.",
+            "Preferences between lists do not say which documents are relevant.",
             "Judge documents to make a data set.",
         )
     grades: dict[int, dict[int, int]] = {}

@@ -239,7 +239,7 @@ def in_words(told: Mapping[str, Any], *, marking: bool = False) -> Iterator[str]
             for name in ("kappa", "sensitivity", "specificity")
         ).replace("-", "−")
         yield (
-            f"Of {formats.plural(agreed['documents'], 'document')} that both have marked it agrees "
-            f"with the person on {100 * agreed['share']:.0f} % ({low:.0f} to {high:.0f} %): "
-            f"Cohen's {parts}."
+            f"On {formats.plural(agreed['documents'], 'document')} marked by both, it agrees with "
+            f"the person in {100 * agreed['share']:.0f} % ({low:.0f} to {high:.0f} %); Cohen's "
+            f"{parts}."
         )

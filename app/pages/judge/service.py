@@ -53,12 +53,12 @@ def spec(
     names = tuple(dict.fromkeys(str(known.parse(name)) for name in encoders))
     if not 2 <= len(names) <= MOST_ENCODERS:
         raise UserError(
-            f"{formats.plural(len(names), 'encoder')} cannot be compared by judging.",
-            f"Choose from 2 to {MOST_ENCODERS}.",
+            f"Judging compares 2 to {MOST_ENCODERS} different encoders, not {len(names)}.",
+            "Choose others.",
         )
     for given, allowed in ((mode, tuple(MARKS)), (measure, get_args(Measure))):
         if given not in allowed:
-            raise UserError(f"There is no {given!r} here.", f"Choose one of {', '.join(allowed)}.")
+            raise UserError(f"{given!r} is not a choice.", f"Choose {' or '.join(allowed)}.")
     own = tuple(dict.fromkeys(text.strip() for text in queries if text.strip()))
     many, top = int(JudgeSpec.draw if draw is None else draw), int(JudgeSpec.k if k is None else k)
     if not 1 <= (len(own) or many) <= MOST_QUERIES:
@@ -143,8 +143,8 @@ def asked_of(workspace: Workspace, asked: JudgeSpec) -> list[str]:
     if not queries or len(documents) < 2:
         raise UserError(
             f"{asked.collection} has {formats.plural(len(documents), 'document')} and "
-            f"{formats.plural(len(queries), 'query', 'queries')}: nothing can be found there.",
-            "Choose a collection with more, or give queries of your own.",
+            f"{formats.plural(len(queries), 'query', 'queries')}: too few to search in.",
+            "Choose a larger collection, or give queries of your own.",
         )
     return queries
 
@@ -258,9 +258,9 @@ def _check_judge(judge: str) -> None:
 def _value(found: Session, said: str, position: int) -> float:
     known = MARKS[found.spec.mode]
     if said not in known:
-        raise UserError(f"{said!r} is no mark here.", f"Say {', '.join(known)}.")
+        raise UserError(f"{said!r} is not a mark here.", f"Say {' or '.join(known)}.")
     if not 0 <= position < len(found.draws):
-        raise UserError(f"Nothing is asked at {position}.", "Ask for the next question.")
+        raise UserError(f"There is no question {position}.", "Ask for the next one.")
     turned = found.spec.mode == "preference" and found.swapped(position)
     return -known[said] if turned else known[said]
 

@@ -308,3 +308,4 @@ def test_where_nothing_beats_random_words_nothing_is_recommended() -> None:
     assert words.headline(sheet) == "No encoder is better than random words on these 300 examples"
     said = " ".join(words.sentences(sheet))
     assert "smaller" not in said and "more examples" not in said
+    assert [row[0] for row in words.table(sheet)[1]] == ["a", "b"]

@@ -105,7 +105,7 @@ def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenA
     assert pair["high"] - pair["low"] < alone["high"] - alone["low"]
     agreed = told["second"]["agreement"]
     assert (agreed["documents"], agreed["share"], agreed["kappa"]) == (told["marks"], 1.0, 1.0)
-    assert "agrees with the person on 100 %" in " ".join(second.in_words(told["second"]))
+    assert "agrees with the person in 100 %" in " ".join(second.in_words(told["second"]))
 
 
 def test_marks_that_come_meanwhile_count_from_then_on(

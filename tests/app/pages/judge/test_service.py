@@ -145,7 +145,7 @@ def test_preferences(workspace: Workspace) -> None:
     made = service.play(workspace, session, answer)
     told = report.status(service.opened(workspace, session))
     assert told["pairs"][0]["verdict"] == "wordllama" and made < 30 and sides == {True, False}
-    with pytest.raises(UserError, match="no document"):
+    with pytest.raises(UserError, match="do not say which documents"):
         report.judged(service.opened(workspace, session))
 
 
@@ -181,8 +181,8 @@ def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
 def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
     """In a sentence, whatever is wrong."""
     for encoders, given, message in (
-        (["wordllama"], {}, "1 encoder cannot"),
-        (["wordllama", "wordllama"], {}, "1 encoder cannot"),
+        (["wordllama"], {}, "encoders, not 1"),
+        (["wordllama", "wordllama"], {}, "encoders, not 1"),
         (PAIR, {"k": 0}, "top 0"),
         (PAIR, {"draw": 0}, "0 queries"),
         (PAIR, {"mode": "stars"}, "'stars'"),
@@ -193,15 +193,15 @@ def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
     same = JudgeSpec(STARTER, ("random:256", "random:256 | normalise"), draw=5)
     with pytest.raises(UserError, match="return the same"):
         service.begin(workspace, same)
-    with pytest.raises(UserError, match="no mark here"):
+    with pytest.raises(UserError, match="not a mark here"):
         service.mark(workspace, session, "maybe")
-    with pytest.raises(UserError, match="Nothing is asked"):
+    with pytest.raises(UserError, match="no question 99"):
         service.mark(workspace, session, "not", position=99)
     with pytest.raises(UserError, match="no name"):
         service.mark(workspace, session, "not", judge=" ")
     with pytest.raises(UserError, match="Nothing is judged"):
         report.write(service.opened(workspace, session), tmp_path)
-    with pytest.raises(UserError, match="nothing can be found"):
+    with pytest.raises(UserError, match="too few to search in"):
         service.begin(workspace, service.spec(lines(workspace, "one", ["a"]), PAIR))
 
 
@@ -273,7 +273,7 @@ def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
     assert preparing(workspace, job.session) is None
     assert JudgeJob.of(job.asked).session != job.session
-    with pytest.raises(UserError, match="nothing can be found"):
+    with pytest.raises(UserError, match="too few to search in"):
         queue(workspace, JudgeJob.of(JudgeSpec("starter-topics", PAIR, draw=0)))
 
 
