@@ -7,11 +7,13 @@ const AROUND = 6;
 
 const region = el("div", { class: "t-scroll t-board", role: "region", tabindex: "0" });
 const table = el("table", { class: "t-table" });
-const reading = el("p", { class: "t-small t-muted t-reading" });
+const pressing = el("p", { class: "t-small t-muted t-pressing" });
+const said = el("p", { class: "t-reading" });
+const reading = el("details", { class: "t-twin t-reads" }, el("summary", {}, "How to read it"), said);
 const save = el("button", { type: "button", class: "t-link t-small" }, "Download CSV");
 region.append(table);
-element.replaceChildren(region, save, reading);
-region.hidden = reading.hidden = save.hidden = true;
+element.replaceChildren(region, save, pressing, reading);
+region.hidden = reading.hidden = pressing.hidden = save.hidden = true;
 
 let data = null;
 let order = []; // places of the rows as they are shown
@@ -97,12 +99,14 @@ function draw(anew = false) {
 function fill() {
   const before = data;
   data = props.value ? JSON.parse(props.value) : null;
-  region.hidden = reading.hidden = !data;
+  region.hidden = reading.hidden = pressing.hidden = !data;
   save.hidden = !data?.file;
   if (!data) return;
   noted = data.heads.map((_, column) => column > 0 && data.rows.some(([, , cells]) => cells[column - 1][4]));
   region.setAttribute("aria-label", data.label);
-  reading.textContent = props.frozen ? data.reading : `${data.reading} ${data.pressing}`;
+  said.textContent = data.reading;
+  pressing.textContent = data.pressing;
+  pressing.hidden = props.frozen || !data.pressing;
   order = data.rows.map((_, place) => place);
   if (before && sorted && JSON.stringify(before.heads) === JSON.stringify(data.heads)) return sort(...sorted);
   if (!before || before.rows.length !== data.rows.length) region.scrollTo(0, 0);

@@ -11,6 +11,7 @@ Whatever a colour tells, a position or a shape tells too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ RIDGE_STEP = 1.0
 RIDGE_PEAK = 1.7
 RIDGE_GAP = 0.22
 """Between two panels, of the height that a panel would have without gaps: the next one's name."""
+MOST_DECADES = 3
+"""Of a logarithmic axis that is labelled between the powers of ten too."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -296,6 +299,22 @@ def axis(title: str = "", **properties: Any) -> dict[str, Any]:
     # Labels fit by their margin: to see whether one overflows, each would be measured by itself.
     shared = {"ticks": "", "automargin": True, "ticklabeloverflow": "allow"}
     return {**shared, **named, **properties}
+
+
+def log_axis(title: str, values: Sequence[float], **properties: Any) -> dict[str, Any]:
+    """A logarithmic axis that is labelled at 1, 2 and 5 times the powers of ten, in full.
+
+    Args:
+        title: below it.
+        values: what it shows, positive.
+        **properties: as of `axis`.
+    """
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    each = (1, 2, 5) if high - low <= MOST_DECADES else (1,)
+    ticks = [first * 10.0**power for power in range(low, high + 1) for first in each]
+    written = [formats.compact(int(at)) if at >= 1 else f"{at:g}" for at in ticks]
+    shown = {"type": "log", "zeroline": False, "tickvals": ticks, "ticktext": written}
+    return axis(title, **shown, **properties)
 
 
 def draw(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,14 +59,14 @@ def take_in(page: Page, name: str) -> None:
     expect(page.locator("#more")).to_be_hidden()
 
 
-def evaluate(page: Page, workspace: Workspace) -> None:
+def evaluate(page: Page, workspace: Workspace, tasks: int = 1) -> None:
     """Measure both encoders, as a worker does in the background."""
     page.get_by_role("link", name="Evaluate on it").click()
-    expect(page.locator("#plan")).to_contain_text("2 encoders on 1 task")
+    expect(page.locator("#plan")).to_contain_text(f"2 encoders on {tasks} task")
     page.locator("#evaluate").click()
     run = address_of(page, "run=").split("run=")[1].split("&")[0]
     assert work_off(workspace, run)["state"] == "done"
-    expect(page.locator("#results tbody tr")).to_have_count(2)
+    expect(page.locator("#results tbody tr")).to_have_count(2 * tasks)
 
 
 def test_from_a_folder_of_beir_to_a_ranked_board(
@@ -131,6 +132,39 @@ def test_a_table_of_pairs_is_known_by_its_columns(
     take_in(page, file.stem)
     expect(page.locator("#preview")).to_contain_text(task)
     evaluate(page, newcomer)
+
+
+def test_labelled_sentences_are_four_tasks(
+    visitor: Visitor, home: str, newcomer: Workspace, tmp_path: Path
+) -> None:
+    """They are classified, searched, told apart from a few of each label, and clustered."""
+    file = tmp_path / "things.csv"
+    file.write_text("text,label\n" + "".join(
+        f"The {thing} number {i} is here.,{thing}\n" for i in range(20) for thing in ("dog", "car")
+    ))  # fmt: skip
+    page = bring(visitor, home, file)
+    expect(page.get_by_label("Labelled sentences", exact=True)).to_be_checked()
+    take_in(page, "things")
+    evaluate(page, newcomer, tasks=4)
+    for task in ("classify", "search", "few-shot", "cluster"):
+        expect(page.locator("#results")).to_contain_text(f"upload:things/{task}")
+
+
+def test_candidates_make_a_reranking(
+    visitor: Visitor, home: str, newcomer: Workspace, tmp_path: Path
+) -> None:
+    """The files of a folder of BEIR with a list of documents for every query."""
+    corpus, queries, judged = beir(tmp_path / "some", 12)
+    documents = [json.loads(line)["_id"] for line in corpus.read_text().splitlines()]
+    listed = tmp_path / "some" / "top_ranked.jsonl"
+    listed.write_text("".join(
+        json.dumps({"query-id": f"q{i}", "corpus-ids": documents[:60]}) + "\n" for i in range(12)
+    ))  # fmt: skip
+    page = bring(visitor, home, corpus, queries, judged, listed)
+    take_in(page, "some")
+    expect(page.locator("#preview")).to_contain_text("Reranking")
+    evaluate(page, newcomer)
+    expect(page.locator("#results tbody tr").first).to_contain_text("MAP")
 
 
 def test_two_files_of_lines_are_translations(

@@ -11,7 +11,7 @@ from app.components.board import Cell, Head, Line, value
 from app.components.chart import drawing, plain
 from app.pages.board import cost
 from app.web import parts
-from app.web.figures import Figure, axis, draw, scatter, style
+from app.web.figures import Figure, axis, draw, log_axis, scatter, style
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ CURVES_LEAD = (
     "(what Matryoshka training is for), principal components fitted on the task's sentences, and "
     "the first dimensions in 8 bits or by their signs alone. Nothing is encoded again."
 )
+GREY = "#8b9096"
+"""Of spreads: it shows on light and dark."""
 METHODS = {"first": "first dimensions", "pca": "PCA", "int8": "int8", "binary": "binary"}
 HEADS = {
     "per_second_16": ("16 tokens", "sentences/s"),
@@ -108,13 +110,13 @@ def _pareto(
         text=[plain(formats.shorten(n, 24)) for n in names], textposition="top center",
         cliponaxis=False,
         marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in names]},
-        error_x={"type": "data", "symmetric": False, "thickness": 1.2,
+        error_x={"type": "data", "symmetric": False, "thickness": 1.2, "color": GREY,
                  "array": [h - v for h, v in zip(high, x, strict=True)],
                  "arrayminus": [v - lo for lo, v in zip(low, x, strict=True)]},
         customdata=[[plain(n), cost.told(rows[n], key)] for n in names], showlegend=False,
         hovertemplate="%{customdata[0]}: %{customdata[1]}<br>mean %{y:.2f}<extra></extra>",
     )  # fmt: skip
-    across = axis(f"{what} ({unit}, log)", type="log", zeroline=False)
+    across = log_axis(f"{what} ({unit}, log)", [*low, *high])
     return draw([line, marks], across, axis(quality, zeroline=False), height=420, left=64)
 
 
@@ -160,7 +162,7 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
             customdata=[[s.how.dim] for s in line],
             hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
         ))  # fmt: skip
-    across = axis("bytes a vector (log)", type="log", zeroline=False)
+    across = log_axis("bytes a vector (log)", [s.how.bytes for s in found])
     figure = draw(traces, across, axis(f"score on {plain(task)}", zeroline=False),
                   height=400, left=64, legend=True)  # fmt: skip
     rows = [[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in found]

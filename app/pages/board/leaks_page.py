@@ -38,9 +38,9 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
-        controls.render("encoder")
+        controls.render("encoder", "trained_on")
         with parts.more():
-            controls.render("trained_on", "tasks")
+            controls.render("tasks")
     notice = parts.notice()
     shown = {"headline": parts.static("", elem_id="headline", elem_classes=["t-answer"])}
     shown["look"] = gr.Button("Look", variant="primary", visible=False, elem_id="look")
@@ -92,7 +92,7 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
     if not tasks or not sets:
         hint = parts.next_step(
             workspace.read_only, "see the tasks whose data are named on the Board",
-            "Choose under “…” what it was trained on.",
+            "Choose above what it was trained on.",
         )  # fmt: skip
         empty = parts.empty("Nothing that it was trained on is here", f"{said} {hint}")
         return shown if example else shown | {"headline": empty}

@@ -157,7 +157,7 @@ def table(
         ranked: what the ranks are worth, where that is known.
         by: what the columns are, one of COLUMNS.
         published: whether numbers that others published stand below.
-        more: of each encoder, cells before those of the tasks.
+        more: of each encoder, cells behind those of the tasks.
         more_heads: their heads.
         trained: of each encoder, what `service.trained_on` gives.
         imported: what was imported of that, beside the papers.
@@ -170,9 +170,9 @@ def table(
         ("Mean (task)", formats.plural(len(board.columns), "task")),
         ("Mean (type)", formats.plural(len(board.types), "type")),
         *([("Borda", "points, rank")] if own else []),
-        *more_heads,
         *([("Trained on", "of these tasks", True)] if leaks else []),
         *_heads(board, by),
+        *more_heads,
     ]
     intervals = {row.name: row for row in ranked.ranks} if ranked else {}
     groups = ranked.groups if ranked else {}
@@ -192,12 +192,15 @@ def table(
             _mean(board.mean[i], int(board.counts[i]), len(board.columns), groups.get(name) == "a"),
             _mean(board.type_mean[i], kinds, len(board.types)),
             borda,
-            *known,
             *([_trained(trained.get(name), len(board.columns))] if leaks else []),
             *cells[i],
+            *known,
         ]))  # fmt: skip
     if published:
-        rows += _published(board, by, len(more_heads) + leaks, imported)
+        rows += [
+            (name, about, [*cells, *[("", "", "", False)] * len(more_heads)])
+            for name, about, cells in _published(board, by, leaks, imported)
+        ]
     reading, pressing = (READING, PRESSING) if own else (OTHERS_READING, "")
     return value("Encoders by tasks", heads, rows, reading, "theodolite-board.csv", pressing)
 
@@ -300,9 +303,7 @@ def _score(score: float, best: bool) -> Cell:
     return formats.score(score), "", "ties with the best" if best else "", best
 
 
-def _published(
-    board: Standings, by: str, skipped: int, imported: Sequence[Reference]
-) -> list[Line]:
+def _published(board: Standings, by: str, leaks: bool, imported: Sequence[Reference]) -> list[Line]:
     """Numbers of papers, and what was imported: references, without rank, points or test."""
     lines: list[Line] = []
 
@@ -310,16 +311,16 @@ def _published(
         blank: Cell = ("", "", "", False)
         over = blank if mean is None else (formats.score(mean), "t-printed", "", False)
         shown = cells if by == TASKS else [blank] * len(_heads(board, by))
-        lines.append((model, about, [blank, over, blank, blank, *[blank] * skipped, *shown]))
+        lines.append((model, about, [blank, over, blank, blank, *[blank] * leaks, *shown]))
 
     for row, scores in beside([(c.task, c.protocol) for c in board.columns]).items():
         printed: list[Cell] = [(formats.score(s), "t-printed", row.table, False) for s in scores]
         mean = None if row.aggregation == "wmean" else _whole(scores)
         add(row.model, f"published, {row.training}", printed, mean)
-    return lines + _imported(board, by, skipped, imported)
+    return lines + _imported(board, by, leaks, imported)
 
 
-def _imported(board: Standings, by: str, skipped: int, imported: Sequence[Reference]) -> list[Line]:
+def _imported(board: Standings, by: str, leaks: bool, imported: Sequence[Reference]) -> list[Line]:
     """What was imported, with means over what was published of it."""
     tasks = [column.task for column in board.columns]
     scores = np.array([[one.scores.get(task, np.nan) for task in tasks] for one in imported])
@@ -340,7 +341,7 @@ def _imported(board: Standings, by: str, skipped: int, imported: Sequence[Refere
             _mean(mean[i], int(counts[i]), len(tasks), css="t-printed"),
             _mean(type_mean[i], int(kinds[i]), len(board.types), css="t-printed"),
             *rank,
-            *[blank] * skipped,
+            *[blank] * leaks,
             *cells,
         ]))  # fmt: skip
     return lines

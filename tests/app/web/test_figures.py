@@ -138,3 +138,12 @@ def test_a_long_name_keeps_both_ends() -> None:
     """Specs differ at the front (the model) or at the back (the steps)."""
     short = formats.shorten("hf:bert-base-uncased?pooling=avg | whiten:nli,256", 20)
     assert len(short) == 20 and short.startswith("hf:bert") and short.endswith("nli,256")
+
+
+def test_a_logarithmic_axis_is_labelled_in_full() -> None:
+    """At 1, 2 and 5 within a few powers of ten, at these alone over many; fractions as they are."""
+    near = figures.log_axis("sentences", [2_700.0, 38_000.0])
+    assert near["ticktext"] == ["1k", "2k", "5k", "10k", "20k", "50k", "100k", "200k", "500k"]
+    assert near["tickvals"][:2] == [1_000.0, 2_000.0]
+    wide = figures.log_axis("ms", [0.02, 900.0])
+    assert wide["ticktext"] == ["0.01", "0.1", "1", "10", "100", "1k"]
