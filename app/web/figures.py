@@ -302,7 +302,7 @@ def axis(title: str = "", **properties: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, values: Sequence[float], **properties: Any) -> dict[str, Any]:
-    """A logarithmic axis that is labelled at 1, 2 and 5 times the powers of ten, in full.
+    """A logarithmic axis whose labels are numbers in full: the closer, the shorter it is.
 
     Args:
         title: below it.
@@ -310,7 +310,8 @@ def log_axis(title: str, values: Sequence[float], **properties: Any) -> dict[str
         **properties: as of `axis`.
     """
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    each = (1, 2, 5) if high - low <= MOST_DECADES else (1,)
+    near = max(values) < 10 * min(values)
+    each = range(1, 10) if near else (1, 2, 5) if high - low <= MOST_DECADES else (1,)
     ticks = [first * 10.0**power for power in range(low, high + 1) for first in each]
     written = [formats.compact(int(at)) if at >= 1 else f"{at:g}" for at in ticks]
     shown = {"type": "log", "zeroline": False, "tickvals": ticks, "ticktext": written}

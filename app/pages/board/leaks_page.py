@@ -28,7 +28,7 @@ _SEVERAL: dict[str, Any] = {"multiselect": True, "choices": [], "elem_classes": 
 CONTROLS = (
     choices.ENCODER,
     Control("trained_on", "Trained on", gr.Dropdown, (), "None: what its files and MTEB name.", (),
-            _SEVERAL, key="in"),
+            {"multiselect": True, "choices": []}, key="in"),
     Control("tasks", "Tasks", gr.Dropdown, (), "None: those that it was measured on, or all.", (),
             _SEVERAL, key="task"),
 )  # fmt: skip

@@ -141,7 +141,8 @@ def test_a_long_name_keeps_both_ends() -> None:
 
 
 def test_a_logarithmic_axis_is_labelled_in_full() -> None:
-    """At 1, 2 and 5 within a few powers of ten, at these alone over many; fractions as they are."""
+    """At 1, 2 and 5 within a few powers of ten, at these alone over many, at all digits in one."""
+    assert figures.log_axis("ms", [2.0, 6.0])["ticktext"][:9] == list("123456789")
     near = figures.log_axis("sentences", [2_700.0, 38_000.0])
     assert near["ticktext"] == ["1k", "2k", "5k", "10k", "20k", "50k", "100k", "200k", "500k"]
     assert near["tickvals"][:2] == [1_000.0, 2_000.0]
