@@ -31,8 +31,6 @@ RIDGE_STEP = 1.0
 RIDGE_PEAK = 1.7
 RIDGE_GAP = 0.22
 """Between two panels, of the height that a panel would have without gaps: the next one's name."""
-MOST_DECADES = 3
-"""Of a logarithmic axis that is labelled between the powers of ten too."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -301,21 +299,14 @@ def axis(title: str = "", **properties: Any) -> dict[str, Any]:
     return {**shared, **named, **properties}
 
 
-def log_axis(title: str, values: Sequence[float], **properties: Any) -> dict[str, Any]:
-    """A logarithmic axis whose labels are numbers in full: the closer, the shorter it is.
-
-    Args:
-        title: below it.
-        values: what it shows, positive.
-        **properties: as of `axis`.
-    """
+def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+    """A logarithmic axis of positive values, labelled in full: the closer, the shorter it is."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     near = max(values) < 10 * min(values)
-    each = range(1, 10) if near else (1, 2, 5) if high - low <= MOST_DECADES else (1,)
+    each = range(1, 10) if near else (1, 2, 5) if high - low <= 3 else (1,)
     ticks = [first * 10.0**power for power in range(low, high + 1) for first in each]
     written = [formats.compact(int(at)) if at >= 1 else f"{at:g}" for at in ticks]
-    shown = {"type": "log", "zeroline": False, "tickvals": ticks, "ticktext": written}
-    return axis(title, **shown, **properties)
+    return axis(title, type="log", zeroline=False, tickvals=ticks, ticktext=written)
 
 
 def draw(
