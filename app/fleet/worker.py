@@ -112,6 +112,7 @@ class Worker:
         queues = [*self._only, self._slot]
         DBOS.listen_queues(queues)
         with self._roster.database.alone("launch"):
+            self._transfers.clean()
             DBOS.launch()
             for name in queues:
                 DBOS.register_queue(name, worker_concurrency=1, polling_interval_sec=POLL)
