@@ -14,20 +14,17 @@ or sets the endpoint by hand.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.fakes.server import FakeServer, Handler
 
 MAIN = "main"
 
 
-class FakeHub:
+class FakeHub(FakeServer):
     """Serves a folder until the `with` block ends.
 
     Attributes:
@@ -41,9 +38,7 @@ class FakeHub:
         self.root = root
         self.requests: list[str] = []
         self.closed: dict[str, str] = {}
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.hub = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(_Handler)
 
     def environment(self, cache: Path) -> dict[str, str]:
         """Environment variables for a subprocess that shall use this hub and an empty cache."""
@@ -67,23 +62,6 @@ class FakeHub:
                 return folder
         return None
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Be there no more, as without a network."""
-        self._server.shutdown()
-        self._server.server_close()
-
 
 def commit(folder: Path) -> str:
     """40 hex digits that change with any file of the folder, or that it is named by."""
@@ -100,17 +78,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(f for f in folder.rglob("*") if f.is_file())
 
 
-class _Server(ThreadingHTTPServer):
-    hub: FakeHub
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: pytest's output is for failures."""
-
+class _Handler(Handler[FakeHub]):
     def do_HEAD(self) -> None:
         self._answer()
 
@@ -118,12 +86,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def do_POST(self) -> None:
-        said = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        said = self.read()
         self._answer(parse_qs(said.decode()))
 
     def _answer(self, said: Mapping[str, list[str]] | None = None) -> None:
         path = unquote(urlsplit(self.path).path)
-        self.server.hub.requests.append(f"{self.command} {path}")
+        self.fake.requests.append(f"{self.command} {path}")
         if path.startswith("/api/"):
             self._api(path.removeprefix("/api/").split("/"), said or {})
         else:
@@ -141,9 +109,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if rest[:1] == ["paths-info"]:
             there = [name for name in said.get("paths", ()) if name in names]
-            self._json([_tree_entry(folder, name) for name in there])
+            self.send_json([_tree_entry(folder, name) for name in there])
             return
-        self._json(
+        self.send_json(
             {
                 "id": repository,
                 "modelId": repository,
@@ -160,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         if inside and not found:
             self._error("EntryNotFound", commit(folder))
             return
-        self._json([_tree_entry(folder, name) for name in found])
+        self.send_json([_tree_entry(folder, name) for name in found])
 
     def _file(self, parts: list[str]) -> None:
         """`[datasets /] OWNER / NAME / resolve / REVISION / FILE`."""
@@ -177,33 +145,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._error("EntryNotFound", commit(folder))
             return
         body = file.read_bytes()
-        self._send(200, body, ETag=f'"{_sha256(body)}"', X_Repo_Commit=commit(folder))
+        self.send(200, body, ETag=f'"{_sha256(body)}"', X_Repo_Commit=commit(folder))
 
     def _find(self, kind: str, repository: str, revision: str) -> Path | None:
-        if repository in self.server.hub.closed:
-            self._error(self.server.hub.closed[repository], status=401)
+        if repository in self.fake.closed:
+            self._error(self.fake.closed[repository], status=401)
             return None
-        folder = self.server.hub.folder(kind, repository, revision)
+        folder = self.fake.folder(kind, repository, revision)
         if folder is None:
-            known = self.server.hub.folder(kind, repository, MAIN) is not None
+            known = self.fake.folder(kind, repository, MAIN) is not None
             self._error("RevisionNotFound" if known else "RepoNotFound")
         return folder
 
     def _error(self, code: str, at: str = "", status: int = 404) -> None:
         commits = {"X_Repo_Commit": at} if at else {}
-        self._send(status, b"", X_Error_Code=code, X_Error_Message=code, **commits)
-
-    def _json(self, value: object) -> None:
-        self._send(200, json.dumps(value).encode(), Content_Type="application/json")
-
-    def _send(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.send(status, b"", X_Error_Code=code, X_Error_Message=code, **commits)
 
 
 def _sha256(body: bytes) -> str:

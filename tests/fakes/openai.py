@@ -13,11 +13,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-DIM = 4
+from tests.fakes.server import FakeServer, Handler
+
+DIM, JSON = 4, "application/json"
 Answering = Callable[["Request"], None]
 
 
@@ -26,7 +26,7 @@ def vector(text: str, dim: int = DIM) -> list[float]:
     return [float(len(text)), *(float(ord(c)) for c in text[: dim - 1].ljust(dim - 1))]
 
 
-class FakeOpenAI:
+class FakeOpenAI(FakeServer):
     """Serves until the `with` block ends.
 
     Attributes:
@@ -42,10 +42,8 @@ class FakeOpenAI:
         self.most = 2048
         self.judge: Callable[[str, str], str] = lambda query, document: grade(0)
         self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Request)
-        self._server.daemon_threads = True
-        self._server.fake = self  # type: ignore[attr-defined]
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        super().__init__(Request)
+        self.url += "/v1"
 
     @property
     def texts(self) -> list[str]:
@@ -58,74 +56,39 @@ class FakeOpenAI:
         chats = [body["messages"] for _, body in self.requests if "messages" in body]
         return [(asked["query"], asked["document"]) for asked in map(question, chats)]
 
-    def close(self) -> None:
-        """Stop answering; the port refuses from now on."""
-        self._server.shutdown()
-        self._server.server_close()
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class Request(BaseHTTPRequestHandler):
+class Request(Handler[FakeOpenAI]):
     """One request."""
 
-    protocol_version = "HTTP/1.1"
     body: dict[str, Any]
 
     def do_POST(self) -> None:
         """Answer as was said in advance, else with vectors."""
-        fake: FakeOpenAI = self.server.fake  # type: ignore[attr-defined]
-        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fake = self.fake
+        self.body = json.loads(self.read())
         fake.requests.append((dict(self.headers), self.body))
         if fake.next:
             fake.next.pop(0)(self)
         elif "messages" in self.body:
-            self.say(200, self.usual())
+            self.send_json(self.usual(), 200)
         elif self.path != "/v1/embeddings":
-            self.say(404, {"error": {"message": f"no {self.path}"}})
+            self.send_json({"error": {"message": f"no {self.path}"}}, 404)
         elif len(self.body["input"]) > fake.most:
-            self.say(413, {"error": f"batch size {len(self.body['input'])} > {fake.most}"})
+            self.send_json({"error": f"batch size {len(self.body['input'])} > {fake.most}"}, 413)
         else:
-            self.say(200, self.usual())
+            self.send_json(self.usual(), 200)
 
     def usual(self) -> dict[str, Any]:
         """The right answer, its vectors in another order than the texts."""
         if "messages" in self.body:
-            fake: FakeOpenAI = self.server.fake  # type: ignore[attr-defined]
             asked = question(self.body["messages"])
-            return chat(fake.judge(asked["query"], asked["document"]))
+            return chat(self.fake.judge(asked["query"], asked["document"]))
         dim = self.body.get("dimensions", DIM)
         data = [
             {"object": "embedding", "index": i, "embedding": vector(text, dim)}
             for i, text in enumerate(self.body["input"])
         ]
         return {"object": "list", "data": data[::-1], "model": self.body["model"]}
-
-    def say(self, status: int, answer: Any, **headers: str) -> None:
-        """Send a whole answer as JSON."""
-        self.send(status, json.dumps(answer).encode(), **headers)
-
-    def send(self, status: int, content: bytes, **headers: str) -> None:
-        """Send an answer."""
-        self.send_response(status)
-        own = {"Content_Type": "application/json", "Content_Length": str(len(content))}
-        for name, value in (own | headers).items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
 
 def question(messages: list[dict[str, str]]) -> dict[str, str]:
@@ -146,12 +109,12 @@ def chat(content: Any) -> dict[str, Any]:
 
 def talking(content: Any) -> Answering:
     """Say this in a chat."""
-    return lambda request: request.say(200, chat(content))
+    return lambda request: request.send_json(chat(content), 200)
 
 
 def status(code: int, message: str = "", **headers: str) -> Answering:
     """Answer with an error."""
-    return lambda request: request.say(code, {"error": {"message": message}}, **headers)
+    return lambda request: request.send_json({"error": {"message": message}}, code, **headers)
 
 
 def saying(change: Callable[[dict[str, Any]], Any]) -> Answering:
@@ -160,7 +123,7 @@ def saying(change: Callable[[dict[str, Any]], Any]) -> Answering:
     def answer(request: Request) -> None:
         usual = request.usual()
         changed = change(usual)
-        request.say(200, usual if changed is None else changed)
+        request.send_json(usual if changed is None else changed, 200)
 
     return answer
 
@@ -168,14 +131,16 @@ def saying(change: Callable[[dict[str, Any]], Any]) -> Answering:
 def half(request: Request) -> None:
     """Break off in the middle of the answer."""
     content = json.dumps(request.usual()).encode()
-    request.send(200, content[: len(content) // 2], Content_Length=str(len(content)))
+    request.send(
+        200, content[: len(content) // 2], Content_Length=str(len(content)), Content_Type=JSON
+    )
     request.close_connection = True
 
 
 def cut(request: Request) -> None:
     """Send half of the JSON as if it were all of it."""
     content = json.dumps(request.usual()).encode()
-    request.send(200, content[: len(content) // 2])
+    request.send(200, content[: len(content) // 2], Content_Type=JSON)
 
 
 def page(request: Request) -> None:
@@ -203,7 +168,7 @@ def dripping(until: threading.Event) -> Answering:
     """Send a space now and then, and never the answer, until the event."""
 
     def drip(request: Request) -> None:
-        request.send(200, b"", Content_Length="1000000")
+        request.send(200, b"", Content_Type=JSON, Content_Length="1000000")
         while not until.wait(0.02):
             try:
                 request.wfile.write(b" ")

@@ -13,20 +13,19 @@ import base64
 import hashlib
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
+
+from tests.fakes.server import FakeServer, Handler
 
 USER, TOKEN, READER = "ada", "hf_" + "x" * 34, "hf_" + "r" * 34
 """Of the one user: a token that may write, and one that may read."""
 FREE = "Static Spaces are free for everyone, but hosting Gradio and Docker Spaces requires PRO."
 
 
-class FakeSpaces:
+class FakeSpaces(FakeServer):
     """Answers until the `with` block ends.
 
     Attributes:
@@ -47,35 +46,10 @@ class FakeSpaces:
         self.breaks: str | None = None
         self.requests: list[str] = []
         self.objects: dict[str, bytes] = {}
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.hub = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(_Handler)
 
 
-class _Server(ThreadingHTTPServer):
-    hub: FakeSpaces
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: pytest's output is for failures."""
-
+class _Handler(Handler[FakeSpaces]):
     def do_HEAD(self) -> None:
         self._answer()
 
@@ -89,24 +63,24 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
-        hub, path = self.server.hub, unquote(urlsplit(self.path).path)
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        hub, path = self.fake, unquote(urlsplit(self.path).path)
+        body = self.read()
         hub.requests.append(f"{self.command} {path}")
         if hub.breaks and re.search(hub.breaks, path):
             self.close_connection = True
             return
         if path.startswith("/objects/"):
             hub.objects[path.removeprefix("/objects/")] = body
-            self._json({})
+            self.send_json({})
             return
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         if token not in (TOKEN, READER):
             self._error(401, "Invalid username or password.")
         elif path == "/api/validate-yaml":
             faults = _faults(json.loads(body)["content"])
-            self._json({"errors": faults, "warnings": []}, 400 if faults else 200)
+            self.send_json({"errors": faults, "warnings": []}, 400 if faults else 200)
         elif path == "/api/whoami-v2":
-            self._json({"name": USER, "type": "user", "orgs": []})
+            self.send_json({"name": USER, "type": "user", "orgs": []})
         elif token == READER and self.command == "POST":
             self._error(403, "You don't have the rights to create a space under this namespace.")
         elif path == "/api/repos/create":
@@ -115,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._of_a_space(path, body)
 
     def _create(self, asked: dict[str, Any]) -> None:
-        hub = self.server.hub
+        hub = self.fake
         name = f"{asked['organization']}/{asked['name']}"
         if asked["organization"] != USER:
             self._error(403, "You don't have the rights to create a space under this namespace.")
@@ -126,17 +100,17 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             hub.created.append(asked)
             hub.spaces[name] = {".gitattributes": b"", "README.md": b"---\nsdk: static\n---\n"}
-            self._json({"url": f"{hub.url}/spaces/{name}"})
+            self.send_json({"url": f"{hub.url}/spaces/{name}"})
 
     def _of_a_space(self, path: str, body: bytes) -> None:
         found = re.fullmatch(r"(?:/api)?/spaces/([^/]+/[^/]+?)(\.git)?/(.*)", path)
-        files = self.server.hub.spaces.get(found[1]) if found else None
+        files = self.fake.spaces.get(found[1]) if found else None
         if found is None or files is None:
             self._error(404, "Repository not found")
         elif found[3].startswith("tree/"):
-            self._json([_entry(name, data) for name, data in files.items()])
+            self.send_json([_entry(name, data) for name, data in files.items()])
         elif found[3].startswith("preupload/"):
-            self._json({"files": [
+            self.send_json({"files": [
                 {"path": one["path"], "shouldIgnore": False,
                  "uploadMode": "lfs" if one["path"].endswith(".db") else "regular"}
                 for one in json.loads(body)["files"]
@@ -151,13 +125,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _batch(self, asked: dict[str, Any]) -> None:
         objects = []
         for one in asked["objects"]:
-            actions = {"upload": {"href": f"{self.server.hub.url}/objects/{one['oid']}"}}
+            actions = {"upload": {"href": f"{self.fake.url}/objects/{one['oid']}"}}
             objects.append({**one, "authenticated": True, "actions": actions})
-        self._json({"transfer": "basic", "objects": objects})
+        self.send_json({"transfer": "basic", "objects": objects})
 
     def _commit(self, space: str, lines: list[dict[str, Any]]) -> None:
         """All of it or nothing, as the hub has it."""
-        hub = self.server.hub
+        hub = self.fake
         after = dict(hub.spaces[space])
         for line in lines:
             value = line["value"]
@@ -170,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         hub.spaces[space] = after
         hub.commits += 1
         made = f"{hub.url}/spaces/{space}/commit/{'0' * 40}"
-        self._json({"commitUrl": made, "commitOid": "0" * 40})
+        self.send_json({"commitUrl": made, "commitOid": "0" * 40})
 
     def _file(self, files: dict[str, bytes], name: str) -> None:
         if name not in files:
@@ -178,23 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         data = files[name]
         tag = hashlib.sha256(data).hexdigest()
-        self._send(200, data, ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
+        self.send(200, data, ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
 
-    def _error(self, status: int, said: str, **headers: str) -> None:
-        body = json.dumps({"error": said}).encode()
-        self._send(status, body, Content_Type="application/json", **headers)
-
-    def _json(self, value: object, status: int = 200) -> None:
-        self._send(status, json.dumps(value).encode(), Content_Type="application/json")
-
-    def _send(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+    def _error(self, status: int, message: str, **headers: str) -> None:
+        self.send_json({"error": message}, status, **headers)
 
 
 def _faults(readme: str) -> list[dict[str, str]]:

@@ -116,7 +116,7 @@ def test_a_task_of_the_hub(hub: FakeHub, ask: Terminal) -> None:
     assert fetched and all(REVISION in asked for asked in fetched)
     assert listed()["here"]
 
-    hub.stop()
+    hub.close()
     code, row, said = evaluated("random:16")
     assert code == 0 and "fetched" not in said, "what is here needs no hub"
     code, row, _ = evaluated("random:16", "mteb:ImdbClassification")
