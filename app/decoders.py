@@ -203,7 +203,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
     return Removed(name, folder, deleted)
 
 
-def told(removed: Removed) -> str:
+def removal_notice(removed: Removed) -> str:
     """What became of a decoder, in words."""
     after = "Its files are deleted." if removed.deleted else "Its folder stays where it is."
     return f"{removed.name} is no longer listed. {after} Diagnoses of it are kept."

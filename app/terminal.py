@@ -207,7 +207,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (UserError, StoreError) as error:
-            raise _told(error, as_json) from error
+            raise _report_error(error, as_json) from error
         except KeyboardInterrupt as stop:
             raise typer.Exit(130) from stop
         except (typer.Exit, typer.Abort, BrokenPipeError):  # the last: `| head` has seen enough
@@ -217,7 +217,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             message = f"That did not work, and it is not your fault ({said})."
             told = UserError(message, f"{file} has the details.")
-            raise _told(told, as_json) from error
+            raise _report_error(told, as_json) from error
 
     return run
 
@@ -266,7 +266,7 @@ def takes(
     return wrap
 
 
-def _told(error: UserError | StoreError, as_json: bool) -> typer.Exit:
+def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
     from engine.errors import PlacedError
 
     placed = error if isinstance(error, PlacedError) else None

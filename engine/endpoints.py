@@ -224,7 +224,7 @@ class Endpoint:
         text = raw.decode("utf-8", "replace")
         if answer.is_success:
             return self._object(text)
-        said = _said(text).replace(key, "…") if key else _said(text)
+        said = _error_message(text).replace(key, "…") if key else _error_message(text)
         raise self._refusal(answer, f"HTTP {answer.status_code}{f': {said}' if said else ''}")
 
     def _object(self, text: str) -> dict[str, Any]:
@@ -277,7 +277,7 @@ def _key(address: Address) -> str:
     return ""
 
 
-def _said(text: str) -> str:
+def _error_message(text: str) -> str:
     """What a server says is wrong: the message of OpenAI's shape of an error, or the first line."""
     try:
         found = json.loads(text)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.errors import said_plainly
+from store.errors import as_store_errors
 from store.files import is_whole
 from store.results import REPAIR
 
@@ -46,7 +46,7 @@ class Finding:
 
 def check(store: Store) -> list[Finding]:
     """Verify both databases, every file named in them, every vector, and look for orphans."""
-    with said_plainly(store.folder):
+    with as_store_errors(store.folder):
         return [
             *_databases(store),
             *_named_files(store),
@@ -71,7 +71,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
         StoreError: when the disk refuses, or another program holds the database.
     """
     connection = store.database.connection
-    with said_plainly(store.folder):
+    with as_store_errors(store.folder):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         before = _size(store.folder)
         for noun in (store.projections, store.derived):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from store.errors import StoreClosed, StoreError, StoreGone, said_plainly
+from store.errors import StoreClosed, StoreError, StoreGone, as_store_errors
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -71,7 +71,7 @@ class Database:
         # Brings pandas: read only where a database is opened, not for `theodolite --help`.
         from store.migrations import migrations
 
-        with said_plainly(path.parent), FileLock(path.with_suffix(".lock"), timeout=60.0):
+        with as_store_errors(path.parent), FileLock(path.with_suffix(".lock"), timeout=60.0):
             _refuse_newer(self.connection, path.parent)
             migrations.apply(self.connection)
             self._file = _identity(self._name)
@@ -104,7 +104,7 @@ class Database:
         Raises:
             StoreError: when the database cannot answer.
         """
-        with said_plainly(self.path.parent):
+        with as_store_errors(self.path.parent):
             cursor = self.connection.execute(sql, parameters)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row)) for row in cursor]  # noqa: B905 - as many, by SQLite
@@ -125,7 +125,7 @@ class Database:
             StoreError: when it cannot be written; nothing has changed then.
         """
         self.refuse_writing()
-        with said_plainly(self.path.parent):
+        with as_store_errors(self.path.parent):
             connection = self.connection
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -138,7 +138,7 @@ class Database:
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one writing statement; return how many rows it touched."""
         self.refuse_writing()
-        with said_plainly(self.path.parent):
+        with as_store_errors(self.path.parent):
             return int(self.connection.execute(sql, parameters).rowcount)
 
     def refuse_writing(self) -> None:

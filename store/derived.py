@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from store.database import Database
-from store.errors import StoreError, said_plainly
+from store.errors import StoreError, as_store_errors
 from store.files import TEMPORARY, chunks_of, write_once
 from store.hashing import to_json
 
@@ -88,7 +88,7 @@ class _ByKey:
             raise ValueError("expected a key of 32 hexadecimal digits")
         if any(array.dtype.hasobject for array in arrays.values()):
             raise ValueError("expected numbers: an array of objects cannot be kept")
-        with said_plainly(self._database.path.parent):
+        with as_store_errors(self._database.path.parent):
             names = {name: self._write(array) for name, array in arrays.items()}
             for name, path in files.items():
                 names[name] = write_once(self.folder, chunks_of(path), path.suffix)[0]

@@ -72,7 +72,7 @@ class RunAtWork(StoreError):
 
 
 @contextmanager
-def said_plainly(place: Path) -> Iterator[None]:
+def as_store_errors(place: Path) -> Iterator[None]:
     """Turn errors of the disk and of SQLite into a `StoreError` about `place`."""
     try:
         yield

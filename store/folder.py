@@ -11,7 +11,7 @@ from store.database import Database
 from store.decoders import Decoders
 from store.derived import Derived, Projections
 from store.encoders import Encoders
-from store.errors import StoreError, said_plainly
+from store.errors import StoreError, as_store_errors
 from store.events import Events
 from store.judgements import Judgements
 from store.logs import Logs
@@ -71,7 +71,7 @@ class Store:
             raise StoreError(
                 f"The store at {folder} is a file, not a folder.", "Choose another with --store."
             )
-        with said_plainly(folder):
+        with as_store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "logs").mkdir(exist_ok=True)
         return cls(folder, reading=reading)

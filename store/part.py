@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from store.errors import said_plainly
+from store.errors import as_store_errors
 from store.folder import Store
 from store.hashing import to_json
 
@@ -32,7 +32,7 @@ def copy_results(
         StoreError: when one cannot be read, or the target cannot be written.
     """
     files = target.results.folder
-    with said_plainly(target.folder), target.database.write() as connection:
+    with as_store_errors(target.folder), target.database.write() as connection:
         files.mkdir(exist_ok=True)
         for row in _rows(source, "results WHERE id", ids):
             number = row.pop("id")
@@ -59,7 +59,7 @@ def copy_maps(
         StoreError: when one cannot be read, or the target cannot be written.
     """
     files = target.projections.folder
-    with said_plainly(target.folder):
+    with as_store_errors(target.folder):
         for row in reversed(source.projections.list()):
             info = row["info"]
             if info.get("encoder") not in encoders or info.get("dataset") not in datasets:

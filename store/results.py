@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from store.database import Database
-from store.errors import StoreError, said_plainly
+from store.errors import StoreError, as_store_errors
 from store.files import is_whole, write_once
 from store.hashing import to_json
 
@@ -250,7 +250,7 @@ class Results:
                 raise ValueError(f"examples {name!r} must be an array of numbers, not of objects")
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        with said_plainly(self._database.path.parent):
+        with as_store_errors(self._database.path.parent):
             return write_once(self.folder, [buffer.getvalue()], ".npz")[0]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from store.database import Database
-from store.errors import StoreError, said_plainly
+from store.errors import StoreError, as_store_errors
 from store.files import chunks_of, write_once
 from store.hashing import to_json
 
@@ -69,7 +69,7 @@ class Uploads:
         if filename is None:
             filename = source.name if isinstance(source, Path) else name
         chunks = [source] if isinstance(source, bytes) else chunks_of(source)
-        with said_plainly(self._database.path.parent):
+        with as_store_errors(self._database.path.parent):
             file, size = write_once(self.folder, chunks, "")
         facts = [kind, file, to_json(mapping)]
         with self._database.write() as connection:

@@ -69,7 +69,7 @@ def stay(window: Window, workspace: Workspace, address: str) -> None:
         return
     titles = formats.listed([f'"{run["title"]}"' for run in runs], most=2)
     are = "is" if len(runs) == 1 else "are"
-    _tell(
+    _notify(
         f"The window is closed, but {formats.plural(len(runs), 'run')} {are} not over: {titles}. "
         f"The app stays at {address} until then. Ctrl+C ends it now; runs continue next time."
     )
@@ -77,7 +77,7 @@ def stay(window: Window, workspace: Workspace, address: str) -> None:
         time.sleep(_LOOK_EVERY)
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     """Say it where a person looks: started from a menu, the app has no terminal."""
     say(text)
     program = shutil.which("notify-send")

@@ -56,14 +56,14 @@ def assembled(
     known = {query for grades in judgements.values() for query in grades}
     if not any(corpus.keys() & keys for of in judgements.values() for keys in of.values()):
         raise UserError(
-            f"No query of {title} has a judged document. {' '.join(_said(notes))}".rstrip(),
+            f"No query of {title} has a judged document. {' '.join(_with_counts(notes))}".rstrip(),
             "Judgements name queries and documents by the ids that the other two files give them.",
         )
     notes[_UNJUDGED] = [key for key in asked if key not in known]
     notes[_EMPTY] = [key for key, text in corpus.items() if not text.strip()]
     kept = {query: text for query, text in asked.items() if query in known}
     chosen = None if candidates is None else _candidates(kept, candidates, corpus, title)
-    return Retrieval(name, kept, corpus, judgements, chosen, _said(notes))
+    return Retrieval(name, kept, corpus, judgements, chosen, _with_counts(notes))
 
 
 def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
@@ -126,7 +126,7 @@ def reranking(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> 
         )
     notes[_EMPTY] = [key for key, text in documents.items() if not text.strip()]
     chosen = {query: tuple(of) for part in judgements.values() for query, of in part.items()}
-    return Retrieval(name, queries, documents, judgements, chosen, _said(notes))
+    return Retrieval(name, queries, documents, judgements, chosen, _with_counts(notes))
 
 
 _ONE_SIDED = "Queries without a positive or without a negative document, left out as MTEB does"
@@ -210,7 +210,7 @@ def _candidates(
     return {query: tuple(candidates[query]) for query in queries}
 
 
-def _said(notes: Mapping[str, list[str]]) -> tuple[str, ...]:
+def _with_counts(notes: Mapping[str, list[str]]) -> tuple[str, ...]:
     return tuple(
         f"{what}: {len(places):,} ({listed(places, 3)})."
         for what, places in notes.items()

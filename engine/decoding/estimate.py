@@ -78,7 +78,7 @@ def _probed(
     texts = sentences_of(probe, catalog, folder).texts
     encoding = encoding_speed(encoder, spread(texts))
     trainer = _trainer(probe, texts[:_READ], encoder)
-    return _told(probe, trainer, len(texts), encoding, _learning_speed(trainer, seconds))
+    return _estimate(probe, trainer, len(texts), encoding, _learning_speed(trainer, seconds))
 
 
 def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> DecoderTrainer:
@@ -106,7 +106,7 @@ def _mean_tokens(trainer: DecoderTrainer) -> float:
     return float(np.mean([len(ids) - 1 for ids in trainer.dataset.tokens]))
 
 
-def _told(
+def _estimate(
     spec: DecoderSpec,
     trainer: DecoderTrainer,
     sentences: int,

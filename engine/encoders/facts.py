@@ -89,7 +89,7 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
             facts |= _mteb_facts(spec.value)
         elif spec.kind == "api":
             dim = int(spec.option("dimensions") or 0) or None
-            facts |= {"dim": dim, "warnings": _cautions(spec), **_said({}, spec)}
+            facts |= {"dim": dim, "warnings": _cautions(spec), **_prompt_texts({}, spec)}
         elif spec.kind == "vectors":
             from engine.encoders.vectors import open_vectors
 
@@ -151,7 +151,7 @@ def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
         "why": list(diagnosis.reasons),
         "warnings": [*diagnosis.warnings, *contradictions(checkpoint, spec)],
         "prompts": prompts.own,
-        **_said(prompts.own, spec),
+        **_prompt_texts(prompts.own, spec),
     }
 
 
@@ -185,7 +185,7 @@ def _texts(said: Any) -> list[str]:
     return [one for one in listed if isinstance(one, str)]
 
 
-def _said(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
+def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
     """The prompts of a spec as texts; `@task` stays what it is."""
     said = {name: spec.option(name) for name in PROMPTS}
     return {name: own.get(text, text) for name, text in said.items() if text is not None}

@@ -190,7 +190,7 @@ def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Chang
     shared = asdict(spec)
     for changes in rows:
         TrainSpec.from_dict(shared | changes)
-        label = ", ".join(f"{shown(name)} {_said(value)}" for name, value in changes.items())
+        label = ", ".join(f"{shown(name)} {_value_label(value)}" for name, value in changes.items())
         made.setdefault(label, changes)
     return list(made.items())
 
@@ -214,7 +214,7 @@ def _known(name: str) -> None:
         )
 
 
-def _said(value: Any) -> str:
+def _value_label(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     # All digits where six would not do: two values never share a label.

@@ -47,7 +47,7 @@ def _row(report: Comparison, name: str, spreads: Spreads) -> Line:
     found = report.average_differences.get(name)
     mean: Cell = ("", "", "", False)
     if report.common:
-        told = "" if found is None else _told(report, name, None, found, found.p)
+        told = "" if found is None else _difference_note(report, name, None, found, found.p)
         group = report.average_groups.get(name, "")
         verdict = "tie" if found is None else found.verdict
         mean = _scored(report.averages[name].score, group, verdict, told)
@@ -65,7 +65,10 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> Cell:
     difference = report.differences.get((name, task))
     if difference is not None:
         verdict = report.verdicts[name, task]
-        told, marked = _told(report, name, task, difference, verdict.adjusted), verdict.verdict
+        told, marked = (
+            _difference_note(report, name, task, difference, verdict.adjusted),
+            verdict.verdict,
+        )
     else:
         told = untested(report, name, task)
     spread = spreads.get((name, task, row["protocol"]), "")
@@ -77,7 +80,9 @@ def _scored(score: float | None, group: str, verdict: str, told: str) -> Cell:
     return formats.score(score), _CSS[verdict], told, group == "a"
 
 
-def _told(report: Comparison, name: str, task: str | None, difference: Difference, p: float) -> str:
+def _difference_note(
+    report: Comparison, name: str, task: str | None, difference: Difference, p: float
+) -> str:
     """A difference with its interval and p-value, for whoever points at the score."""
     low, high = formats.signed(difference.low), formats.signed(difference.high)
     told = f"{formats.signed(difference.delta)}, {low} to {high}; p {formats.p_value(p)}"

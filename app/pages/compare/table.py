@@ -122,7 +122,7 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     if difference is None:
         return f"<td>{score}{_small(untested(report, name, task))}{moved}</td>"
     verdict = report.verdicts[name, task]
-    against = _difference(difference, verdict.verdict, _told(verdict), verdict)
+    against = _difference(difference, verdict.verdict, _p_values(verdict), verdict)
     return f"<td>{score}{against}{_small(letters.note(report, name, task))}{moved}</td>"
 
 
@@ -149,7 +149,7 @@ def _score(score: Any, letter: str) -> str:
     )
 
 
-def _told(verdict: Verdict) -> str:
+def _p_values(verdict: Verdict) -> str:
     """The p-values behind a verdict."""
     test = "McNemar" if verdict.test == "McNemar" else "Paired bootstrap"
     told = f"{test} p {formats.p_value(verdict.p)}"

@@ -75,7 +75,7 @@ def build(workspace: Workspace) -> None:
         filled = {controls[name]: value for name, value in vars(asked).items()}
         return {preset: _preset_of(asked.expression, asked.sentences), **filled}
 
-    def said(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+    def answer(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """The table, row by row as they are ready."""
         names, options, text = (
             choices.need(asked.encoder or []),
@@ -99,7 +99,7 @@ def build(workspace: Workspace) -> None:
     def nothing(asked: Values) -> Answer:
         return None if (asked.expression + asked.sentences).strip() else {found: NOTHING}
 
-    calculate, again, reopen = form.handlers(said, nothing)
+    calculate, again, reopen = form.handlers(answer, nothing)
 
     def take(title: str) -> Answer:
         chosen = next((one for one in PRESETS if one.title == title), None)

@@ -90,7 +90,7 @@ def decode(
         found = [
             one for name in names for one in service.decode(workspace, [name], sentence, options)
         ]
-    _tell(workspace, found, as_json)
+    _print_results(workspace, found, as_json)
 
 
 @verb
@@ -181,7 +181,7 @@ def analogy(
     names, sentences = encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
         found = service.calculate(workspace, names, expression, sentences, options)
-    _tell(workspace, found, as_json)
+    _print_results(workspace, found, as_json)
 
 
 def _named(given: Sequence[str] | None) -> dict[str, str]:
@@ -204,7 +204,7 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _tell(workspace: Workspace, found: Sequence[DecodeResult], as_json: bool) -> None:
+def _print_results(workspace: Workspace, found: Sequence[DecodeResult], as_json: bool) -> None:
     """What each encoder said; an error where none did, exit 1 where one did not."""
     failed = [said for said in found if said.problem]
     if failed and len(failed) == len(found):

@@ -52,7 +52,7 @@ def cosines(steps: Sequence[Step]) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def said(steps: Sequence[Step]) -> str:
+def headline(steps: Sequence[Step]) -> str:
     """What the picture shows, in a sentence."""
     texts = [step.result.sentence for step in steps]
     different = len(dict.fromkeys(texts))

@@ -81,7 +81,7 @@ def build(workspace: Workspace) -> None:
             **{controls[name]: value for name, value in filled.items()},
         }
 
-    def said(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+    def answer(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """How far it is, then the strip and the chart, or how to come to a decoder."""
         steps = _shipped(workspace, asked) if shipped else []
         answers = [_drawn(steps, asked)] if steps else _answers(workspace, asked, session)
@@ -93,7 +93,7 @@ def build(workspace: Workspace) -> None:
         return None if (asked.first + asked.second).strip() else empty
 
     boxes = [*shown.values()]
-    start, again, reopen = form.handlers(said, nothing)
+    start, again, reopen = form.handlers(answer, nothing)
     opened = on_load(load, [*controls.values(), at], notice)
     on(opened.then, reopen, {**controls, "at": at}, boxes, notice, **form.MANY)
     on(form.changes(controls, "encoder", "path", "collection"), again, controls, boxes, notice,
@@ -169,7 +169,7 @@ def _drawn(steps: list[Step], asked: Values, lacking: str = "") -> dict[str, Any
         [_stop(step) for step in steps], (asked.first, asked.second), at=getattr(asked, "at", None),
         collection="" if lacking else place or "",
     )  # fmt: skip
-    words = views.interpolated(steps, figures.said(steps), lacking, place)
+    words = views.interpolated(steps, figures.headline(steps), lacking, place)
     return {"words": words, "strip": strip, "drawn": figures.cosines(steps)}
 
 

@@ -59,7 +59,7 @@ def build(workspace: Workspace) -> None:
         asked.sentence = (asked.sentence or "")[: form.MOST_WRITTEN]
         return {controls[name]: value for name, value in vars(asked).items()}
 
-    def said(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+    def answer(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """The cards, one after another as they are ready; quick ones without a word before."""
         names, options = choices.need(asked.encoder or []), form.options(asked)
         text = service.checked(asked.sentence)
@@ -74,7 +74,7 @@ def build(workspace: Workspace) -> None:
     def nothing(asked: Values) -> Answer:
         return None if asked.sentence.strip() else {found: NOTHING}
 
-    decode, again, reopen = form.handlers(said, nothing)
+    decode, again, reopen = form.handlers(answer, nothing)
     opened = on_load(load, controls.values(), notice)
     on(opened.then, reopen, controls, [found], notice, **form.MANY)
     on(form.changes(controls, "encoder"), again, controls, [found], notice, **form.MANY)

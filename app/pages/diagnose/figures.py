@@ -40,7 +40,7 @@ def shown(figure: Figure) -> tuple[str, str]:
     return value, f"{low} to {high}"
 
 
-def standing(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
+def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
     """Whether a figure of the decoder is above the baselines, interval against interval.
 
     Returns:
@@ -116,7 +116,7 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     y = axis(plain(what), rangemode="tozero")
     return drawing(
         draw(traces, x, y, height=HEIGHT, left=64, legend=True),
-        f"{what} by the length of the sentence. {_said(rows)}",
+        f"{what} by the length of the sentence. {_extremes(rows)}",
         name=f"diagnosis-{metric}", columns=("giver", "length", "sentences", what, "low", "high"),
         rows=rows,
     )  # fmt: skip
@@ -131,7 +131,7 @@ def _ends(figures: Sequence[Figure]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _said(rows: Sequence[Sequence[Any]]) -> str:
+def _extremes(rows: Sequence[Sequence[Any]]) -> str:
     ours = [row for row in rows if row[0] == rows[0][0]]
     first, last = ours[0], ours[-1]
     return f"{first[0]}: {first[3]:.4g} at {first[1]}, {last[3]:.4g} at {last[1]}."

@@ -210,7 +210,7 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
             value, ends = figures.shown(found.figures(system)[metric])
             small = f'<br><small class="t-muted">{ends}</small>' if ends else ""
             cells.append(f"{value}{small}")
-        said, above = figures.standing(found, metric)
+        said, above = figures.against_baselines(found, metric)
         kind = {True: "good", False: "warn", None: ""}[above]
         rows.append([*cells, parts.tag(said, kind) if said else ""])
     numbers = tuple(range(1, len(systems) + 1))

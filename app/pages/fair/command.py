@@ -43,7 +43,7 @@ def fair(
         line(f"{number} {point.title} [{point.verdict}]")
         for sentence in filter(None, (*point.words, point.see)):
             line(f"  {sentence}")
-        for run in point.wanted:
+        for run in point.missing_runs:
             line(f"  $ {run.command}")
     for caution in advice.cautions:
         if as_json:

@@ -23,8 +23,8 @@ from app.pages.fair.points import (
     Verdict,
     few,
     mean_of,
+    missing_runs,
     over,
-    wanted,
 )
 from engine.encoders.variants import baseline
 from engine.stats.agreement import (
@@ -54,7 +54,7 @@ def baselines(evidence: Evidence) -> Point:
     simple = [name for name, kind in kinds.items() if kind]
     tasks = size.tasks(evidence)
     scores = evidence.scores(tasks)
-    runs = wanted(simple, tasks, scores, None)
+    runs = missing_runs(simple, tasks, scores, None)
     words, verdict, exhibits = _beaten(evidence, kinds, scores)
     if add:
         absent = " and no ".join(kind for kind in BASELINES if BASELINES[kind] in add)
@@ -129,7 +129,7 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     tasks = [*transfer, *probing]
     scores = {name: evidence.scores(tasks, name) for name in CLASSIFIERS}
     runs = [run for name in CLASSIFIERS
-            for run in wanted(evidence.encoders, tasks, scores[name], name)]  # fmt: skip
+            for run in missing_runs(evidence.encoders, tasks, scores[name], name)]  # fmt: skip
     tables = {name: _table(scores[name], transfer, probing) for name in CLASSIFIERS}
     if not any(tables.values()):
         most = max(_having_all(found, tasks) for found in scores.values())

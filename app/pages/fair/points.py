@@ -115,7 +115,7 @@ class Point:
         title: the same for people.
         verdict: `fine`, `look`, or `missing` where nothing can be said yet.
         words: one to three sentences made from the numbers.
-        wanted: what would have to be measured for more.
+        missing_runs: what would have to be measured for more.
         add: encoders that ought to be among those compared.
         exhibits: the evidence; empty when there is none.
         see: a sentence that leads to the page Compare.
@@ -125,7 +125,7 @@ class Point:
     title: str
     verdict: Verdict
     words: tuple[str, ...]
-    wanted: tuple[MissingRuns, ...] = ()
+    missing_runs: tuple[MissingRuns, ...] = ()
     add: tuple[str, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
     see: str = ""
@@ -133,7 +133,7 @@ class Point:
     @property
     def missing(self) -> int:
         """How many results the runs would bring."""
-        return sum(run.results for run in self.wanted)
+        return sum(run.results for run in self.missing_runs)
 
     def row(self) -> dict[str, Any]:
         """One flat object, as `theodolite fair --json` prints it."""
@@ -143,7 +143,7 @@ class Point:
             "advice": " ".join(filter(None, (*self.words, self.see))),
             "add": list(self.add),
             "missing": self.missing,
-            "commands": [run.command for run in self.wanted],
+            "commands": [run.command for run in self.missing_runs],
             "evidence": {
                 exhibit.name: [dict(zip(exhibit.columns, row, strict=True)) for row in exhibit.rows]
                 for exhibit in self.exhibits
@@ -151,7 +151,7 @@ class Point:
         }
 
 
-def wanted(
+def missing_runs(
     encoders: Sequence[str],
     tasks: Sequence[str],
     have: Mapping[str, Mapping[str, Any]],

@@ -20,10 +20,10 @@ from app.pages.fair.points import (
     Verdict,
     few,
     mean_of,
+    missing_runs,
     over,
     ranks,
     swaps,
-    wanted,
 )
 from engine.stats.agreement import agreement, means, shared
 
@@ -69,7 +69,7 @@ def normalisation(evidence: Evidence) -> Point:
     plain = evidence.numbers(tasks, LOGISTIC, lambda row: test(row, "plain"))
     normed = evidence.numbers(tasks, LOGISTIC, lambda row: test(row, "z-normalised"))
     tuned = evidence.scores(tasks, LOGISTIC)
-    runs = wanted(evidence.encoders, tasks, tuned, LOGISTIC)
+    runs = missing_runs(evidence.encoders, tasks, tuned, LOGISTIC)
     names, common = shared(plain, normed)
     if not names:
         return Point(
@@ -140,8 +140,8 @@ def classifier(evidence: Evidence) -> Point:
         return Point(key, title, "missing", (ALONE, evidence.lacking("transfer")))
     linear, hidden = (evidence.scores(tasks, protocol) for protocol in (LOGISTIC, MLP))
     runs = (
-        *wanted(evidence.encoders, tasks, linear, LOGISTIC),
-        *wanted(evidence.encoders, tasks, hidden, MLP),
+        *missing_runs(evidence.encoders, tasks, linear, LOGISTIC),
+        *missing_runs(evidence.encoders, tasks, hidden, MLP),
     )
     names, common = shared(linear, hidden)
     if len(names) < 2:
@@ -247,7 +247,7 @@ def similarity(evidence: Evidence) -> Point:
         label: evidence.numbers(tasks, LOGISTIC, partial(_similar, evidence, metric))
         for label, metric in SIMILARITIES.items()
     }
-    runs = wanted(evidence.encoders, tasks, evidence.scores(tasks, LOGISTIC), LOGISTIC)
+    runs = missing_runs(evidence.encoders, tasks, evidence.scores(tasks, LOGISTIC), LOGISTIC)
     plain, normed = columns["cosine, Spearman"], columns["z-normalised cosine, Spearman"]
     names, common = shared(plain, normed)
     if not names:

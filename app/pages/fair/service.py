@@ -115,10 +115,10 @@ def measure(workspace: Workspace, advice: Advice, key: str) -> str:
     if point is None:
         raise UserError(f"There is no advice {key[:40]!r}.", "Load the page again.")
     run = ""
-    for wanted in point.wanted:
-        title = f"Fairness, {point.title.lower()}: {formats.plural(wanted.results, 'result')}"
+    for runs in point.missing_runs:
+        title = f"Fairness, {point.title.lower()}: {formats.plural(runs.results, 'result')}"
         run = queue_evaluation(
-            workspace, wanted.encoders, wanted.tasks, wanted.protocol, title=title,
-            seeds=wanted.seeds, listed=wanted.listed,
+            workspace, runs.encoders, runs.tasks, runs.protocol, title=title,
+            seeds=runs.seeds, listed=runs.listed,
         )  # fmt: skip
     return run

@@ -17,10 +17,10 @@ from app.pages.fair.points import (
     Verdict,
     few,
     mean_of,
+    missing_runs,
     over,
     ranks,
     swaps,
-    wanted,
 )
 from engine.encoders.variants import at_size, ladder
 from engine.stats.agreement import Agreement, agreement, means, shared
@@ -75,8 +75,10 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
     sizes = f"{formats.count(smallest)} to {formats.count(largest)} dimensions"
     lead = f"The encoders have {sizes}, and {TENDENCY}."
     runs = (
-        *wanted(names, asked, before, None),
-        *wanted([v for v in variants.values() if v not in names], asked, found, None, listed=False),
+        *missing_runs(names, asked, before, None),
+        *missing_runs(
+            [v for v in variants.values() if v not in names], asked, found, None, listed=False
+        ),
         *wanted_line,
     )
     if len(both) < 2:
@@ -149,7 +151,7 @@ def _curve(
     }
     asked = matched.values() if task in tasks(evidence) else ()  # the other run has them
     smaller = [spec for spec in specs if spec not in dims and spec not in asked]
-    runs = wanted(smaller, [task], found, None, listed=False)
+    runs = missing_runs(smaller, [task], found, None, listed=False)
     drawn = {name: line for name, line in lines.items() if len(line) > 1}
     if not drawn:
         return (), runs

@@ -39,7 +39,7 @@ def card(number: int, point: Point, read_only: bool) -> str:
     words = "".join(f"<p>{escape(sentence)}</p>" for sentence in point.words)
     press = "" if read_only else _buttons(point)
     lines = "".join(f'<pre class="t-command" tabindex="0">{escape(run.command)}</pre>'
-                    for run in point.wanted)  # fmt: skip
+                    for run in point.missing_runs)  # fmt: skip
     commands = (
         f'<details class="t-twin"><summary>{"" if read_only else "The same "}on the command line'
         f"</summary>{lines}</details>"
@@ -50,7 +50,7 @@ def card(number: int, point: Point, read_only: bool) -> str:
     if point.see:
         link = f'<p><a href="{escape(address.link("compare"))}">{escape(point.see)}</a></p>'
     # The choices of sizes also decide what is measured, so they are there before anything is.
-    shown = point.exhibits or (point.key == "size" and point.wanted)
+    shown = point.exhibits or (point.key == "size" and point.missing_runs)
     head = "t-point-head t-shown" if shown else "t-point-head"
     return (
         f'<div class="{head}"><h2><span>{number}</span> {escape(point.title)}</h2>'
@@ -64,10 +64,10 @@ def _buttons(point: Point) -> str:
         button(f"Add {spec}", "add", spec, about=f"Add {spec} to the comparison")
         for spec in point.add
     ]
-    if point.wanted:
+    if point.missing_runs:
         made.append(button("Measure it", "measure", point.key,
                            about=f"Measure what is missing for {point.title}"))  # fmt: skip
-        runs = formats.plural(len(point.wanted), "run")
+        runs = formats.plural(len(point.missing_runs), "run")
         count = formats.plural(point.missing, "result")
         made.append(f'<span class="t-muted t-small">{count} in {runs}</span>')
     return f'<p class="t-actions">{"".join(made)}</p>' if made else ""

@@ -301,7 +301,7 @@ def _measured(
 
     rows = vectors[taken.rows]
     n, distinct = len(rows), np.unique(taken.rows)
-    tell = _told(progress, n)
+    tell = _of_share(progress, n)
     singular = isotropy.singular_values(rows)
     random = geometry.random_pairs(rows)
     info: dict[str, Any] = {
@@ -363,7 +363,7 @@ def _isoscore(rows: np.ndarray) -> float | None:
         return None
 
 
-def _told(progress: Progress | None, n: int) -> Callable[[float], None]:
+def _of_share(progress: Progress | None, n: int) -> Callable[[float], None]:
     def tell(share: float) -> None:
         if progress is not None:
             progress(round(share * n), n)

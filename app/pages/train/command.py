@@ -153,7 +153,7 @@ def sweep(
         training.check(base_spec)
         queued(submit.queue(workspace, job), as_json, trains=True)
     elif run_id := progress.perform(workspace, job, as_json):
-        _told_best(workspace, run_id, job, as_json)
+        _report_sweep(workspace, run_id, job, as_json)
 
 
 def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"dev": found}
 
 
-def _told_best(workspace: Workspace, run_id: str, job: SweepJob, as_json: bool) -> None:
+def _report_sweep(workspace: Workspace, run_id: str, job: SweepJob, as_json: bool) -> None:
     """The children of a sweep, the best of them named; exit 1 when any failed."""
     from app.pages.trainings import service as runs
 

@@ -43,7 +43,7 @@ def card(workspace: Workspace, name: str) -> str:
 
 def removed(workspace: Workspace, name: str) -> str:
     """Remove a decoder; what was done, in words."""
-    return decoders.told(decoders.remove(workspace, name))
+    return decoders.removal_notice(decoders.remove(workspace, name))
 
 
 def _cells(workspace: Workspace, row: DecoderInfo) -> list[str]:

@@ -94,7 +94,7 @@ class TrainingJob(Job, Generic[Spec]):
         """About which share of the time passes before the updates."""
         return 0.0
 
-    def told(self, evaluated: Mapping[str, Any]) -> str:
+    def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
         """What of an evaluation stands beside the progress; empty for what stood there before."""
         raise NotImplementedError
 
@@ -258,7 +258,7 @@ class TrainJob(TrainingJob[TrainSpec]):
         """Among the encoders."""
         refresh(workspace, finished["encoder"])
 
-    def told(self, evaluated: Mapping[str, Any]) -> str:
+    def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
         """The best dev score."""
         return f", best dev score {evaluated['score']:.2f}" if evaluated["best"] else ""
 
@@ -327,7 +327,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         found = guess(workspace, self.spec)
         return found.encoding / found.seconds if found.seconds else 0.0
 
-    def told(self, evaluated: Mapping[str, Any]) -> str:
+    def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
         """The loss."""
         return f", loss {evaluated['loss']:.3f} on held-out sentences"
 

@@ -63,7 +63,7 @@ class TrainingReport:
         self._kept = max(newest, self._kept)
 
     def _evaluates(self, event: Mapping[str, Any]) -> None:
-        self._best = self._job.told(event) or self._best
+        self._best = self._job.evaluation_note(event) or self._best
 
     def _of_whole(self, event: Mapping[str, Any]) -> int:
         """How far the unit is after so many updates, of `WHOLE`."""

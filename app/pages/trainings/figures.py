@@ -200,7 +200,7 @@ def trajectory_drawing(paths: Sequence[Path], name: str = "trajectory") -> dict[
 
 def curves_headline(lines: Sequence[Curve], what: str) -> str:
     """From where to where each run went, in words."""
-    return f"{what.capitalize()} by step. " + _said(
+    return f"{what.capitalize()} by step. " + _sentence(
         f"{line.name}: {course(line)}" for line in lines if line.values
     )
 
@@ -217,7 +217,7 @@ def way(path: Path) -> str:
 
 def trajectory_headline(paths: Sequence[Path]) -> str:
     """What each run did to alignment and to uniformity, in words."""
-    return _said(
+    return _sentence(
         f"{path.name}: {way(path).lower()} "
         f"over {formats.count(path.steps[-1] - path.steps[0])} steps"
         for path in paths
@@ -225,7 +225,7 @@ def trajectory_headline(paths: Sequence[Path]) -> str:
     )
 
 
-def _said(sentences: Iterable[str]) -> str:
+def _sentence(sentences: Iterable[str]) -> str:
     return "; ".join(sentences) or "No numbers yet"
 
 

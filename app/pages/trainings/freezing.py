@@ -74,7 +74,7 @@ def build(workspace: Workspace) -> None:
         if keys == [""]:
             raise UserError("No training is over that made one of these encoders.")
         found = [_read(workspace, key) for key in keys]
-        told = section.drawn(found) | {"listing": views.told([row for row, _ in found])}
+        told = section.drawn(found) | {"listing": views.read_only_list([row for row, _ in found])}
         return {shown[name]: value for name, value in told.items()}
 
     on_load(load, [*shown.values()], notice)

@@ -83,7 +83,7 @@ def shipped(run: TrainingRun) -> str:
     )
 
 
-def told(rows: Sequence[TrainingRun]) -> str:
+def read_only_list(rows: Sequence[TrainingRun]) -> str:
     """What stands in place of the list where nobody can press anything."""
     about = [f"{'; '.join(filter(None, [unusual(row), facts(row, {})]))}." for row in rows]
     return parts.readings(dict(zip(names(rows), about, strict=True)))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,24 +24,6 @@ from engine.memory import to_device
 from engine.training.objectives.objective import Model, cut_like, flattened
 from engine.training.precision import widest
 from engine.training.spec import TrainSpec
-
-
-class Augment(Protocol):
-    """Changes the second copies of a batch."""
-
-    def begin(self, model: Model) -> None:
-        """Keep what is needed of the untrained base."""
-        ...
-
-    def __call__(
-        self,
-        sentences: Sequence[str],
-        ids: list[list[int]],
-        model: Model,
-        rng: np.random.Generator,
-    ) -> list[list[int]]:
-        """Token ids of the changed sentences; `ids` are those of the unchanged ones."""
-        ...
 
 
 def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
@@ -159,6 +140,10 @@ class ReplacedTokens:
             logits[:, special] = -torch.inf
             masked[chosen] = _drawn(logits.softmax(dim=1), rng)
         return cut_like(masked, ids)
+
+
+Augment = ChangedWords | ReplacedTokens
+"""Changes the second copies of a batch: `begin(model)` once, then token ids to token ids."""
 
 
 def augment_of(spec: TrainSpec) -> Augment | None:

@@ -140,10 +140,10 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
 def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
     """Interval against interval."""
     found = diagnosis(level=40.0)  # F1 37.5 to 42.5, the nearest 29.5 to 34.5; BLEU overlaps
-    assert diagnosis_figures.standing(found, "token_f1") == ("above both", True)
-    said, above = diagnosis_figures.standing(found, "bleu")
+    assert diagnosis_figures.against_baselines(found, "token_f1") == ("above both", True)
+    said, above = diagnosis_figures.against_baselines(found, "bleu")
     assert (said, above) == ("not above nearest training sentence", False)
-    assert diagnosis_figures.standing(found, "id_perm") == ("", None)
+    assert diagnosis_figures.against_baselines(found, "id_perm") == ("", None)
     rows = diagnosis_figures.figure_rows(found)
     assert ["decoder", "all", 1000, "token_f1", 40.0, 37.5, 42.5] in rows
     assert len(rows) == sum(len(row.figures) for row in found.rows)

@@ -46,7 +46,7 @@ def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
         *("size", "normalisation", "classifier", "similarity", "baselines"),
         *("transfer-probing", "seeds"),
     ]
-    asked = [run for p in found.points for run in p.wanted]
+    asked = [run for p in found.points for run in p.missing_runs]
     assert {task for run in asked for task in run.tasks} <= set(found.tasks)
     assert all(run.command.startswith("theodolite evaluate ") for run in asked)
 
@@ -65,7 +65,7 @@ def test_sizes_that_differ_ask_for_the_variants(workspace: Workspace) -> None:
         put(workspace.store, name, "StarterSTS", score, "simcse-2021", dim=dim)
     found = point(workspace, "size")
     assert found.verdict == "missing"
-    run = next(run for run in found.wanted if f"{BIG} | dims:64,pca,@task" in run.encoders)
+    run = next(run for run in found.missing_runs if f"{BIG} | dims:64,pca,@task" in run.encoders)
     assert run.command.endswith(" --unlisted")
     assert (run.tasks, run.protocol, run.listed) == (("StarterSTS",), None, False)
     assert not any(spec.startswith(SMALL) for spec in run.encoders)
@@ -139,7 +139,7 @@ def test_a_missing_task_is_no_zero(workspace: Workspace) -> None:
     put_trained(workspace.store, BIG, "SUBJ", 10.0, 10.0)
     found = point(workspace, "normalisation", BIG, BAG)
     assert "on MR" in words(found)
-    assert [(run.encoders, run.tasks) for run in found.wanted] == [((BAG,), ("SUBJ",))]
+    assert [(run.encoders, run.tasks) for run in found.missing_runs] == [((BAG,), ("SUBJ",))]
     assert found.missing == 1
 
 
@@ -232,7 +232,7 @@ def test_six_chosen_of_which_five_are_measured_have_none_either(workspace: Works
     found = point(workspace, "transfer-probing", *SIX)
     assert found.exhibits == ()
     assert "5 encoders of 6 have all" in words(found)
-    assert {run.encoders for run in found.wanted} == {(SIX[5],)}
+    assert {run.encoders for run in found.missing_runs} == {(SIX[5],)}
 
 
 def test_a_correlation_that_one_encoder_turns_is_marked(workspace: Workspace) -> None:
@@ -264,7 +264,7 @@ def test_one_seed_says_nothing_of_the_spread(workspace: Workspace) -> None:
     put(workspace.store, BIG, "StarterSTS", 80.0, "simcse-2021")
     found = point(workspace, "seeds", BIG, BAG)
     assert found.verdict == "missing"
-    (run,) = found.wanted
+    (run,) = found.missing_runs
     assert run.seeds == 5 and "MR" in run.tasks and "StarterSTS" not in run.tasks
     assert "--seeds 5" in run.command
 

@@ -320,7 +320,7 @@ def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> Non
     decoders.opened(workspace, row)
     found = decoders.remove(workspace, "mine")
     assert (found.deleted, home.exists()) == (True, False)
-    assert "files are deleted" in decoders.told(found)
+    assert "files are deleted" in decoders.removal_notice(found)
     assert own(workspace) == []
     with pytest.raises(UserError, match="is gone"):
         decoders.opened(workspace, row)
@@ -337,7 +337,7 @@ def test_a_folder_of_ones_own_only_leaves_the_list(workspace: Workspace, out: Pa
         name = decoders.register(workspace, folder).name
         found = decoders.remove(workspace, name)
         assert not found.deleted
-        assert "folder stays" in decoders.told(found)
+        assert "folder stays" in decoders.removal_notice(found)
         assert (out / decoders.FACTS).exists()
     assert own(workspace) == []
 
