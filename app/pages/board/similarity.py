@@ -32,7 +32,6 @@ EXAMPLE = "starter-topics"
 LEAST, MOST = 10, 1000
 """Sentences that may be drawn of each."""
 FEWEST_LANGUAGES = 3
-ORDERS = {"cluster": "by clustering", "group": "by type of task, then by clustering"}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 LISTED = 20
 HEIGHT = 300
 MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
-_ASIDE = ("encoder", "train", "out", "device")
 LOSS = "loss, nats a token"
 
 
