@@ -21,7 +21,7 @@ let sorted = null; // [column, from the best down]
 let seen = ""; // the part that is drawn
 let noted = []; // columns of which a cell has something small beside its number: all keep its place
 
-const number = (text) => Number.parseFloat(text.replace("−", "-"));
+const number = (text) => Number.parseFloat(text.replace("−", "-").replaceAll(",", ""));
 const name = (place) => data.rows[place][0];
 
 function sort(column, down) {

@@ -80,7 +80,7 @@ function draw() {
       slider, shown.sentence, shown.measures),
     el("p", { class: "t-legend" }, "Words ", el("span", { class: "t-of-first" }, "of the first"), ", ",
       el("span", { class: "t-of-second" }, "of the second"), ", of both, ", el("span", { class: "t-of-none" }, "of neither"), ".",
-      collection ? ` Beneath the step of the slider the nearest sentences of ${collection} to its point, with their cosine.` : ""),
+      collection ? ` Below the step on the slider: the sentences of ${collection} nearest to its point, with their cosine.` : ""),
     el("ol", { class: "t-steps", "aria-label": "All steps" }, ...rows)));
   move(value.at, false);
 }

@@ -152,3 +152,21 @@ def test_what_asks_another_host_would_fail_here(visit, ask, host):
     while visit.listeners:
         page.remove_listener(*visit.listeners.pop())
     visit.wrong.clear()
+
+
+def test_a_page_at_rest_asks_for_no_frames(visitor, site):
+    """Gradio's spinner, once taken off the page, would keep a twentieth of a core busy."""
+    page = visitor(site).page
+    page.add_init_script(
+        "window.frames_asked = 0;"
+        "const ask = window.requestAnimationFrame.bind(window);"
+        "window.requestAnimationFrame = (draw) => { window.frames_asked += 1; return ask(draw); };"
+    )
+    page.goto(f"{site}/jobs")
+    page.wait_for_selector(".t-header")
+    page.wait_for_timeout(3000)
+    before = page.evaluate("frames_asked")
+    page.wait_for_timeout(1000)
+    asked = page.evaluate("frames_asked") - before
+    page.close()  # its script would stay with it
+    assert asked < 40  # one loop asks for 60; polling takes some

@@ -204,7 +204,7 @@ def told(row: Mapping[str, Any], key: str) -> str:
 
 def brief(value: float) -> str:
     """Three figures."""
-    return f"{value:,.0f}".replace(",", "") if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _key(encoder: str) -> str:

@@ -73,11 +73,11 @@ def sentence(found: Answer) -> str:
     if asked.check == "outliers":
         return (
             f"The {info['kept']} of {n} that are farthest from their {asked.neighbours} nearest; "
-            f"for the sentence in the middle that cosine is {info['middle']:.3f}."
+            f"the median cosine to them is {info['middle']:.3f}."
         )
     return (
         f"The {info['kept'] // 2} of {n} nearest to the mean direction and as many farthest from "
-        f"it; for the sentence in the middle that cosine is {info['middle']:.3f}."
+        f"it; the median cosine to it is {info['middle']:.3f}."
     )
 
 

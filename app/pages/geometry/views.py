@@ -92,7 +92,7 @@ def _apart(point: figures.SpacePoint, points: Sequence[figures.SpacePoint]) -> s
         "right angles: 1.414)."
     )
     if len(points) > 1:
-        said += f" The sum of both is number {place + 1} of {len(points)}."
+        said += f" The sum of both ranks {place + 1} of {len(points)}."
     return said
 
 
