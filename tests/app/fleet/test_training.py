@@ -43,6 +43,7 @@ def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
     return Path(job.spec.out)
 
 
+@pytest.mark.long
 def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
     """By whoever is there, one of them killed: the very weights, with curves, log and records."""
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=60)
@@ -95,6 +96,7 @@ def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path
     assert weights(Path(spec.out)) == weights(here)
 
 
+@pytest.mark.long
 def test_a_training_stops_elsewhere_and_keeps_its_best(
     lab: Lab, workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -117,6 +119,7 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
     assert lab.home.encoders.list() == []
 
 
+@pytest.mark.long
 def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
     """A unit that its worker claimed too early is done by another."""
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=100_000)

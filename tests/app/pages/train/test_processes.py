@@ -81,7 +81,7 @@ def test_several_processes_train_as_one(workspace: Workspace, tmp_path: Path, pr
     assert_trained(tmp_path / "together", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_process_ends_all_and_the_training_goes_on(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
