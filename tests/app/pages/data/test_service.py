@@ -18,7 +18,7 @@ def test_a_kind_alone_that_cannot_be_filled_names_the_columns(tmp_path: Path) ->
         mapping_of(file, "labels", None)
     assert "the label of labels" in caught.value.message
     assert "comment, first, second" in caught.value.message
-    assert caught.value.hint.endswith("--columns text=comment,label=COLUMN")
+    assert caught.value.hint.endswith("(--columns): text=comment,label=COLUMN")
 
 
 def test_a_kind_alone_keeps_the_splits(tmp_path: Path) -> None:
