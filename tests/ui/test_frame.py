@@ -26,7 +26,7 @@ def test_the_rail_is_there_before_the_page_and_nothing_moves(visitor, site):
     page = visitor(site).page
     page.route("**/assets/*.js", lambda route: None)  # no answer ever comes
     page.goto(f"{site}/jobs", wait_until="commit")
-    expect(page.get_by_role("link", name="Jobs")).to_have_attribute("aria-current", "page")
+    expect(page.get_by_role("link", name="Jobs")).to_have_attribute("aria-current", "true")
     page.unroute_all(behavior="ignoreErrors")
     page.add_init_script(
         "window.shifts = [];"
@@ -164,9 +164,10 @@ def test_a_page_at_rest_asks_for_no_frames(visitor, site):
     )
     page.goto(f"{site}/jobs")
     page.wait_for_selector(".t-header")
-    page.wait_for_timeout(3000)
-    before = page.evaluate("frames_asked")
-    page.wait_for_timeout(1000)
-    asked = page.evaluate("frames_asked") - before
+    asked = []
+    while not asked or (len(asked) < 8 and asked[-1] >= 40):  # a busy machine opens it later
+        before = page.evaluate("frames_asked")
+        page.wait_for_timeout(1000)
+        asked.append(page.evaluate("frames_asked") - before)
     page.close()  # its script would stay with it
-    assert asked < 40  # one loop asks for 60; polling takes some
+    assert asked[-1] < 40, asked  # one loop asks for 60; polling takes some

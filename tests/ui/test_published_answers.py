@@ -17,7 +17,7 @@ from tests.ui.conftest import LOOKS
 
 PATHS = {
     "choose": ("#sheet", "Decision sheet for upload:topics"),
-    "judge": ("#judging", "10 marks of"),
+    "judge": ("#judging", "10 of at most 20 marks on"),
     "runs": ("#runs", "60 updates"),
     "decode": ("#told", "He drinks coffee in the morning."),
     "interpolate": ("#walk", "of the way"),
