@@ -153,8 +153,10 @@ def test_a_finished_encoder_opens_elsewhere(visitor, place, finished):
     assert "encoder=random%3A64&encoder=minilm" in compare
     assert "encoder=random%3A64" in row.get_by_role("link", name="Map").get_attribute("href")
     row.get_by_role("link", name="Train again").click()
-    expect(page.locator("#command pre")).to_contain_text("--batch-size 128", timeout=30_000)
-    expect(page.locator("#command pre")).to_contain_text("--seed 2")
+    expect(page.locator("#command pre >> nth=0")).to_contain_text(
+        "--batch-size 128", timeout=30_000
+    )
+    expect(page.locator("#command pre >> nth=0")).to_contain_text("--seed 2")
 
 
 def test_stopping_keeps_the_best(visitor, place, desk, running):

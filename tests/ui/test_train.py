@@ -14,13 +14,15 @@ QUICK = (
     f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
     "&batch_size=16&learning_rate=0.001"
 )
+COMMAND = "#command pre >> nth=0"
+"""That of this machine; the one for several is folded below it."""
 
 
 @pytest.fixture
 def page(visitor, place):
     """The form, filled with the first preset."""
     opened = visitor(place).open("train")
-    expect(opened.locator("#command pre")).to_be_visible()
+    expect(opened.locator(COMMAND)).to_be_visible()
     address_of(opened, "train=starter")  # written once the form is filled
     return opened
 
@@ -30,7 +32,7 @@ def test_it_works_as_it_opens(visitor, place, size, dark):
     """The starter set, MiniLM, a preset for this machine, and the command of it."""
     visit = visitor(place, size=size, dark=dark)
     page = visit.open("train")
-    expect(page.locator("#command pre")).to_have_text(
+    expect(page.locator(COMMAND)).to_have_text(
         "theodolite train unsup minilm --train starter --out unsup-minilm --limit 20000 "
         "--dev starter-pairs --dev-every 25"
     )
@@ -42,13 +44,13 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     """A number as it was typed; the preset is then one's own; another tab shows the same."""
     page.get_by_label("Temperature").fill("0.1")
     page.get_by_label("Peak learning rate").fill("5e-5")
-    expect(page.locator("#command pre")).to_contain_text("--learning-rate 5e-5")
-    expect(page.locator("#command pre")).to_contain_text("--temperature 0.1")
+    expect(page.locator(COMMAND)).to_contain_text("--learning-rate 5e-5")
+    expect(page.locator(COMMAND)).to_contain_text("--temperature 0.1")
     expect(page.locator("#preset input")).to_have_value("My own settings")
     shown = address_of(page, "temperature=0.1", "learning_rate=5e-5", "preset=own")
-    said = page.locator("#command pre").inner_text()
+    said = page.locator(COMMAND).inner_text()
     again = visitor(place).open(shown)
-    expect(again.locator("#command pre")).to_have_text(said)
+    expect(again.locator(COMMAND)).to_have_text(said)
     expect(again.get_by_label("Peak learning rate")).to_have_value("5e-5")
 
 
@@ -63,7 +65,7 @@ def test_the_command_is_copied(page):
         }""",
         polling=300,
     )
-    said = page.locator("#command pre").inner_text()
+    said = page.locator(COMMAND).inner_text()
     assert page.evaluate("navigator.clipboard.readText()") == said
 
 
@@ -74,7 +76,7 @@ def test_only_what_applies_is_asked(page):
     expect(page.get_by_label("Temperature")).to_be_hidden()
     page.get_by_role("radio", name="Supervised SimCSE: pairs").check()
     expect(page.get_by_label("Use the hard negatives")).to_be_visible()
-    expect(page.locator("#command pre")).to_contain_text("train sup minilm")
+    expect(page.locator(COMMAND)).to_contain_text("train sup minilm")
     page.locator("#dataset input").click()
     options = page.get_by_role("option")
     expect(options.filter(has_text="starter-pairs")).to_be_visible()
@@ -93,7 +95,7 @@ def test_a_slip_is_said_and_nothing_is_lost(page, desk):
     page.get_by_label("Temperature").fill("1e")
     expect(page.locator("#said")).to_contain_text("The temperature cannot be '1e'")
     page.get_by_label("Temperature").fill("0.2")
-    expect(page.locator("#command pre")).to_contain_text("--batch-size 48")
+    expect(page.locator(COMMAND)).to_contain_text("--batch-size 48")
     assert len(desk.store.runs.list()) == before
 
 
@@ -103,14 +105,14 @@ def test_a_preset_of_the_paper_fills_the_form(page):
     page.get_by_role("option", name="SimCSE's paper: RoBERTa base, unsupervised").click()
     expect(page.get_by_label("Batch size")).to_have_value("512")
     expect(page.get_by_label("Peak learning rate")).to_have_value("1e-5")
-    expect(page.locator("#command pre")).to_contain_text("hf:roberta-base")
+    expect(page.locator(COMMAND)).to_contain_text("hf:roberta-base")
     address_of(page, "preset=paper-unsup-roberta-base")
 
 
 def test_a_new_model_is_spelled_out(page):
     """Its sizes are asked; heads that do not divide it are refused."""
     page.get_by_label("A new small BERT").check()
-    expect(page.locator("#command pre")).to_contain_text("new:layers=4,hidden=256,heads=4")
+    expect(page.locator(COMMAND)).to_contain_text("new:layers=4,hidden=256,heads=4")
     page.locator("#new-heads input, #new-heads textarea").fill("3")
     expect(page.locator("#said")).to_contain_text("3 heads do not divide")
 
@@ -120,7 +122,7 @@ def test_a_file_that_does_not_fit_is_said_before_the_run(visitor, place, tmp_pat
     lines = tmp_path / "lines.txt"
     lines.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
     page = visitor(place).open(f"train?preset=own&objective=sup&train={lines}&dev=none")
-    expect(page.locator("#command pre")).to_contain_text("lines.txt")
+    expect(page.locator(COMMAND)).to_contain_text("lines.txt")
     page.locator("#start").click()
     expect(page.get_by_role("alert")).to_contain_text("lines.txt")
 
@@ -131,7 +133,7 @@ def test_a_file_is_taken_in(page, tmp_path):
     lines.write_text("The harbour is full.\nNo ship can leave.\n", encoding="utf-8")
     page.get_by_label("Upload a file").check()
     page.locator("#upload input[type=file]").set_input_files(lines)
-    expect(page.locator("#command pre")).to_contain_text("--train upload:harbour")
+    expect(page.locator(COMMAND)).to_contain_text("--train upload:harbour")
 
 
 def test_several_values_are_one_sweep(page, desk):
@@ -153,7 +155,7 @@ def test_several_values_are_one_sweep(page, desk):
 def test_a_model_is_trained_for_real(visitor, place, desk):
     """From the estimate to the encoder: a tiny BERT on the starter set."""
     page = visitor(place).open(QUICK)
-    expect(page.locator("#command pre")).to_contain_text(TINY)
+    expect(page.locator(COMMAND)).to_contain_text(TINY)
     page.locator("#cost").click()
     expect(page.locator("#estimate")).to_contain_text("20 of", timeout=120_000)
     page.locator("#start").click()
@@ -171,6 +173,6 @@ def test_a_model_is_trained_for_real(visitor, place, desk):
 def test_visitors_have_the_command_alone(visitor, showcase):
     """No start, no upload, no path; the command still follows."""
     page = visitor(showcase).open("train")
-    expect(page.locator("#command pre")).to_be_visible()
+    expect(page.locator(COMMAND)).to_be_visible()
     for gone in ("#start", "#cost", "#upload", "#file", "#sweep"):
         expect(page.locator(gone)).to_be_hidden()
