@@ -9,11 +9,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.jobs import processes
 from store.hashing import hash_of
 
 if TYPE_CHECKING:
@@ -91,13 +92,15 @@ def _asked(models: Sequence[str]) -> dict[str, list[str] | None]:
 
     Importing mteb takes seconds, in which this process would answer nobody.
     """
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-P", "-m", "engine.mteb.models", *models],
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-    )
-    return {} if done.returncode else json.loads(done.stdout)
+    with Path(os.devnull).open("wb") as unread:
+        process = processes.start(
+            "engine.mteb.models", models, stdout=subprocess.PIPE, stderr=unread
+        )
+        try:
+            answer, _ = process.communicate()
+        finally:
+            processes.kill_tree(process)
+    return {} if process.returncode else json.loads(answer)
 
 
 def tasks_of(board: Standings, names: Names) -> Names:
