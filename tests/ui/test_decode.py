@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, PHONES
@@ -49,16 +49,17 @@ def test_a_sentence_comes_back_with_its_cosine(visit):
 def test_what_is_written_before_the_page_is_filled_stays(visit):
     """The answer that fills the page comes late; it ticks the encoders and leaves the sentence.
 
-    Entered too early, it is answered all the same.
+    Entered too early, it is answered all the same: the error that nothing is ticked yet comes
+    first and goes with the answer.
     """
-    asked = []
-    visit.page.route("**/queue/join*", lambda route: asked.append(route))
+    held: list[Route] = []
+    visit.page.route("**/queue/join*", lambda route: held.append(route))
     with visit.page.expect_request("**/queue/join*"):
         page = visit.open(BOTH)
     box(page).fill(FIRST)
     with page.expect_request("**/queue/join*"):
         box(page).press("Enter")
-    for route in asked:
+    for route in reversed(held):
         route.continue_()
     page.unroute("**/queue/join*")
     expect(page.locator("#encoders").get_by_label(ENCODER, exact=True)).to_be_checked()
