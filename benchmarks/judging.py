@@ -277,8 +277,8 @@ def main() -> int:
     for lead in (0.2, 0.4, 0.8):
         seeds = list(range(sessions // 10))
         worlds = [drawn_world(seed, lead) for seed in seeds]
-        ratios.append(compared(f"Made up, lead {lead}", worlds, seeds)[0])
-        wrong = with_second(f"Made up, lead {lead}", worlds, seeds)
+        ratios.append(compared(f"Simulated, lead {lead}", worlds, seeds)[0])
+        wrong = with_second(f"Simulated, lead {lead}", worlds, seeds)
         kept &= at_most("wrong claims with a second judge", wrong, most_by_chance(len(seeds)))
     for encoders in ENCODERS:
         for name, world in real_worlds(Catalog(), encoders):

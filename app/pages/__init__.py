@@ -1,36 +1,36 @@
-"""The pages: a folder each, and the list of them.
+"""The pages: one folder per page, and the list of them.
 
-The frame is `app.ui`; what a page is made of is `app.web`.
+The frame around the pages is `app.ui`; shared building blocks are in `app.web`.
 
-A folder holds all of its page: `service.py` (what it does; no Gradio, no Typer, no HTML), `page.py`
-(its face in the browser), `command.py` (its face in the terminal), `views.py` (HTML and figures).
-Several pages of one subject share a folder. Frame, verbs and kinds of jobs are made of the list
-below: `command.py` names its verbs in `VERBS`, and a folder that has jobs names their classes in
-`JOBS` of its `__init__.py`.
+A folder contains everything about its page: `service.py` (what the page does; no Gradio, no Typer,
+no HTML), `page.py` (the Gradio page), `command.py` (the commands), `views.py` (HTML and figures).
+Several pages on one subject can share a folder. The frame, the commands and the kinds of jobs are
+built from the list below: `command.py` lists its commands in `VERBS`, and a folder with jobs lists
+their classes in `JOBS` in its `__init__.py`.
 
-A page's module has `TITLE` (on the rail), `PATH` (one segment, empty for the first page) and
-`build(workspace)`, which lays out its components and attaches its events. It is called once, when
-the app starts, and must be quick and import nothing heavy: torch, scikit-learn, plotly and the
-engine's working parts belong inside the handlers. Data is read when the page is opened, with
+A page's module has `TITLE` (shown in the rail), `PATH` (one segment, empty for the first page) and
+`build(workspace)`, which creates its components and attaches its events. `build` is called once,
+when the app starts. It must be fast and import nothing heavy: import torch, scikit-learn, plotly
+and the computing parts of the engine inside the handlers. Read data when the page is opened, with
 `on_load`, never while building.
 
-- A page begins with `parts.bar`: what it is of and the one action, the rest in `parts.more`. What
-  people came for follows at once, and has the class `t-answer`.
-- Controls are declared with `app.web.controls`, as `CONTROLS` of the module; with its `on`,
-  `on_load` and `poll` a handler answers events: it returns {component: value}, and a UserError or
-  StoreError becomes a calm notice. `on_open` fills the controls and answers them by one event.
-- What changes something begins with `workspace.refuse_visitors()`, in the service.
-- A handler of an event of our own HTML takes `event: PageEvent`: what it reads of it is checked.
-- Controls that make up the view are given to `address.keep({"encoder": box, …})` and read back
-  with `address.first`, `address.every`, `address.choice` in the `on_load` handler. A name whose
-  values are free text is listed in `app.web.guard.links.TEXTS`: of others a link that names an
-  encoder which is not listed asks first.
-- `CLOSED` of the module: what strangers cannot do on the page of a demonstration, and why.
+- A page begins with `parts.bar`: its subject and main action, with everything else in `parts.more`.
+  The main content follows immediately and has the class `t-answer`.
+- Controls are declared with `app.web.controls`, as `CONTROLS` of the module. Handlers attached with
+  its `on`, `on_load` and `poll` return {component: value}; a UserError or StoreError is shown as a
+  notice. `on_open` fills the controls and answers them in one event.
+- Functions that change something begin with `workspace.refuse_visitors()`, in the service.
+- The handler of an event of our own HTML takes `event: PageEvent`, which validates what it reads.
+- Controls that determine the view are passed to `address.keep({"encoder": box, …})` and read back
+  with `address.first`, `address.every` and `address.choice` in the `on_load` handler. Names with
+  free-text values are listed in `app.web.guard.links.TEXTS`; for all other names, a link that
+  contains an encoder which is not listed asks for confirmation first.
+- `CLOSED` of the module: what visitors of a demonstration cannot do on the page, and why.
 - `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
-- Text from outside is escaped with `html.escape` in HTML of ours and `chart.plain` in figures.
-  Never put it into a `gr.HTML` template with `{{ }}`: what stands there is evaluated as JavaScript.
+- Escape external text with `html.escape` in our HTML and with `chart.plain` in figures. Never put
+  it into a `gr.HTML` template with `{{ }}`, whose content is evaluated as JavaScript.
 - Figures are drawn by `components.chart.chart`, with a value from `components.chart.drawing`.
-- Polling: one `gr.Timer`, one indexed query, `gr.skip()` when nothing changed,
+- Polling: one `gr.Timer`, one indexed query, `gr.skip()` if nothing changed,
   `show_progress="hidden"`.
 """
 
@@ -43,10 +43,9 @@ class Line(NamedTuple):
     """One line of the rail.
 
     Attributes:
-        icon: its name among `app.web.icons`.
-        tabs: the pages it stands for by the names of their tabs, each a module below this package;
-            a single one has no tabs.
-        title: on it; empty for that of the first page.
+        icon: name of an icon in `app.web.icons`.
+        tabs: its pages, as names of tabs -> modules below this package; a single page has no tabs.
+        title: its label; if empty, the title of the first page.
     """
 
     icon: str
@@ -74,7 +73,7 @@ RAIL = (
      _one("trainings")),
     (Line("jobs", {"Jobs": "jobs.page", "Workers": "jobs.workers_page"}, "Jobs"),),
 )  # fmt: skip
-"""The pages in the order of the rail, in groups that stand apart."""
+"""The pages in the order of the rail, in visually separated groups."""
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]
 FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
-"""Where they are, each folder once."""
+"""The folders of the pages, each once."""
