@@ -153,7 +153,8 @@ def launch(
     open_to_all = bool(auth or root_path or workspace.demo)
     names = [] if open_to_all or host not in ("127.0.0.1", "localhost") else [_NAMES]
     demo = build(workspace)
-    template.begin_with(first_painted(publish=not workspace.read_only))
+    app = _server(workspace, names, frame_ancestors, root_path or "")
+    template.begin_with(app, first_painted(publish=not workspace.read_only))
     if auth and not isinstance(auth, Accounts):
         auth = Accounts.one(*auth)
     demo.launch(
@@ -178,7 +179,7 @@ def launch(
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
         state_session_capacity=STRANGERS_SESSIONS if workspace.demo else SESSIONS,
-        _app=_server(workspace, names, frame_ancestors, root_path or ""),
+        _app=app,
         # Gradio has asked its server without a limit by then. Asking for a whole page once more, it
         # would give up after three seconds, which a busy machine may need.
         _frontend=False,

@@ -36,12 +36,12 @@ def alone(workspace: Workspace) -> Iterator[str]:
             return f"{event.points[0]['index']} at {event.points[0]['y']}"
 
         drawn.click(hear, None, heard)
-    template.begin_with(ui.first_painted())
     demo.launch(
         prevent_thread_lock=True, quiet=True, theme=theme.theme(), head=ui.head(),
         footer_links=[], run_history=False,
         app_kwargs={"routes": [*routes(), *palette.routes(workspace, ui.RAIL)]},
     )  # fmt: skip
+    template.begin_with(demo.app, ui.first_painted())
     yield str(demo.local_url).rstrip("/")
     demo.close()
 

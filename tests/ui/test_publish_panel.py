@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
 
 from app.workspace import Workspace
 from tests.ui.conftest import LOOKS, served
-
-
-@pytest.fixture(scope="module")
-def site(workspace: Workspace) -> Iterator[str]:
-    """An app launched last: all of a process share what its pages begin with."""
-    with served(workspace) as address:
-        yield address
 
 
 def test_a_page_is_published_as_it_is_seen(visitor, site, web):
