@@ -64,9 +64,12 @@ def size(value: int | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    """541 µs, 8.4 ms, 1.2 s, 12 s, 3 min 20 s, 2 h 5 min."""
     if seconds is None:
         return MISSING
+    if 0 < seconds < 0.9995:
+        unit, value = ("ms", 1e3 * seconds) if seconds >= 0.0009995 else ("µs", 1e6 * seconds)
+        return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)

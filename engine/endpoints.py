@@ -128,12 +128,13 @@ class Endpoint:
         tpm: most tokens a minute, as far as the caller counts them.
         seconds: for one answer.
         sleep: waits.
+        clock: seconds, from whenever it likes, for the limits a minute.
     """
 
     def __init__(
         self, address: Address, send_texts: Collection[str] = (), *, rpm: int | None = None,
         tpm: int | None = None, seconds: float = SECONDS,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self.address = address
         self.may_send = address.is_here or address.url in send_texts
@@ -141,6 +142,7 @@ class Endpoint:
         self._each_token = 60 / tpm if tpm else 0.0
         self._seconds = seconds
         self._sleep = sleep
+        self._clock = clock
         self._next = 0.0
         self._lock = threading.Lock()
 
@@ -184,7 +186,7 @@ class Endpoint:
     def _pace(self, tokens: int) -> None:
         """Wait until the limits allow the next request."""
         with self._lock:
-            now = time.monotonic()
+            now = self._clock()
             wait = self._next - now
             self._next = max(now, self._next) + max(self._between, self._each_token * tokens)
         if wait > 0:

@@ -103,10 +103,5 @@ def change(encoder: str) -> str:
 def _aside(column: HitsColumn) -> str:
     """How long it took, or that it is an answer of before: HTML."""
     if column.seconds is not None:
-        return f"<small>{_time(column.seconds)}</small>"
+        return f"<small>{formats.duration(column.seconds)}</small>"
     return parts.SHIPPED if column.shipped else ""
-
-
-def _time(seconds: float) -> str:
-    """A search takes milliseconds once its model is loaded."""
-    return f"{round(1000 * seconds)} ms" if seconds < 1 else formats.duration(seconds)

@@ -9,7 +9,8 @@ from tests.ui.conftest import NARROW
 
 COLUMN = "(rows, at) => rows.map((row) => row.cells[at].textContent)"
 ROWS = """<tr><td>b</td><td>3 min 20 s</td></tr><tr><td>a10</td><td>8.4 s</td></tr>
-<tr><td>C</td><td>–</td></tr><tr><td>a9</td><td>1 h 2 min</td></tr>"""
+<tr><td>C</td><td>–</td></tr><tr><td>a9</td><td>1 h 2 min</td></tr>
+<tr><td>d</td><td>541 µs</td></tr><tr><td>e</td><td>12 ms</td></tr>"""
 
 
 def test_a_head_sorts_its_table_and_says_so(visit):
@@ -47,11 +48,11 @@ def test_durations_are_sorted_as_such_and_what_is_missing_stays_below(visit):
     )
     rows, name = page.locator("#x tbody tr"), page.locator("#x").get_by_role("button", name="Name")
     name.click()
-    assert rows.evaluate_all(COLUMN, 0) == ["a9", "a10", "b", "C"]
+    assert rows.evaluate_all(COLUMN, 0) == ["a9", "a10", "b", "C", "d", "e"]
     page.locator("#x").get_by_role("button", name="Time").click()
-    assert rows.evaluate_all(COLUMN, 0) == ["a9", "b", "a10", "C"]
+    assert rows.evaluate_all(COLUMN, 0) == ["a9", "b", "a10", "e", "d", "C"]
     page.locator("#x").get_by_role("button", name="Time").click()
-    assert rows.evaluate_all(COLUMN, 0) == ["a10", "b", "a9", "C"]
+    assert rows.evaluate_all(COLUMN, 0) == ["d", "e", "a10", "b", "a9", "C"]
 
 
 @pytest.mark.parametrize("path", ["diagnose", "leaks"])

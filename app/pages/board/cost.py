@@ -198,8 +198,11 @@ def told(row: Mapping[str, Any], key: str) -> str:
     if value is None:
         return formats.MISSING
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    between = "" if low is None or high is None else f" ({brief(low)} to {brief(high)})"
-    return f"{brief(value)} {AXES[key][1]}{between}"
+    say, unit = brief, f" {AXES[key][1]}"
+    if unit == " s":
+        say, unit = formats.duration, ""
+    between = "" if low is None or high is None else f" ({say(low)} to {say(high)})"
+    return f"{say(value)}{unit}{between}"
 
 
 def brief(value: float) -> str:

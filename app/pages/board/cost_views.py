@@ -31,13 +31,15 @@ HEADS = {
     "per_second_256": ("256 tokens", "sentences/s"),
     "latency_p50": ("Latency p50", "ms a sentence"),
     "latency_p95": ("Latency p95", "ms a sentence"),
-    "load_seconds": ("Loading", "s"),
+    "load_seconds": ("Loading", "ms"),
     "memory": ("Memory", "MiB"),
     "disk": ("Disk", "MiB"),
     "vector_bytes": ("Vector", "bytes"),
     "embedding_parameters": ("Embedding", "million parameters"),
     "other_parameters": ("Other", "million parameters"),
 }
+IN_CELLS = {"load_seconds": 1000}
+"""By how much a number is multiplied for the unit below its head."""
 ON_THE_BOARD = ("per_second_64", "latency_p50", "memory")
 READING = (
     "Each is measured in a process of its own, on sentences that no cache has: medians, with "
@@ -138,7 +140,7 @@ def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
     """Of one encoder: a median each, with its spread for whoever points at it."""
     return [
         (formats.MISSING, "t-muted", "not known", False) if row[key] is None
-        else (cost.brief(row[key]), "", cost.told(row, key), False)
+        else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.told(row, key), False)
         for key in keys
     ]  # fmt: skip
 

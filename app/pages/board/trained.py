@@ -40,6 +40,8 @@ _SAME = {
 """A training set -> data sets here that are made of the same texts, by their bare names."""
 
 
+_failed: set[str] = set()
+"""Models whose look-up failed: they are not asked about again while this process lives."""
 Names = dict[str, str]
 """Training sets, and who says that an encoder saw them."""
 
@@ -72,15 +74,17 @@ def known(
 def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
     """Ask MTEB of those it was not asked of; tell whether it knew more. It takes seconds, seldom.
 
-    Nothing is asked where it is not installed.
+    Nothing is asked where it is not installed, nor again of models where that failed before.
     """
     if not _version() or workspace.demo:
         return False
     models = {model for encoder in encoders for model in _models(encoder)}
-    new = [model for model in sorted(models) if workspace.store.derived.get(_key(model)) is None]
+    new = [model for model in sorted(models - _failed)
+           if workspace.store.derived.get(_key(model)) is None]  # fmt: skip
     if not new:
         return False
     found = _asked(new)
+    _failed.update(set(new) - found.keys())
     for model, names in found.items():
         facts = {"model": model, "names": names, "version": _version()}
         workspace.store.derived.put(_key(model), KIND, facts)

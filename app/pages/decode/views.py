@@ -51,7 +51,9 @@ def card(result: DecodeResult) -> str:
         result.encoder,
         f'<div class="t-telling"><p class="t-sentence" dir="auto">{shown}</p>'
         f"{cosine(result.cosine)}</div>{tally}{_limits(result)}{others(result.others)}",
-        parts.SHIPPED if result.seconds is None else f"<small>{_time(result.seconds)}</small>",
+        parts.SHIPPED
+        if result.seconds is None
+        else f"<small>{formats.duration(result.seconds)}</small>",
     )
 
 
@@ -94,10 +96,6 @@ def _limits(result: DecodeResult) -> str:
 
 def _note(text: str) -> str:
     return f'<p class="t-note">{parts.tag("cut", "warn")} {escape(text)}</p>'
-
-
-def _time(seconds: float) -> str:
-    return f"{round(1000 * seconds)} ms" if seconds < 1 else formats.duration(seconds)
 
 
 def calculated(

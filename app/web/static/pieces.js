@@ -5,12 +5,12 @@
   if (window.theodolite) return;
 
   // A cell as a number, where it begins with one: "3 min 20 s" is 200, "−1,204 kB" is -1204000.
-  const UNITS = { h: 3600, min: 60, s: 1, kB: 1e3, MB: 1e6, GB: 1e9, k: 1e3, M: 1e6, B: 1e9 };
+  const UNITS = { h: 3600, min: 60, s: 1, ms: 1e-3, "µs": 1e-6, kB: 1e3, MB: 1e6, GB: 1e9, k: 1e3, M: 1e6, B: 1e9 };
   function amount(cell) {
     const text = (cell?.textContent ?? "").trim();
     if (text === "" || text === "–") return null;
     const plain = text.replaceAll(",", "").replaceAll("−", "-");
-    const parts = /^[<+]? ?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?:\s?(h|min|s|kB|MB|GB|k|M|B)(?: (\d+) (min|s))?\b)?/.exec(plain);
+    const parts = /^[<+]? ?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?:\s?(h|min|s|ms|µs|kB|MB|GB|k|M|B)(?: (\d+) (min|s))?\b)?/.exec(plain);
     return parts ? Number(parts[1]) * (UNITS[parts[2]] ?? 1) + Number(parts[3] ?? 0) * (UNITS[parts[4]] ?? 0) : text;
   }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.pages.board import trained
@@ -50,3 +52,17 @@ def test_mteb_is_asked_once(workspace: Workspace) -> None:
     assert names is not None
     assert (names["snli"], names["NQ"], names["MSMARCO"]) == (trained.FILES, trained.MTEB,
                                                               trained.FILES)  # fmt: skip
+
+
+@pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")
+def test_what_failed_is_not_begun_again(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends badly ends so at every opening of a page: once is enough."""
+    begun = tmp_path / "begun"
+    broken = f"open({str(begun)!r}, 'a').write('x')\nraise SystemExit(1)\n"
+    (tmp_path / "mteb.py").write_text(broken)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for _ in range(2):
+        assert not trained.look_up(workspace, ["hf:owner/broken"])
+    assert begun.read_text() == "x"
