@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 import theodolite as th
 from app.pages.judge import service as judging
@@ -17,6 +21,27 @@ from tests.fakes.results import invent
 
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 PAIR = ("random:8", "random:4")
+
+
+@contextmanager
+def answered(root: Path, *others: str) -> Iterator[Workspace]:
+    """A store of its own with results, a training, a session and a decision.
+
+    Args:
+        root: of its folder, and of the files that were decided on.
+        others: encoders measured beside the pair.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)  # the starter set alone
+        made = Workspace(root / "store")
+    results(made)
+    for name in others:
+        invent(made, name, "MR", 0.7)
+    training(made)
+    session(made)
+    decided(made, root)
+    yield made
+    made.close()
 
 
 def results(workspace: Workspace) -> None:

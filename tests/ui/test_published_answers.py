@@ -12,7 +12,6 @@ from app.pages.judge import service as judging
 from app.publish import choice, folder, site
 from app.workspace import Workspace
 from tests.fakes import reported
-from tests.fakes.results import invent
 from tests.ui.conftest import LOOKS
 
 PATHS = {
@@ -30,17 +29,8 @@ PATHS = {
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with a decision, a session, a training, and an encoder that has a decoder."""
     root = tmp_path_factory.mktemp("answered")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(root / "store")
-    reported.results(made)
-    for name in ("random:64", "wordllama"):
-        invent(made, name, "MR", 0.7)
-    reported.training(made)
-    reported.session(made)
-    reported.decided(made, root)
-    yield made
-    made.close()
+    with reported.answered(root, "random:64", "wordllama") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from engine.errors import UserError
 from store.errors import StoreError
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent
 
 ENCODERS = [*reported.PAIR, "random:64"]
 
@@ -27,18 +26,9 @@ ENCODERS = [*reported.PAIR, "random:64"]
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Results, a training, a session and a decision, all of encoders that do not have a decoder."""
-    root = tmp_path_factory.mktemp("answered")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(root / "store")
-    reported.results(made)
-    invent(made, "random:64", "MR", 0.7)
-    reported.training(made)
-    session = reported.session(made)
-    judging.mark(made, session, "relevant", "zebulon")
-    reported.decided(made, root)
-    yield made
-    made.close()
+    with reported.answered(tmp_path_factory.mktemp("answered"), "random:64") as made:
+        judging.mark(made, made.store.judgements.list()[0]["id"], "relevant", "zebulon")
+        yield made
 
 
 def text_of(made: site.Site) -> str:
