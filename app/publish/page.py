@@ -145,13 +145,18 @@ class FrozenPage:
             "</body></html>\n"
         ).encode()
 
-    def opening(self) -> bytes:
-        """The first page of a folder that has no other: it leads to this one."""
+    def opening(self, shared: Mapping[str, str]) -> bytes:
+        """The first page of a folder that has no other: it leads to this one.
+
+        Args:
+            shared: as of `html`; without an icon of its own a browser would ask for another.
+        """
         query = self._views[0]["query"]
         address = f"./{self._page.PATH}/" + (f"?{urlencode(query)}" if query else "")
         return (
             '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
             f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
+            f'<link rel="icon" type="image/svg+xml" href="{escape(shared["mark"])}">'
             f'<title>Theodolite</title></head><body><a href="{escape(address)}">'
             f"{escape(self._page.TITLE)}</a></body></html>\n"
         ).encode()

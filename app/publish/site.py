@@ -165,7 +165,7 @@ def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
         files |= made.files
         files[f"{page.PATH}/index.html".lstrip("/")] = made.html(told, shared)
     first = next(iter(frozen))
-    return files if first.PATH == "" else files | {"index.html": frozen[first].opening()}
+    return files if first.PATH == "" else files | {"index.html": frozen[first].opening(shared)}
 
 
 def _only(entry: frame.Entry, chosen: Sequence[ModuleType]) -> frame.Entry:

@@ -109,13 +109,13 @@ def _sentences(folder: Path, shard: Shard) -> list[str]:
         raise UserError(
             f"The sentences of {shard.source}, rows {shard.start + 1:,} to {shard.stop:,}, are not "
             f"in {folder}.",
-            "Give `theodolite encode --corpus` again with the same files: it puts them back.",
+            "Give `theodolite encode-corpus` again with the same files: it puts them back.",
         ) from error
     if hashlib.sha256(content).hexdigest() != shard.name:
         file.unlink(missing_ok=True)
         raise UserError(
             f"{file.name} in {folder} is damaged, and was removed.",
-            "Give `theodolite encode --corpus` again with the same files: it puts it back.",
+            "Give `theodolite encode-corpus` again with the same files: it puts it back.",
         )
     return content.decode().split("\n")[:-1]
 

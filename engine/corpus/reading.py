@@ -127,7 +127,7 @@ class EncodedCorpus:
         return file
 
 
-_AGAIN = "Remove its .json and give `theodolite encode --corpus` again: it makes the shard anew."
+_AGAIN = "Remove its .json and give `theodolite encode-corpus` again: it makes the shard anew."
 
 
 def _incomplete(folder: Path) -> UserError:
@@ -139,7 +139,7 @@ def _incomplete(folder: Path) -> UserError:
     there = sum((folder / "shards" / f"{shard.name}.json").is_file() for shard in shards)
     return UserError(
         f"{folder} is not complete: {there:,} of {len(shards):,} shards are encoded.",
-        "Give `theodolite encode --corpus` again with the same files: it goes on.",
+        "Give `theodolite encode-corpus` again with the same files: it goes on.",
     )
 
 

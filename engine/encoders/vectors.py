@@ -6,7 +6,7 @@ Three shapes:
     x.npz       an array `sentences` of text (n,) and an array `vectors`, float (n, dim)
     x.parquet   a column of text and a column of lists of numbers, all of one length
 
-A folder that `theodolite encode --corpus` wrote is one more: `engine.corpus`.
+A folder that `theodolite encode-corpus` wrote is one more: `engine.corpus`.
 
 A sentence is found by its text, with runs of white space read as one space; of a sentence that is
 there twice the first vector counts. Nothing is unpickled. Lists of numbers are no cells of text:

@@ -36,7 +36,7 @@ ORIGINS = (
     ("starter", "Starter set", "Written by us for this app, and small. It shows the instrument at "
      "work; it is no benchmark. One grader: no agreement was measured."),
     ("upload", "Your uploads", "Kept in the store, on this machine."),
-    ("corpus", "Encoded corpora", "Folders that theodolite encode --corpus wrote, read in place."),
+    ("corpus", "Encoded corpora", "Folders that theodolite encode-corpus wrote, read in place."),
     ("hub", "From the hub", "Files of the Hugging Face hub, pinned to a commit."),
     ("folder", "Data folder", "What --data or THEODOLITE_DATA names, read in place."),
 )  # fmt: skip

@@ -8,6 +8,7 @@ import typer
 
 from app import formats
 from app.pages.encoders import service
+from app.pages.encoders.corpus_command import encode_corpus
 from app.pages.encoders.encode_command import encode
 from app.terminal import JsonOption, done, emit, emit_json, progress_bar, say, verb, verbs
 from app.workspace import Workspace
@@ -174,4 +175,4 @@ def remove_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption
     done({"removed": spec}, f"{spec} is no longer listed.", as_json)
 
 
-VERBS = {"encode": encode, "encoders": encoder_verbs}
+VERBS = {"encode": encode, "encode-corpus": encode_corpus, "encoders": encoder_verbs}

@@ -1,22 +1,23 @@
-"""`theodolite encode`: vectors of sentences, of a data set, or of a corpus of any size."""
+"""`theodolite encode`: vectors of sentences or of a data set."""
 
 from __future__ import annotations
 
 import io
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import corpora, endpoints, formats
+from app import endpoints
+from app.pages.encoders.corpus_command import MOST_ROWS, ROWS, encode_files
 from app.terminal import (
     JsonOption,
     PriceOption,
     QueueOption,
     check_writable,
     do_here,
-    done,
     emit_json,
     progress_bar,
     queued,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from engine.encoders import Encoder
     from engine.encoders.endpoint import Sending
+
+_former = partial(typer.Option, hidden=True)
+"""Of what `encode-corpus` does today."""
 
 
 @verb
@@ -47,45 +51,29 @@ def encode(
         Path | None, typer.Option("--file", help="Read sentences from here, one a line (UTF-8).")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="Write a float32 .npy of shape (n, dim) here; with --corpus, a folder."
-        ),
+        Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
     ] = None,
     dataset: Annotated[
         str | None,
         typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
     ] = None,
-    corpus: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--corpus",
-            metavar="FILE…",
-            help="Encode files of any size, shard by shard: lines of "
-            "text, csv, tsv, JSON lines or Parquet, all but the last also as .gz.",
-        ),
-    ] = None,
     encoder: Annotated[
-        str | None, typer.Option("--encoder", "-e", help="The encoder, with --corpus.")
+        str | None,
+        typer.Option("--encoder", "-e", help="The encoder, if it is not named first."),
     ] = None,
-    column: Annotated[
-        str | None, typer.Option(help="Of --corpus: the column of tables that holds the sentences.")
-    ] = None,
-    shard_format: Annotated[
-        str, typer.Option("--format", help="Of --corpus: npy (read in place) or parquet.")
-    ] = "npy",
-    dtype: Annotated[str, typer.Option(help="Of --corpus: float32 or float16.")] = "float32",
-    shard_rows: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Of --corpus: sentences of a shard.")
-    ] = 16_384,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say what endpoints would be sent, and send nothing.")
     ] = False,
     price: PriceOption = None,
     queue: QueueOption = False,
+    corpus: Annotated[list[Path] | None, _former("--corpus")] = None,
+    column: Annotated[str | None, _former("--column")] = None,
+    shard_format: Annotated[str, _former("--format")] = "npy",
+    dtype: Annotated[str, _former("--dtype")] = "float32",
+    shard_rows: Annotated[int, _former("--shard-rows", min=1, max=MOST_ROWS)] = ROWS,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn sentences into vectors.
+    """Turn sentences into vectors; files of any size: `theodolite encode-corpus`.
 
     theodolite encode minilm "a boat on the river" --json
 
@@ -93,21 +81,18 @@ def encode(
 
     theodolite encode minilm --in flickr30k --queue
 
-    theodolite encode --corpus part-*.jsonl.gz --column text --encoder minilm --out vectors
-
-    The vectors of a data set are kept in the store for whatever asks for them next. Those of a
-    corpus are kept in the folder alone: interrupted, the same command goes on with the shards that
-    are missing, and `vectors:FOLDER` reads them.
+    The vectors of a data set are kept in the store for whatever asks for them next.
     """
     if corpus:
+        say("`encode --corpus` is now: theodolite encode-corpus ENCODER FILE… --out FOLDER.")
         files = [*corpus, *(Path(one) for one in (given, *(texts or ())) if one is not None)]
         if encoder is None or out is None or file is not None or dataset is not None:
             raise UserError(
                 "A corpus needs an encoder and a folder, and nothing else to encode.",
-                "Write: theodolite encode --corpus FILE… --encoder SPEC --out FOLDER.",
+                "Write: theodolite encode-corpus ENCODER FILE… --out FOLDER.",
             )
         form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
-        _corpus(workspace, files, column, encoder, out, form, queue=queue, as_json=as_json)
+        encode_files(workspace, files, column, encoder, out, form, queue=queue, as_json=as_json)
         return
     # As an option it stands before the sentences: then what is first is one of them.
     if encoder is not None:
@@ -118,45 +103,6 @@ def encode(
         workspace, encoder or given or "", texts, file, out, dataset, estimate=estimate,
         price=price, queue=queue, as_json=as_json,
     )  # fmt: skip
-
-
-def _corpus(
-    workspace: Workspace,
-    files: list[Path],
-    column: str | None,
-    encoder: str,
-    out: Path,
-    form: dict[str, Any],
-    *,
-    queue: bool,
-    as_json: bool,
-) -> None:
-    """Cut a corpus into shards and encode those that are missing."""
-    from app.jobs import submit
-    from app.pages.encoders.corpus import EncodeCorpusJob
-    from engine.corpus.reading import EncodedCorpus
-
-    with progress_bar("reading") as move:
-        job = EncodeCorpusJob.of(workspace, files, column, encoder, out, form, move)
-    if queue and not job.is_stored(workspace):
-        queued(submit.queue(workspace, job), as_json)
-        return
-    do_here(workspace, job)
-    made = EncodedCorpus(Path(job.out))  # refuses where a shard failed
-    name = corpora.add(workspace.store, Path(job.out))
-    facts = {
-        "out": job.out,
-        "dataset": name,
-        "count": made.size,
-        "dim": made.dim,
-        "bytes": made.file_bytes,
-    }
-    said = (
-        f"{formats.count(made.size)} vectors of {made.dim} dimensions "
-        f"({formats.size(made.file_bytes)}) in {job.out}. "
-        f"Search them: theodolite search QUERY --in {name} --encoder '{made.encoder}'"
-    )
-    done(facts | {"hash": made.hash, "fingerprint": made.fingerprint}, said, as_json)
 
 
 def _encode(

@@ -35,7 +35,7 @@ COMPUTING = {
     "curate": ("curate", "near", "starter-pairs", "-e", A),
     "choose": ("choose", "starter-pairs", "-e", A),
     "encode": ("encode", A, "--in", "starter-pairs"),
-    "encode-corpus": ("encode", "--corpus", "corpus.txt", "-e", A, "--out", "out"),
+    "encode-corpus": ("encode-corpus", A, "corpus.txt", "--out", "out"),
     "encode to search": ("search", "a boat", "--in", "starter-topics", "-e", A),
     "train": ("train", "unsup", "minilm", "--train", "starter", "--out", "never"),
     "sweep": ("sweep", "unsup", "minilm", "--train", "starter", "--out", "never", "--set",

@@ -1,4 +1,4 @@
-"""`theodolite encode --corpus`: a corpus of any size to a folder of vectors."""
+"""`theodolite encode-corpus`: a corpus of any size to a folder of vectors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def corpus(folder: Path, sentences: int) -> Path:
 
 def arguments(file: Path, out: Path, *, rows: int) -> list[str]:
     """Of the verb."""
-    return ["encode", "--corpus", str(file), "--encoder", "random:8", "--out", str(out),
-            "--shard-rows", str(rows)]  # fmt: skip
+    return ["encode-corpus", "random:8", str(file), "--out", str(out), "--shard-rows", f"{rows}"]
 
 
 def killed_and_resumed(file: Path, out: Path, *, rows: int, kills: int) -> None:
@@ -135,6 +134,15 @@ def test_a_corpus_that_is_gone_is_encoded_again_by_whoever_needs_it(home: Path) 
         workspace.load("random:8").encode(asked), load("random:8").encode(asked)
     )
     workspace.close()
+
+
+def test_the_former_form_does_the_same(home: Path) -> None:
+    """`encode --corpus`, with more files behind the first."""
+    files = [str(corpus(home, 9).rename(home / "first.txt")), str(corpus(home, 3))]
+    theodolite("encode-corpus", "random:8", *files, "--out", str(home / "new"))
+    former = ["encode", "--corpus", *files, "-e", "random:8", "--out", str(home / "old"), "--json"]
+    (row,) = objects(theodolite(*former))
+    assert (row["count"], row["hash"]) == (12, EncodedCorpus(home / "new").hash)
 
 
 @pytest.mark.parametrize(
