@@ -72,12 +72,13 @@ PriceOption = Annotated[
     float | None,
     typer.Option(min=0.0, help="Of a million tokens, to reckon what an endpoint would cost."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
-
-_WORKSPACE_OPTIONS = [
-    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
-    for name, option in (("store", StoreOption), ("data", DataOption))
+TasksOption = Annotated[
+    str | None, typer.Option(help="Comma-separated tasks or suites; default: what was measured.")
 ]
+ProtocolOption = Annotated[
+    str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 LOG = "theodolite.log"
 """In the store's folder: what went wrong in full, for whoever looks into it."""
@@ -224,16 +225,15 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
 
 def verb(command: Callable[..., R]) -> Callable[..., R]:
     """Make a verb of a function that takes a workspace: it has --store and --data in its place."""
-    opened = takes("workspace", _WORKSPACE_OPTIONS, open_workspace)(command)
+    opened = takes("workspace", open_workspace)(command)
     given = inspect.signature(opened).parameters.values()
-    last = [one.name for one in _WORKSPACE_OPTIONS] + ["as_json"]
-    ordered = inspect.Signature(sorted(given, key=lambda one: one.name in last))
-    opened.__signature__ = ordered  # type: ignore[attr-defined]
+    ordered = sorted(given, key=lambda one: one.name in ("store", "data", "as_json"))
+    opened.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     return plain_errors(opened)
 
 
 def takes(
-    name: str, options: Iterable[inspect.Parameter], make: Callable[..., object]
+    name: str, make: Callable[..., object], options: Iterable[inspect.Parameter] | None = None
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a verb options in the place of a parameter; it is handed what is made of them.
 
@@ -241,10 +241,12 @@ def takes(
 
     Args:
         name: of the parameter.
-        options: parameters with `typer.Option`.
         make: is given their values by name.
+        options: parameters with `typer.Option`; None for those of `make`.
     """
-    options = list(options)
+    if options is None:
+        options = inspect.signature(make, eval_str=True).parameters.values()
+    options = [one.replace(kind=one.KEYWORD_ONLY) for one in options]
 
     def wrap(command: Callable[..., R]) -> Callable[..., R]:
         own = inspect.signature(command, eval_str=True).parameters
@@ -264,6 +266,11 @@ def takes(
         return run
 
     return wrap
+
+
+def open_workspace(store: StoreOption = None, data: DataOption = None) -> Workspace:
+    """The workspace that --store and --data, or their defaults, name."""
+    return Workspace(store or default_store(), data or default_data())
 
 
 def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
@@ -304,11 +311,6 @@ EncodersArgument = Annotated[
         metavar="ENCODER…", help="Spec strings, e.g. minilm, random:256, hf:ID?pooling=cls_token."
     ),
 ]
-
-
-def open_workspace(store: Path | None, data: Path | None) -> Workspace:
-    """The workspace that --store and --data, or their defaults, name."""
-    return Workspace(store or default_store(), data or default_data())
 
 
 def check_writable(file: Path) -> None:

@@ -18,7 +18,7 @@ from app.publish import upload as hub
 from app.publish.choice import Choice
 from app.publish.mask import Mask
 from app.publish.targets import Target
-from app.terminal import JsonOption, done, emit, progress_bar, say, verb
+from app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -35,9 +35,7 @@ def publish(
         list[str] | None,
         typer.Option("--encoder", "-e", help="Default: those that Compare opens with."),
     ] = None,
-    tasks: Annotated[
-        str | None, typer.Option(help="Comma-separated tasks or suites; default: all measured.")
-    ] = None,
+    tasks: TasksOption = None,
     target: Annotated[
         targets.Name,
         typer.Option(help="Files without Python; or the app, for a Space or a container."),

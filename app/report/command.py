@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.terminal import EncodersArgument, JsonOption, check_writable, done, takes, verb, verbs
+from app.pages.choose.command import EncodersOption, LicencesOption, MaxBytesOption, MaxMsOption
+from app.pages.map.command import map_job
+from app.pages.map.job import MapJob
+from app.terminal import (
+    EncodersArgument,
+    JsonOption,
+    ProtocolOption,
+    TasksOption,
+    check_writable,
+    done,
+    takes,
+    verb,
+    verbs,
+)
 from app.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -33,7 +45,22 @@ class Out:
         UserError: it cannot be written, its ending says no format, or no browser can draw.
     """
 
-    def __init__(self, out: Path, pictures: bool) -> None:
+    def __init__(
+        self,
+        out: Annotated[
+            Path,
+            typer.Option(
+                metavar="FILE",
+                help="FILE.html; FILE.md or a folder for Markdown, with tables and pictures.",
+            ),
+        ],
+        pictures: Annotated[
+            bool,
+            typer.Option(
+                "--pictures/--no-pictures", help="In Markdown: drawn by an installed browser."
+            ),
+        ] = True,
+    ) -> None:
         from engine.errors import UserError
 
         if out.suffix and out.suffix.lower() not in ENDINGS:
@@ -90,23 +117,9 @@ def _browser() -> tuple[str, ...]:
     return found.command
 
 
-def _option(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-_OUT = [
-    _option("out", Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="FILE.html; FILE.md or a folder for "
-                           "Markdown, with tables and pictures beside it.")]),
-    _option("pictures", Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="In Markdown: drawn by an installed "
-                           "browser.")], True),
-]  # fmt: skip
-
-
 def _written(command: Any) -> Any:
     """Make a verb of a function that takes a workspace and where its report goes."""
-    return verb(takes("out", _OUT, Out)(command))
+    return verb(takes("out", Out)(command))
 
 
 @report_verbs.command("comparison")
@@ -115,12 +128,8 @@ def report_comparison(
     workspace: Workspace,
     encoders: EncodersArgument,
     out: Out,
-    tasks: Annotated[
-        str | None, typer.Option(help="Comma-separated tasks or suites; default: all measured.")
-    ] = None,
-    protocol: Annotated[
-        str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
-    ] = None,
+    tasks: TasksOption = None,
+    protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Report a comparison of measured encoders, with its verdicts, intervals and ranks.
@@ -138,19 +147,11 @@ def report_comparison(
 
 @report_verbs.command("map")
 @_written
+@takes("job", map_job)
 def report_map(
     workspace: Workspace,
-    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
+    job: MapJob,
     out: Out,
-    dataset: Annotated[
-        str, typer.Argument(help="What was drawn; see `theodolite data`.")
-    ] = "starter-topics",
-    method: Annotated[
-        str, typer.Option(help="umap, umap-learn, tsne, pca or pacmap: how it was drawn.")
-    ] = "umap",
-    neighbours: Annotated[int, typer.Option(help="n_neighbors it was drawn with.")] = 15,
-    min_dist: Annotated[float, typer.Option(help="min_dist it was drawn with.")] = 0.1,
-    seed: Annotated[str, typer.Option(help="Random seed it was drawn with.")] = "0",
     as_json: JsonOption = False,
 ) -> None:
     """Report a map that was computed: its points, what they say, and how far to trust it.
@@ -159,13 +160,8 @@ def report_map(
 
     One that is not in the store yet is computed by `theodolite project`, with the same options.
     """
-    from app.pages.map.job import MapJob, seed_of
     from app.report import answers
 
-    job = MapJob.of(
-        encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
-        seed=seed_of(seed),
-    )  # fmt: skip
     out.write(answers.map_of(workspace, job), as_json)
 
 
@@ -212,19 +208,10 @@ def report_decision(
     workspace: Workspace,
     dataset: Annotated[str, typer.Argument(help="A data set that `choose` was asked about.")],
     out: Out,
-    encoders: Annotated[
-        list[str] | None,
-        typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec; default: all installed."),
-    ] = None,
-    max_ms: Annotated[
-        float | None, typer.Option(help="Milliseconds for one sentence that were asked for.")
-    ] = None,
-    max_bytes: Annotated[
-        int | None, typer.Option(help="Bytes a vector that were asked for.")
-    ] = None,
-    licences: Annotated[
-        str, typer.Option("--licence", help="Comma-separated licences that were asked for.")
-    ] = "",
+    encoders: EncodersOption = None,
+    max_ms: MaxMsOption = None,
+    max_bytes: MaxBytesOption = None,
+    licences: LicencesOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Report the decision sheet that `theodolite choose` made, asked with the same options.

@@ -22,6 +22,17 @@ from app.terminal import (
 )
 from app.workspace import Workspace
 
+EncodersOption = Annotated[
+    list[str] | None,
+    typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec; default: all installed."),
+]
+MaxMsOption = Annotated[
+    float | None, typer.Option(help="At most so many milliseconds for one sentence, here.")
+]
+MaxBytesOption = Annotated[int | None, typer.Option(help="At most so many bytes a vector.")]
+LicencesOption = Annotated[
+    str, typer.Option("--licence", help="Comma-separated licences, such as apache-2.0.")
+]
 FORMATS = (".html", ".md", ".json")
 
 
@@ -38,17 +49,10 @@ def choose(
     columns: Annotated[
         str | None, typer.Option(help="role=column,…  e.g. text=review,label=stars")
     ] = None,
-    encoders: Annotated[
-        list[str] | None,
-        typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec; default: all installed."),
-    ] = None,
-    max_ms: Annotated[
-        float | None, typer.Option(help="At most so many milliseconds for one sentence, here.")
-    ] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes a vector.")] = None,
-    licences: Annotated[
-        str, typer.Option("--licence", help="Comma-separated licences, such as apache-2.0.")
-    ] = "",
+    encoders: EncodersOption = None,
+    max_ms: MaxMsOption = None,
+    max_bytes: MaxBytesOption = None,
+    licences: LicencesOption = "",
     out: Annotated[
         Path | None, typer.Option(help="Write the sheet to FILE.md, FILE.html or FILE.json.")
     ] = None,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from app import formats
-from app.terminal import EncodersArgument, JsonOption, emit, emit_json, say, verb
+from app.terminal import (
+    EncodersArgument,
+    JsonOption,
+    ProtocolOption,
+    TasksOption,
+    emit,
+    emit_json,
+    say,
+    verb,
+)
 from app.workspace import Workspace
 
 
@@ -15,12 +22,8 @@ from app.workspace import Workspace
 def compare(
     workspace: Workspace,
     encoders: EncodersArgument,
-    tasks: Annotated[
-        str | None, typer.Option(help="Comma-separated tasks or suites; default: all shared.")
-    ] = None,
-    protocol: Annotated[
-        str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
-    ] = None,
+    tasks: TasksOption = None,
+    protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which differences between measured encoders are real.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,7 +60,7 @@ def _options(
     return DecodeOptions(method, beams, *how)  # type: ignore[arg-type]
 
 
-takes_options = takes("options", signature(_options, eval_str=True).parameters.values(), _options)
+takes_options = takes("options", _options)
 
 
 @verb

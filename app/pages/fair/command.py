@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app.pages.fair.service import PROJECTION, advise
-from app.terminal import JsonOption, emit_json, line, say, verb
+from app.terminal import JsonOption, TasksOption, emit_json, line, say, verb
 from app.workspace import Workspace
 
 
@@ -18,10 +18,7 @@ def fair(
         list[str] | None,
         typer.Argument(metavar="[ENCODER]…", help="Spec strings; none: every listed encoder."),
     ] = None,
-    tasks: Annotated[
-        str | None,
-        typer.Option(help="Comma-separated tasks or suites; default: what was measured."),
-    ] = None,
+    tasks: TasksOption = None,
     projection: Annotated[
         str, typer.Option(help="How encoders are brought to one size: pca or random.")
     ] = PROJECTION,

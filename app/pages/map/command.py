@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.pages.map.job import MapJob, seed_of
 from app.terminal import (
     JsonOption,
     QueueOption,
@@ -16,6 +17,7 @@ from app.terminal import (
     emit_json,
     queued,
     say,
+    takes,
     verb,
 )
 from app.workspace import Workspace
@@ -27,9 +29,7 @@ ENDINGS = (".csv", ".parquet", ".npy")
 SHOWN = 10
 
 
-@verb
-def project(
-    workspace: Workspace,
+def map_job(
     encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
     dataset: Annotated[
         str, typer.Argument(help="What to draw; see `theodolite data`.")
@@ -43,6 +43,19 @@ def project(
     ] = 15,
     min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
     seed: Annotated[str, typer.Option(help="Random seed, or any: never twice alike.")] = "0",
+) -> MapJob:
+    """The map that is meant; the parameters are options of every verb about one."""
+    return MapJob.of(
+        encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
+        seed=seed_of(seed),
+    )  # fmt: skip
+
+
+@verb
+@takes("job", map_job)
+def project(
+    workspace: Workspace,
+    job: MapJob,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
     ] = None,
@@ -59,15 +72,10 @@ def project(
     A map made before is read, not made again; the page Map shows it.
     """
     from app.jobs import submit
-    from app.pages.map.job import MapJob, seed_of
     from engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
         raise UserError(f"{str(out)!r} has no ending we know.", f"Use one of {', '.join(ENDINGS)}.")
-    job = MapJob.of(
-        encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
-        seed=seed_of(seed),
-    )  # fmt: skip
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return

@@ -74,4 +74,4 @@ def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., N
     def read_those_given(**given: Any) -> dict[str, Any]:
         return {n: read(spec, n, str(value)) for n, value in given.items() if value is not None}
 
-    return takes("settings", _options(spec), read_those_given)
+    return takes("settings", read_those_given, _options(spec))
