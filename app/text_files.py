@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from app import formats
+from app.web.frozen import FOLDER, Folders
 
 PER_FILE = 500
 """Texts a file, or what is known of as many sentences: some 50 kB."""
 
 
-def texts_of(
-    sentences: Sequence[str], data_hash: str
-) -> tuple[str, dict[str, Callable[[], Mapping[str, bytes]]]]:
+def texts_of(sentences: Sequence[str], data_hash: str) -> tuple[str, Folders]:
     """The texts of a data set in a folder that all pages share.
 
     Args:
@@ -23,7 +22,7 @@ def texts_of(
     Returns:
         Address of the folder, and what makes its files: `texts-0`, `texts-1`, …
     """
-    folder = f"theodolite/texts/{data_hash[:16]}"
+    folder = f"{FOLDER}/texts/{data_hash[:16]}"
     return folder, {folder: lambda: dict(_parts(sentences))}
 
 

@@ -215,7 +215,12 @@ class Projections(_ByKey):
         return self._whole()
 
 
-def array(row: DerivedRow, name: str) -> np.ndarray:
+def array(row: ProjectionRow, name: str) -> np.ndarray:
     """One of its arrays, a memory map."""
     loaded: np.ndarray = np.load(row["files"][name], mmap_mode="r", allow_pickle=False)
     return loaded
+
+
+def arrays(row: ProjectionRow) -> dict[str, np.ndarray]:
+    """All of them by name."""
+    return {name: array(row, name) for name in row["files"]}

@@ -27,8 +27,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def start(
-    module: str, arguments: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes] | None
-) -> subprocess.Popen[bytes]:
+    module: str, arguments: Sequence[str], *, stdout: int | IO[bytes],
+    stderr: int | IO[bytes] | None,
+) -> subprocess.Popen[bytes]:  # fmt: skip
     """Start one of our modules as the leader of its own process group, with a pipe to it."""
     # -P and PYTHONPATH: the module is ours even when the present folder has an `app` of its own.
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -40,6 +41,22 @@ def start(
         process_group=0,  # of our session: Linux weighs `nice` within a session only
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
+
+
+def output(
+    module: str, arguments: Sequence[str], seconds: float | None = None
+) -> tuple[int, bytes, bytes]:
+    """Run one of our modules to its end: its exit code, what it printed, what it complained of.
+
+    Raises:
+        subprocess.TimeoutExpired: it takes longer than these seconds, and is ended.
+    """
+    process = start(module, arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        printed, complained = process.communicate(timeout=seconds)
+    finally:
+        kill_tree(process)
+    return process.returncode, printed, complained
 
 
 def under_torchrun() -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from app import formats
 from app.components.modules import as_module
 from app.publish import answers
 from app.publish.opened import OpenedPage, Props, is_part
-from app.web.frozen import LIVE, View
+from app.web.frozen import LIVE, View, hashed
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -34,7 +33,6 @@ POLICY = (
 )
 """Of every page: nothing is run or asked for that is not in the folder. Widths stand in attributes,
 and Plotly writes a style sheet."""
-FOLDER = "theodolite"
 NO_WORDS = gr.Button | gr.State | gr.Timer
 """What says nothing of what was chosen."""
 
@@ -255,7 +253,7 @@ class FrozenPage:
 
 def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
     """A file's address, with the hash of what it holds, and that."""
-    return f"{FOLDER}/{name}-{sha256(data).hexdigest()[:16]}{ending}", data
+    return hashed(name, data) + ending, data
 
 
 def _named(block: Any, css: str) -> str:

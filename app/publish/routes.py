@@ -110,26 +110,17 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
         last.folder, last.token = tempfile.TemporaryDirectory(prefix="theodolite-"), ""
         asked = ["publish", str(Path(last.folder.name) / NAME), *arguments, "--yes", "--json",
                  "--store", str(workspace.store.folder)]  # fmt: skip
-        said, wrong, code = _run([*asked, *(["--data", str(root)] if root else [])])
+        asked += ["--data", str(root)] if root else []
+        try:
+            code, printed, complained = processes.output("app.cli", asked, SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise UserError(f"It takes longer than {SECONDS // 60} minutes.") from error
+        said = printed.decode()
         if code:
-            raise _error(said, wrong)
+            raise _error(said, complained.decode("utf-8", "replace"))
         last.token = secrets.token_urlsafe(16)
         *rows, _ = map(json.loads, said.splitlines())
         return {"rows": rows, "zip": f"./theodolite/publish/{last.token}.zip"}
-
-
-def _run(arguments: list[str]) -> tuple[str, str, int]:
-    """Run a verb of ours to its end: what it printed, what it complained of, its exit code."""
-    with tempfile.TemporaryFile() as wrong:
-        process = processes.start("app.cli", arguments, stdout=subprocess.PIPE, stderr=wrong)
-        try:
-            said, _ = process.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            return "", f"It takes longer than {SECONDS // 60} minutes.", 1
-        finally:
-            processes.kill_tree(process)
-        wrong.seek(0)
-        return said.decode(), wrong.read().decode("utf-8", "replace"), process.returncode
 
 
 def _error(said: str, wrong: str) -> UserError:

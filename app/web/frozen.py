@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from store.hashing import hash_of
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LIVE = "t-live-only"
 """Class of what a page says of work that it would begin: a frozen page leaves it out."""
+FOLDER = "theodolite"
+"""Of a published folder: what lies in it is fetched by pages, not opened."""
 Query = tuple[tuple[str, str], ...]
 """Names and values of an address, in order."""
 Folders = Mapping[str, Callable[[], Mapping[str, bytes]]]
@@ -89,6 +92,12 @@ class Published:
     def keep(self, kind: str, key: str, answer: Mapping[str, Any]) -> None:
         """Bring along what a page shows of something, for `kept`."""
         self.workspace.store.derived.put(hash_of(kind, key), kind, self.renamed(answer))
+
+
+def hashed(name: str, *parts: bytes) -> str:
+    """An address of a file, or of a folder with these parts, that nothing else can have."""
+    digest = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
+    return f"{FOLDER}/{name}-{digest[:16]}"
 
 
 def kept(workspace: Workspace, kind: str, key: str) -> Any:

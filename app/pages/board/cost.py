@@ -198,9 +198,8 @@ def told(row: Mapping[str, Any], key: str) -> str:
     if value is None:
         return formats.MISSING
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    say, unit = brief, f" {AXES[key][1]}"
-    if unit == " s":
-        say, unit = formats.duration, ""
+    is_time = AXES[key][1] == "s"
+    say, unit = (formats.duration, "") if is_time else (brief, f" {AXES[key][1]}")
     between = "" if low is None or high is None else f" ({say(low)} to {say(high)})"
     return f"{say(value)}{unit}{between}"
 

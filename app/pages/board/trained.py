@@ -6,12 +6,9 @@ By names alone: whether texts of a task were seen is what `app.pages.board.leaks
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import processes
@@ -96,15 +93,8 @@ def _asked(models: Sequence[str]) -> dict[str, list[str] | None]:
 
     Importing mteb takes seconds, in which this process would answer nobody.
     """
-    with Path(os.devnull).open("wb") as unread:
-        process = processes.start(
-            "engine.mteb.models", models, stdout=subprocess.PIPE, stderr=unread
-        )
-        try:
-            answer, _ = process.communicate()
-        finally:
-            processes.kill_tree(process)
-    return {} if process.returncode else json.loads(answer)
+    code, answer, _ = processes.output("engine.mteb.models", models)
+    return {} if code else json.loads(answer)
 
 
 def tasks_of(board: Standings, names: Names) -> Names:

@@ -9,7 +9,7 @@ from app.pages.geometry import service
 from app.pages.map.service import drawn_at_once
 from app.web.frozen import Published, View
 from engine.errors import UserError
-from store.derived import array
+from store.derived import arrays
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -22,8 +22,7 @@ def carry(published: Published) -> None:
         if info["encoder"] in published.encoders and info["dataset"] in published.data:
             info |= {"encoder": published.encoders[info["encoder"]],
                      "dataset": published.data[info["dataset"]]}  # fmt: skip
-            arrays = {name: array(row, name) for name in service.ARRAYS}
-            published.workspace.store.derived.put(row["key"], service.KIND, info, arrays)
+            published.workspace.store.derived.put(row["key"], service.KIND, info, arrays(row))
 
 
 def views(published: Published) -> list[View]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.pages.map import service
 from app.web.frozen import Published, View
 from engine.errors import UserError
+from store.derived import arrays
 
 if TYPE_CHECKING:
     from app.pages.map.job import MapJob
@@ -21,15 +22,11 @@ IN_ADDRESS = {"method": "method", "neighbours": "neighbours", "min_dist": "dista
 
 def carry(published: Published) -> None:
     """Bring the maps of published encoders and data sets along."""
-    import numpy as np
-
     small = published.workspace
     for row in published.source.store.projections.list():
         for job, key, info in _made(published, row["info"]):
             if row["key"] == key:
-                arrays = {name: np.load(f, mmap_mode="r", allow_pickle=False)
-                          for name, f in row["files"].items()}  # fmt: skip
-                small.store.projections.put(job.key(small), arrays, info)
+                small.store.projections.put(job.key(small), arrays(row), info)
 
 
 def _made(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,13 @@ from app.text_files import PER_FILE, texts_of
 from app.typed import Typed
 from app.vectors import vectors as vectors
 from engine.errors import UserError
+from store.derived import arrays
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from app.web.frozen import Folders
     from app.workspace import Workspace
 
 
@@ -99,13 +101,8 @@ def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | No
 
 def _kept(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
     """Facts and arrays of a map: from the store, else of one that ships."""
-    import numpy as np
-
     row = workspace.store.projections.get(key)
-    if row is None:
-        return example.get(key)
-    arrays = {n: np.load(f, mmap_mode="r", allow_pickle=False) for n, f in row["files"].items()}
-    return dict(row["info"]), arrays
+    return example.get(key) if row is None else (dict(row["info"]), arrays(row))
 
 
 def _opened(
@@ -249,9 +246,7 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
     return pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
 
 
-def files(
-    workspace: Workspace, value: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Callable[[], Mapping[str, bytes]]]]:
+def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any], Folders]:
     """What a map reads where nobody serves it, of the value that `components.map.points` makes.
 
     A browser fetches coordinates and columns whole; texts and true neighbours in parts, when a

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from app.web.frozen import hashed
 
 if TYPE_CHECKING:
     from engine.encoders.base import Encoder
@@ -91,8 +92,7 @@ def in_parts(name: str, parts: Iterable[bytes]) -> Described:
         hyphen and a number from 0; `many`, how many; `bytes` of all. And the files.
     """
     files = {f"part-{number}": part for number, part in enumerate(parts)}
-    digest = sha256(b"".join(sha256(part).digest() for part in files.values())).hexdigest()
-    folder = f"theodolite/{name}/{digest[:16]}"
+    folder = hashed(name, *files.values())
     size = sum(map(len, files.values()))
     return {"at": f"{folder}/part", "many": len(files), "bytes": size}, {folder: files}
 

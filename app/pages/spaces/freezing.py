@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from app.pages.map.service import drawn_at_once
 from app.web.frozen import Published, View
 from engine.errors import UserError
+from store.derived import arrays
 
 if TYPE_CHECKING:
     from app.pages.spaces.service import SpacesJob
@@ -19,17 +20,12 @@ METHODS = ("umap", "pca")
 
 def carry(published: Published) -> None:
     """Bring the pairs of published encoders along that were compared as usual."""
-    import numpy as np
-
     source, small = published.source.store.projections, published.workspace
     for home, public in _questions(published):
         with suppress(UserError):  # an encoder whose files are gone
             for key, new in zip(home.keys(published.source), public.keys(small), strict=True):
                 if row := source.get(key):
-                    arrays = {name: np.load(f, mmap_mode="r", allow_pickle=False)
-                              for name, f in row["files"].items()}  # fmt: skip
-                    info = published.renamed(row["info"])
-                    small.store.projections.put(new, arrays, info)
+                    small.store.projections.put(new, arrays(row), published.renamed(row["info"]))
 
 
 def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
