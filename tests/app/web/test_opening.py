@@ -1,0 +1,60 @@
+"""How much the browser has to do before a page stands: counted, since seconds depend on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from app import ui
+from app.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+MOUNTED = 66
+"""Components at most that a page draws when it opens; what is in a closed fold comes with the fold."""
+TOLD = 3
+"""Components at most that Gradio tells how far an event is. Each walks through the whole page, and
+an event is told of four times: with all outputs of Train it took longer than the page itself."""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What Gradio's script is given to lay out the pages."""
+    workspace = Workspace(tmp_path_factory.mktemp("opening"))
+    yield ui.build(workspace).get_config_file()
+    workspace.close()
+
+
+def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[int]:
+    """The components of a layout that are mounted when it is laid out."""
+    part = components.get(node["id"], {"type": "", "props": {}})
+    if part["props"].get("visible", True) is False:
+        return
+    yield node["id"]
+    if part["type"] == "accordion" and not part["props"]["open"]:
+        return
+    for child in node.get("children", ()):
+        yield from drawn(child, components)
+
+
+def test_no_page_begins_with_more_than_it_shows(config: Any) -> None:
+    """A form of a hundred controls keeps most of them in closed folds."""
+    components = {part["id"]: part for part in config["components"]}
+    counted = {
+        path or "overview": sum(1 for _ in drawn(page["layout"], components))
+        for path, page in config["page"].items()
+    }
+    assert {path: n for path, n in counted.items() if n > MOUNTED} == {}
+    assert counted["train"] < len(config["page"]["train"]["components"]) * 0.6
+
+
+def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None:
+    """Nor does one that shows it tell more than what it is shown on."""
+    events = [event for event in config["dependencies"] if event["backend_fn"]]
+    assert len(events) > 100
+    for event in events:
+        on = event["show_progress_on"]
+        told = event["outputs"] if on is None else on
+        most = 0 if event["show_progress"] == "hidden" else TOLD
+        assert len(told) <= most, f"{event['api_name']} tells {len(told)} components"
