@@ -1,4 +1,4 @@
-"""How much the browser has to do before a page stands: counted, since seconds depend on the machine."""
+"""How much the browser has to do before a page stands: counted, for seconds vary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 MOUNTED = 66
-"""Components at most that a page draws when it opens; what is in a closed fold comes with the fold."""
+"""Components at most that a page draws when it opens; a closed fold draws its own when opened."""
 TOLD = 3
 """Components at most that Gradio tells how far an event is. Each walks through the whole page, and
 an event is told of four times: with all outputs of Train it took longer than the page itself."""
