@@ -177,7 +177,7 @@ def test_the_training_learned(fresh):
     assert table(fresh) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_curation_is_what_the_page_asks_first(fresh):
     """The same sentences as worked out anew; nothing of it lies in the store."""
     first = next(control for control in CURATED if control.name == "check").default

@@ -112,7 +112,13 @@ print(json.dumps({"said": said, "taken": taken * work.passes / passes}))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["senteval-exact", "senteval-fast", "senteval"])
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        "senteval-fast",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("senteval", "senteval-exact")),
+    ],
+)
 def test_an_estimate_in_a_fresh_process_is_within_a_factor_of_two(protocol: str) -> None:
     """Where libraries are loaded by the probe itself; as many passes as foreseen.
 

@@ -98,7 +98,7 @@ def assert_alike(left: Path, right: Path, within: float) -> None:
         torch.testing.assert_close(one[name], other[name], atol=within, rtol=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_train_as_one_and_only_the_first_speaks(tmp_path):
     """On a packed file of 25 sentences, so that the last batch of an epoch has a single one."""
     packed = tmp_path / "packed.txt.gz"
