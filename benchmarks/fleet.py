@@ -4,16 +4,18 @@
     python -m benchmarks.fleet --clients 64 --empty 50000
 
 Starts a Postgres of its own (Debian's programs, in a folder in /tmp, as nobody when root) and ends
-it. The first form measures evaluations of narrow random encoders on the smallest task: units an
-hour with so many workers, beside the same units done by one machine without a queue. Then what the
-queue adds to a unit: from when it is enqueued until its answer is there, less the work, of units
-that do nothing, one after the other. The second form has clients enqueue units that do nothing and
-read their answers, and executors that take them, all at once.
+it. The first form measures evaluations of narrow random encoders on the smallest task. First the
+overhead of a unit: on one worker whose queue is never empty, the time from one answer to the next,
+less the seconds that the child worked, both as the queue has them. Then how long a unit that does
+nothing takes from when it is enqueued until its answer is there, and units an hour with so many
+workers, beside the same units done by one machine without a queue. The second form has clients
+enqueue units that do nothing and read their answers, and executors that take them, all at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -21,8 +23,11 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from app.fleet import queue
 from app.fleet.address import Address
@@ -33,6 +38,7 @@ from benchmarks.claims import within
 from tests.app.fleet.conftest import Lab, Postgres
 
 TASK = "StarterTopics"
+_WARM = 20  # first units that are not counted
 EMPTY = """
 import sys, threading
 from dbos import DBOS
@@ -68,7 +74,8 @@ def main() -> None:
         if given.clients:
             crowd(postgres.make("crowd"), given.clients, given.empty, given.executors)
             return
-        met = overhead(postgres.make("overhead"), 300)
+        met = overhead(postgres.make("overhead"), given.units)
+        latency(postgres.make("latency"), 300)
         spread(postgres, [int(n) for n in given.workers.split(",")], given.units)
         if not met:
             sys.exit(1)
@@ -117,27 +124,57 @@ def _over(lab: Lab, run_id: str) -> None:
 
 
 def overhead(address: str, units: int) -> bool:
-    """Whether the queue adds at most 20 ms to a unit, half of the time, one after the other."""
+    """Whether a worker whose queue is never empty spends at most 20 ms a unit beside the work."""
+    with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
+        lab = Lab(Path(folder), address)
+        worker = psutil.Process(lab.start_worker(1).pid)
+        database, client = queue.database_of(Address(address)), queue.client_of(Address(address))
+        while not database.rows("SELECT 1 FROM theodolite.workers"):
+            time.sleep(0.2)
+        catalog = Workspace(lab.home.folder).catalog
+        for number in range(units):
+            job = EvaluateJob((f"random:{16 + number}",), (TASK,))
+            needs = job.needs(catalog, 0).to_json()
+            unit = queue.Unit(
+                kind=job.kind, spec=job.to_spec(), label=job.title, needs=needs, files={}
+            )
+            _enqueue(client, f"unit-{number}", unit, queue.WORKFLOW, "evaluate")
+        while _counts(address).get("SUCCESS", 0) < units:
+            time.sleep(0.5)
+        cpu = sum(worker.cpu_times()[:2])
+        lab.close()
+    done = sorted(client.list_workflows(load_input=False), key=lambda one: one.completed_at)
+    worked = [one.output["outcome"]["seconds"] for one in done]
+    between = [(b.completed_at - a.completed_at) / 1000 for a, b in pairwise(done)]
+    # The queue counts whole milliseconds, and an answer may be written while the next is done.
+    beside = [max(0.001, both - work) for both, work in zip(between, worked[1:], strict=True)][
+        _WARM:
+    ]
+    load = os.getloadavg()[0]
+    print(f"a worker whose queue is never empty, units of {statistics.median(worked):.3f} s, "
+          f"load {load:.0f}")  # fmt: skip
+    print(f"  beside the work: {_spread(beside)}")
+    print(f"  CPU of the worker without its child: {1000 * cpu / units:.0f} ms a unit")
+    return within("fleet, beside the work of a unit", 0.02, beside)
+
+
+def latency(address: str, units: int) -> None:
+    """How long a unit that does nothing is away, one after the other; `dbos` polls every 10 ms."""
     client = queue.client_of(Address(address))
     (executor,) = _executors(address, 1, 1)
-    try:
-        took, stages = [], []
-        for number in range(units + 20):
-            began = time.perf_counter()
-            _enqueue(client, f"one-{number}", number)
-            sent = time.perf_counter()
-            client.retrieve_workflow(f"one-{number}").get_result(polling_interval_sec=0.002)
-            read = time.perf_counter()
-            client.delete_workflow(f"one-{number}")
-            took.append(time.perf_counter() - began)
-            stages.append((sent - began, read - sent, time.perf_counter() - read))
-        print("a unit that does nothing, one at a time: " + _spread(took[20:]))
-        names = ("enqueue", "claim, do and answer", "delete")
-        for place, name in enumerate(names):
-            print(f"  {name}: " + _spread([times[place] for times in stages[20:]]))
-        return within("fleet, queue a unit", 0.02, took[20:])
-    finally:
-        executor.kill()
+    stages = []
+    for number in range(units + _WARM):
+        began = time.perf_counter()
+        _enqueue(client, f"one-{number}", number)
+        sent = time.perf_counter()
+        client.retrieve_workflow(f"one-{number}").get_result(polling_interval_sec=0.002)
+        read = time.perf_counter()
+        client.delete_workflow(f"one-{number}")
+        stages.append((sent - began, read - sent, time.perf_counter() - read))
+    executor.kill()
+    print("a unit that does nothing, one at a time: " + _spread([*map(sum, stages[_WARM:])]))
+    for place, name in enumerate(("enqueue", "claim, do and answer", "delete")):
+        print(f"  {name}: " + _spread([times[place] for times in stages[_WARM:]]))
 
 
 def crowd(address: str, clients: int, units: int, executors: int) -> None:
@@ -164,13 +201,10 @@ def crowd(address: str, clients: int, units: int, executors: int) -> None:
     with ThreadPoolExecutor(clients) as pool:
         took = [t for each in pool.map(enqueue, connections, range(clients)) for t in each]
     sent = time.monotonic() - began
-    counts: dict[str, int] = {}
+    counts = _counts(address)
     while counts.get("SUCCESS", 0) + errors < share * clients:
         time.sleep(0.5)
-        rows = queue.database_of(Address(address)).rows(
-            f"SELECT status, count(*)::int AS n FROM {queue.SCHEMA}.workflow_status GROUP BY 1"  # noqa: S608
-        )
-        counts = {row["status"]: row["n"] for row in rows}
+        counts = _counts(address)
     done = time.monotonic() - began
     for process in running:
         process.kill()
@@ -194,14 +228,24 @@ def _executors(address: str, number: int, at_once: int) -> list[subprocess.Popen
     return started
 
 
-def _enqueue(client: Any, name: str, number: int) -> None:
+def _enqueue(
+    client: Any, name: str, given: Any, workflow: str = "empty", where: str = "empty"
+) -> None:
     client.enqueue(
         {
-            "workflow_name": "empty", "queue_name": "empty", "workflow_id": name,
+            "workflow_name": workflow, "queue_name": where, "workflow_id": name,
             "app_version": queue.VERSION,
         },
-        number,
+        given,
     )  # fmt: skip
+
+
+def _counts(address: str) -> dict[str, int]:
+    """How many units are how."""
+    rows = queue.database_of(Address(address)).rows(
+        f"SELECT status, count(*)::int AS n FROM {queue.SCHEMA}.workflow_status GROUP BY 1"  # noqa: S608
+    )
+    return {row["status"]: row["n"] for row in rows}
 
 
 def _spread(seconds: list[float]) -> str:

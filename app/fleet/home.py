@@ -10,7 +10,7 @@ import contextlib
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +21,6 @@ from app.fleet.needs import lacking
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
-from store.postgres import FleetAway
 from store.reports import Reports
 from store.roster import Member, Roster
 from store.run_rows import STOP
@@ -122,7 +121,7 @@ class Home:
         Raises:
             FleetAway: when the database does not answer.
         """
-        with self._told():
+        with queue.told(self._name):
             if left := self.waiting(f"{run_id}-{attempt}"):
                 self._client.delete_workflows(left)
             self._reports.forget(f"{run_id}-{attempt}-")
@@ -144,7 +143,7 @@ class Home:
 
     def _stop(self, asked: _Asked, waiting: Sequence[UnitRow]) -> None:
         """Have those who train keep their best; what nobody has begun is left out."""
-        with self._told():
+        with queue.told(self._name):
             known = self._look([asked.workflow(unit) for unit in waiting])
             at_work = {one for one, status in known.items() if status.status != "ENQUEUED"}
             self._reports.ask(sorted(at_work), STOP)
@@ -163,7 +162,7 @@ class Home:
             What there is to say, and how far others are with which unit.
         """
         workers = [one for one in self._roster.list() if asked.work in one["has"]["only"]]
-        with self._told():
+        with queue.told(self._name):
             known = self._look([asked.workflow(unit) for unit in waiting])
             forsaken = self._roster.forsaken(
                 [s.executor_id for s in known.values() if s.status == "PENDING" and s.executor_id]
@@ -172,15 +171,19 @@ class Home:
                 units = {asked.workflow(unit): unit["position"] for unit in waiting}
                 self._arrivals.hear(asked.run_id, units)
             missing: Counter[str] = Counter()
+            gone: list[str] = []
             queued = Counter(str(status.queue_name) for status in known.values())
             for unit in waiting:
                 status = known.get(asked.workflow(unit))
-                if status is not None and status.status in _OVER:
-                    self._over(asked, unit, status)
-                elif status is None:
+                if status is None:
                     missing.update(self._send(asked, unit, workers, queued))
+                elif status.status in _OVER:
+                    self._over(asked, unit, status)
+                    gone.append(status.workflow_id)
                 elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
-                    self._client.delete_workflow(status.workflow_id)  # sent anew the next time
+                    gone.append(status.workflow_id)
+            if gone:  # what is not over by now is sent anew the next time
+                self._client.delete_workflows(gone)
         shares = {
             int(at.rpartition("-")[2]): max(_BEGUN, one["doing"]["share"])
             for one in workers
@@ -257,11 +260,10 @@ class Home:
         return []
 
     def _over(self, asked: _Asked, unit: UnitRow, status: WorkflowStatus) -> None:
-        """Keep what came of a unit, then let go of it in the queue."""
+        """Keep what came of a unit."""
         answer = cast("queue.Answer", status.output or {})
-        if status.status == "SUCCESS" and answer.get("lacking"):
-            self._client.delete_workflow(status.workflow_id)
-            return  # by now the roster says what that worker lacks
+        if status.status == "SUCCESS" and "outcome" not in answer:
+            return  # not done; the roster says by now what that worker lacks
         position = unit["position"]
         if status.status == "SUCCESS":
             needs = asked.job.needs(self._catalog, position)
@@ -274,25 +276,6 @@ class Home:
                 "hint": "Try it again; the log of its worker may have more.",
             }
         self._store.runs.end_unit(asked.run_id, position, **outcome)
-        self._client.delete_workflow(status.workflow_id)
-
-    @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say in words what the queue's library or the database's does not do."""
-        from dbos._error import DBOSException
-        from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
-
-        try:
-            yield
-        except ProgrammingError as error:  # the first worker makes the tables
-            raise FleetAway(
-                f"No worker has joined the fleet yet: theodolite worker --fleet {self._name}"
-            ) from error
-        except (SQLAlchemyError, DBOSException) as error:
-            raise FleetAway(
-                f"The fleet's queue at {self._name} does not answer.",
-                "What waits there goes on when it is back.",
-            ) from error
 
 
 class _Asked:

@@ -6,11 +6,13 @@ its answer are JSON; nothing is unpickled.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from app.fleet.address import Address
 from app.fleet.parcels import Parcel
-from store.postgres import Postgres
+from store.postgres import FleetAway, Postgres
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -45,10 +47,10 @@ class Unit(TypedDict):
 
 
 class Answer(TypedDict, total=False):
-    """What comes home: what the worker lacks, and nothing else; or how the unit ended.
+    """What comes home: how the unit ended; else it was not done, and perhaps what the worker lacks.
 
     Attributes:
-        lacking: why it was not begun; never empty when it is there.
+        lacking: why it was not begun.
         outcome: what `Runs.end_unit` takes.
         results: what `store.portable.pack` made of each result.
         reports: (kind, data) of what was not told before.
@@ -98,3 +100,29 @@ def config_of(address: Address, slot: str) -> Any:
         "enable_otlp": False,
         "sys_db_pool_size": 4,
     }
+
+
+@contextlib.contextmanager
+def told(name: str) -> Iterator[None]:
+    """Say in words what the queue's library or the database's does not do.
+
+    Args:
+        name: of the fleet's database, for people.
+
+    Raises:
+        FleetAway: it does not answer, or nobody has made the queue's tables there yet.
+    """
+    from dbos._error import DBOSException
+    from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
+
+    try:
+        yield
+    except ProgrammingError as error:  # the first worker makes the tables
+        raise FleetAway(
+            f"No worker has joined the fleet yet: theodolite worker --fleet {name}"
+        ) from error
+    except (SQLAlchemyError, DBOSException) as error:
+        raise FleetAway(
+            f"The fleet's queue at {name} does not answer.",
+            "What waits there goes on when it is back.",
+        ) from error

@@ -15,6 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 
 BEAT = 1.0
 """Seconds between two words of a worker to the roster."""
-POLL = 0.1
+POLL = 0.2
+"""Seconds between two looks into a queue: `dbos` polls, and is not told of what comes in."""
+AT_HAND = 2
+"""Units of one queue that a worker claims: the next begins as soon as the one it is at ends."""
 GIVE_BACK_AFTER = 2.0
 """Seconds for which a claimed unit waits for the one that this worker is at."""
 
@@ -84,8 +88,7 @@ class Worker:
         data = [] if data_root is None else ["--data", str(data_root)]
         self._child = Child(["--store", str(store.folder), *data, "--nice", "10"])
         self._turn = threading.Lock()
-        self._units: set[str] = set()
-        self._unwanted: set[str] = set()
+        self._claims: list[Claim] = []
         self._at: _At | None = None
         self._client = queue.client_of(address)
 
@@ -101,13 +104,12 @@ class Worker:
 
         @DBOS.workflow(name=queue.WORKFLOW, max_recovery_attempts=_STARTS_ALLOWED)
         def workflow(unit: queue.Unit) -> dict[str, Any]:
-            workflow_id = str(DBOS.workflow_id)
-            self._units.add(workflow_id)
+            claim = Claim(str(DBOS.workflow_id))
+            self._claims.append(claim)
             try:
-                return dict(self.unit(workflow_id, unit))
+                return dict(self.unit(claim, unit))
             finally:
-                self._units.discard(workflow_id)
-                self._unwanted.discard(workflow_id)
+                self._claims.remove(claim)
 
         queues = [*self._only, self._slot]
         DBOS.listen_queues(queues)
@@ -115,7 +117,7 @@ class Worker:
             self._transfers.clean()
             DBOS.launch()
             for name in queues:
-                DBOS.register_queue(name, worker_concurrency=1, polling_interval_sec=POLL)
+                DBOS.register_queue(name, worker_concurrency=AT_HAND, polling_interval_sec=POLL)
 
     def serve(self) -> None:
         """Say that this worker is there and what it is at, for ever; hear what is called off."""
@@ -131,21 +133,23 @@ class Worker:
                 log.error("%s", error)
             time.sleep(BEAT)
 
-    def unit(self, workflow: str, unit: queue.Unit) -> queue.Answer:
-        """Do a unit; what there is to tell of it."""
+    def unit(self, claim: Claim, unit: queue.Unit) -> queue.Answer:
+        """Do a unit; what there is to tell of it, nothing when it is not ours to do any more."""
         lacking = self._machine.lacking(Needs.from_json(unit["needs"]))
         if lacking:
             self._beat()  # so that the home reads what is missing before it reads the answer
             return {"lacking": lacking, "slot": self._slot}
-        if not self._turn.acquire(timeout=GIVE_BACK_AFTER):
-            self._give_back(workflow)
-            # The queue that it came from takes no more while this waits, so all is left to others.
-            with self._turn:
-                return {}
+        while not self._turn.acquire(timeout=GIVE_BACK_AFTER):
+            if self._give_back(claim.workflow):
+                # It holds its place: no other unit is claimed in vain meanwhile.
+                with self._turn:
+                    return {}
         try:
+            if not claim.wanted:
+                return {}
             asked = admitted(unit, self._only, self._catalog)
             places = self._places(asked, unit)
-            return self._hold(workflow, unit["label"], asked, places)
+            return self._hold(claim, unit["label"], asked, places)
         except UserError as error:
             return self._answer({"seconds": 0.0, "error": error.message, "hint": error.hint})
         finally:
@@ -161,28 +165,25 @@ class Worker:
             except StoreError as error:
                 raise UserError(error.message, error.hint) from error
 
-    def _hold(self, workflow: str, label: str, asked: Job, places: Places) -> queue.Answer:
+    def _hold(self, claim: Claim, label: str, asked: Job, places: Places) -> queue.Answer:
         job = places.job
         while True:
             try:
                 with self._store.terminals.holding(
                     job.kind, job.to_spec(), job.title, job.units()
                 ) as run:
-                    return self._do(workflow, label, asked, places, run)
+                    return self._do(claim, label, asked, places, run)
             except RunAtWork:  # another worker here is at the same: then it is done at once
                 time.sleep(1.0)
 
     def _do(
-        self, workflow: str, label: str, asked: Job, places: Places, run: RunRow
+        self, claim: Claim, label: str, asked: Job, places: Places, run: RunRow
     ) -> queue.Answer:
         runs, run_id = self._store.runs, run["id"]
         teller = Teller(self._store, run_id, asked)
-        self._at = _At(workflow, label, run_id, teller, bool(asked.leaves()), time.time())
+        self._at = _At(claim.workflow, label, run_id, teller, bool(asked.leaves()), time.time())
         try:
-            outcome = done(
-                self._store, self._child, run, places.job, label,
-                lambda: workflow not in self._unwanted,
-            )  # fmt: skip
+            outcome = done(self._store, self._child, run, places.job, label, lambda: claim.wanted)
             made = outcome.pop("made")
             results = packed(self._store, places, made)
             folder = None if outcome["error"] else self._bring(places)
@@ -193,7 +194,7 @@ class Worker:
             return self._answer(outcome, results, reports, folder)
         except Stopped:
             runs.cancel(run_id)
-            return self._answer({"seconds": 0.0, "error": "It was called off.", "hint": ""})
+            return {}
         finally:
             self._at = None
             forget.run(self._store, run_id)
@@ -217,12 +218,17 @@ class Worker:
             "folder": folder, "slot": self._slot,
         }  # fmt: skip
 
-    def _give_back(self, workflow: str) -> None:
-        """Put a unit that was claimed too early back for others, unless it is for this slot."""
-        with contextlib.suppress(FleetAway):
-            for status in self._look([workflow]):
-                if status.queue_name != self._slot:
+    def _give_back(self, workflow: str) -> bool:
+        """Put a unit that was claimed too early back for others; False when it stays with us."""
+        try:
+            with queue.told(str(self._address)):
+                for status in self._look([workflow]):
+                    if status.queue_name == self._slot:  # nobody else can do it
+                        return False
                     self._client.resume_workflow(workflow, queue_name=status.queue_name)
+        except FleetAway:
+            return False
+        return True
 
     def _beat(self) -> None:
         """Tell the roster, and hear whether what is being done is still wanted.
@@ -230,7 +236,7 @@ class Worker:
         Raises:
             FleetAway: when the database does not answer.
         """
-        doing: dict[str, Any] = {"units": sorted(self._units.copy())}
+        doing: dict[str, Any] = {"units": sorted({one.workflow for one in self._claims})}
         at = self._at
         if at is not None:
             with contextlib.suppress(StoreError):  # it has just ended
@@ -244,25 +250,37 @@ class Worker:
             at.teller.tell(self._reports, at.workflow)
             if word := self._reports.asked(at.workflow):
                 self._store.runs.ask(at.run, word)
-        if self._units:
-            self._listen(set(self._units))
+        if self._claims:
+            self._listen(self._claims.copy())
 
-    def _listen(self, units: set[str]) -> None:
-        found = self._look(list(units))
+    def _listen(self, claims: list[Claim]) -> None:
+        found = self._look([one.workflow for one in claims])
         ours = {
             one.workflow_id
             for one in found
             if one.executor_id == self._slot and one.status == "PENDING"
         }
-        self._unwanted |= units - ours
+        for one in claims:
+            one.wanted = one.wanted and one.workflow in ours
 
     def _look(self, units: list[str]) -> list[WorkflowStatus]:
-        try:
+        with queue.told(str(self._address)):
             return self._client.list_workflows(
                 workflow_ids=units, load_input=False, load_output=False
             )
-        except Exception as error:  # SQLAlchemy's and the driver's: it may pass
-            raise FleetAway(f"The fleet's queue at {self._address} does not answer.") from error
+
+
+@dataclass(eq=False)
+class Claim:
+    """A unit that this worker took out of the queue; given back, it may claim it once more.
+
+    Attributes:
+        workflow: its name in the queue.
+        wanted: whether it is still ours to do.
+    """
+
+    workflow: str
+    wanted: bool = True
 
 
 class _At(NamedTuple):

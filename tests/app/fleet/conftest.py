@@ -16,6 +16,9 @@ import psycopg
 import pytest
 
 from app.jobs import processes
+from app.jobs.submit import perform
+from app.pages.train.job import TrainDecoderJob, TrainJob
+from app.workspace import Workspace
 from store import Store
 
 NOBODY = "nobody"
@@ -172,3 +175,22 @@ def lab(tmp_path: Path, database: str) -> Iterator[Lab]:
     made = Lab(tmp_path, database)
     yield made
     print(made.close())  # noqa: T201 - shown when a test fails
+
+
+@pytest.fixture
+def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """What the pages of the home have."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(lab.home.folder)
+
+
+def weights(folder: Path) -> bytes:
+    """Of what was trained."""
+    return (folder / "model.safetensors").read_bytes()
+
+
+def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
+    """The same training, done here."""
+    for _ in perform(workspace, job):
+        pass
+    return Path(job.spec.out)

@@ -1,46 +1,24 @@
-"""Trainings and encoders in files, done by workers of a fleet."""
+"""Trainings by workers of a fleet: killed, stopped, and others passing them by."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from app.jobs import submit
-from app.jobs.submit import perform
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.pages.evaluate.job import queue_evaluation
 from app.pages.jobs import service as jobs
-from app.pages.train.job import TrainDecoderJob, TrainJob
+from app.pages.train.job import TrainJob
 from app.pages.train.sweep_job import SweepJob
 from app.pages.trainings import service as trainings
 from app.workspace import Workspace
-from tests.app.fleet.conftest import Lab
-from tests.app.fleet.test_fleet import assert_equal, on_one_machine, over
+from tests.app.fleet.conftest import Lab, trained, weights
+from tests.app.fleet.test_fleet import over
 from tests.app.jobs.conftest import until
-from tests.fakes import decoder_training
 from tests.fakes.small_training import small, write_sentences
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """What the pages of the home have."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(lab.home.folder)
-
-
-def weights(folder: Path) -> bytes:
-    """Of what was trained."""
-    return (folder / "model.safetensors").read_bytes()
-
-
-def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
-    """The same training, done here."""
-    for _ in perform(workspace, job):
-        pass
-    return Path(job.spec.out)
 
 
 @pytest.mark.long
@@ -73,29 +51,6 @@ def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: 
         assert weights(Path(row.out)) == weights(here)
 
 
-def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
-    """And is a decoder of the encoder as it is called here, which came as a file."""
-    words = tmp_path / "words.txt"
-    rng = np.random.default_rng(0)
-    words.write_text(
-        "".join(
-            f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=32))}\n"
-            for word in "the cat dog man woman child bird horse king sees likes finds".split()
-        )
-    )
-    spec = replace(decoder_training.small(tmp_path), encoder=f"words:{words}")
-    job = TrainDecoderJob.of(workspace, spec)
-    lab.start_worker(1)
-    lab.start_home()
-    run_id = submit.queue(workspace, job)
-    over(lab.home, run_id)
-    (row,) = lab.home.decoders.list()
-    assert (row["encoder"], row["folder"]) == (f"words:{words}", Path(spec.out))
-    alone = Workspace(tmp_path / "alone")
-    here = trained(alone, TrainDecoderJob(replace(job.spec, out=str(tmp_path / "here"))))
-    assert weights(Path(spec.out)) == weights(here)
-
-
 @pytest.mark.long
 def test_a_training_stops_elsewhere_and_keeps_its_best(
     lab: Lab, workspace: Workspace, tmp_path: Path
@@ -121,7 +76,7 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
 
 @pytest.mark.long
 def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
-    """A unit that its worker claimed too early is done by another."""
+    """A unit that its worker claimed too early is done by another, if another can do it."""
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=100_000)
     lab.start_worker(1)
     lab.start_home()
@@ -135,20 +90,3 @@ def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_pat
     workspace.store.runs.cancel(training)
     evaluation = queue_evaluation(workspace, ["random:24"], ["StarterTopics"])
     over(lab.home, evaluation)
-
-
-def test_an_encoder_in_files_is_measured_elsewhere(
-    lab: Lab, workspace: Workspace, tmp_path: Path
-) -> None:
-    """As on one machine to the digit, and under its name here."""
-    text = write_sentences(tmp_path / "text.txt")
-    folder = trained(workspace, TrainJob(small(text, tmp_path / "model")))
-    encoders = [f"dir:{folder}", f"dir:{folder}?pooling=avg | center:starter-pairs"]
-    tasks = ["StarterSTS", "StarterTopics"]
-    lab.start_worker(1)
-    lab.start_home()
-    run_id = queue_evaluation(workspace, encoders, tasks)
-    over(lab.home, run_id)
-    assert "by lab-1: Took" in "\n".join(lab.home.logs.lines(run_id))
-    job = EvaluateJob.of(workspace, encoders, tasks)
-    assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))

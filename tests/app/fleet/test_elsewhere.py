@@ -1,0 +1,90 @@
+"""What a fleet does while nobody is killed: decoders, encoders in files, work for two homes."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.fleet.address import Address
+from app.fleet.queue import client_of
+from app.jobs import submit
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.pages.train.job import TrainDecoderJob, TrainJob
+from app.workspace import Workspace
+from tests.app.fleet.conftest import Lab, Postgres, trained, weights
+from tests.app.fleet.test_fleet import TASKS, assert_equal, on_one_machine, over
+from tests.app.jobs.conftest import until
+from tests.fakes import decoder_training
+from tests.fakes.small_training import small, write_sentences
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def lab(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A home and a worker for all tests here: starting them takes longer than what they do."""
+    made = Lab(tmp_path_factory.mktemp("lab"), postgres.make("elsewhere"))
+    made.start_worker(1)
+    made.start_home()
+    yield made
+    print(made.close())  # noqa: T201 - shown when a test fails
+
+
+def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+    """And is a decoder of the encoder as it is called here, which came as a file."""
+    words = tmp_path / "words.txt"
+    rng = np.random.default_rng(0)
+    words.write_text(
+        "".join(
+            f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=32))}\n"
+            for word in "the cat dog man woman child bird horse king sees likes finds".split()
+        )
+    )
+    spec = replace(decoder_training.small(tmp_path), encoder=f"words:{words}", epochs=1)
+    job = TrainDecoderJob.of(workspace, spec)
+    run_id = submit.queue(workspace, job)
+    over(lab.home, run_id)
+    (row,) = lab.home.decoders.list()
+    assert (row["encoder"], row["folder"]) == (f"words:{words}", Path(spec.out))
+    alone = Workspace(tmp_path / "alone")
+    here = trained(alone, TrainDecoderJob(replace(job.spec, out=str(tmp_path / "here"))))
+    assert weights(Path(spec.out)) == weights(here)
+
+
+def test_an_encoder_in_files_is_measured_elsewhere(
+    lab: Lab, workspace: Workspace, tmp_path: Path
+) -> None:
+    """As on one machine to the digit, and under its name here."""
+    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "model", steps=2, dev_every=1)
+    folder = trained(workspace, TrainJob(spec))
+    encoders = [f"dir:{folder}", f"dir:{folder}?pooling=avg | center:starter-pairs"]
+    run_id = queue_evaluation(workspace, encoders, ["StarterSTS"])
+    over(lab.home, run_id)
+    assert "by lab-1: Took" in "\n".join(lab.home.logs.lines(run_id))
+    job = EvaluateJob.of(workspace, encoders, ["StarterSTS"])
+    assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
+
+
+def test_two_homes_do_not_disturb_each_other(
+    lab: Lab, workspace: Workspace, tmp_path: Path
+) -> None:
+    """They ask the same at once: each has it once, though one calls something off meanwhile."""
+    other = Workspace(tmp_path / "other")
+    lab.start_home(other.store.folder)
+    encoders = ["random:20", "random:21", "random:22"]
+    called_off = queue_evaluation(other, ["random:23"], TASKS)
+    asked = {
+        place: queue_evaluation(place, encoders, ["StarterSTS"]) for place in (workspace, other)
+    }
+    until(lambda: other.store.runs.get(called_off)["state"] == "running")
+    other.store.runs.cancel(called_off)
+    for place, run_id in asked.items():
+        over(place.store, run_id)
+    alone = on_one_machine(tmp_path / "alone", EvaluateJob.of(workspace, encoders, ["StarterSTS"]))
+    for place in asked:
+        assert_equal(place.store, alone)
+    assert not any(row["encoder"] == "random:23" for row in workspace.store.results.table())
+    client = client_of(Address(lab.address))
+    until(lambda: client.list_workflows(load_input=False, load_output=False) == [])
