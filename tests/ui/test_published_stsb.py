@@ -1,4 +1,7 @@
-"""A frozen workbench of STS-B with three encoders, from a plain web server."""
+"""A frozen workbench of STS-B with three encoders, from a plain web server.
+
+`test_publish.py` opens that of the starter set in the same way, in seconds.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from app.publish import choice, folder, site
 from app.workspace import Workspace
 from tests.ui.conftest import LOOKS
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.long]
 ENCODERS = ("random:256", "random:64", "wordllama")
 TASK = "STSBenchmark"
 PATHS = {
@@ -56,11 +59,7 @@ def frozen(kept: Workspace, web) -> str:
     return f"{address}/stsb"
 
 
-@pytest.mark.parametrize(
-    ("size", "dark"),
-    # The starter set's frozen pages are looked at in every window; these in one.
-    [LOOKS[0], *(pytest.param(*look.values, marks=pytest.mark.long) for look in LOOKS[1:])],
-)
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 @pytest.mark.parametrize("path", PATHS)
 def test_every_page_opens(visitor, frozen, path, size, dark):
     """Without an error in its console or a request to another host, which the visit holds."""
@@ -71,7 +70,6 @@ def test_every_page_opens(visitor, frozen, path, size, dark):
     assert not visit.scrolls_sideways()
 
 
-@pytest.mark.long
 def test_the_first_paint_comes_within_a_second(visitor, frozen):
     """The best of three visits to each page: what else this machine does is not the page's."""
     for path in PATHS:
