@@ -8,27 +8,138 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.examples import costs, geometry, maps, results, shipped, trainings
-from app.pages.board import leaks, similarity
+from app.examples import results, shipped
+from app.jobs.submit import perform
+from app.pages.board import cost, leaks, similarity
+from app.pages.board import service as board
 from app.pages.choose import example as choose
 from app.pages.curate import service as curate
 from app.pages.decode import example as decode
 from app.pages.diagnose import example as diagnose
 from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
+from app.pages.geometry import service as geometry
 from app.pages.judge import example as judge
+from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from app.pages.search import example as search
+from app.pages.spaces.service import SpacesJob
+from app.pages.train.job import TrainJob
+from app.pages.trainings import service as trainings
+from app.workspace import STARTER_ENCODERS, Workspace
+from engine.tasks import SUITES
+from engine.training import TrainSpec
+from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    import numpy as np
+
+    from app.pages.map.service import StoredMap
+
+ENCODERS, COLLECTION, PAIRS = ("minilm", "wordllama"), "starter-topics", "starter-pairs"
+TRAINING = TrainSpec(
+    "sup", "new:layers=2,hidden=128,heads=4,vocab=6000", "nli", "", steps=600, limit=40_000,
+    learning_rate=1e-3, warmup=0.1, pooling="avg", head="none", dev_every=25,
+)  # fmt: skip
+"""A BERT of two layers from random weights, taught with NLI triplets in a few minutes."""
+
+
+def _make_map(workspace: Workspace) -> None:
+    """The starter set's UMAP."""
+    job = MapJob.of(ENCODERS[0], COLLECTION)
+    _write_maps(workspace, "map", [(job.question(workspace), job.make(workspace))])
+
+
+def _make_spaces(workspace: Workspace) -> None:
+    """The starter set under two encoders."""
+    job = SpacesJob.of(*ENCODERS, COLLECTION)
+    pair = job.make(workspace)
+    sides = (pair.first, pair.second)
+    _write_maps(workspace, "spaces", list(zip(job.questions(workspace), sides, strict=True)))
+
+
+def _write_maps(
+    workspace: Workspace, name: str, made: Sequence[tuple[Mapping[str, Any], StoredMap]]
+) -> None:
+    """Ship maps, each with the question that it answers and the nearest of each point."""
+    keys: dict[str, str] = {}
+    facts: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for question, found in made:
+        keys[hash_of(to_json(question))] = found.key
+        columns = [vars(column) for column in found.columns]
+        regions = [vars(region) for region in found.regions]
+        facts[found.key] = found.info | {"columns": columns, "regions": regions}
+        own = {"points": found.points, **found.values, **_nearest(workspace, found)}
+        arrays |= {f"{found.key}/{key}": array for key, array in own.items()}
+    shipped.write(name, {"keys": keys, "maps": facts}, arrays)
+
+
+def _nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
+    """Which are nearest to each point in the full space: opened, they need no vectors then."""
+    import numpy as np
+
+    from engine.search.index import neighbours_of_each
+
+    rows = maps.unit_vectors(workspace, found)
+    cosines, ids = neighbours_of_each(rows, maps.NEIGHBOURS)
+    return {"nearest": ids.astype(np.uint16), "nearest_cosine": cosines.astype(np.float32)}
+
+
+def _make_geometry(workspace: Workspace) -> None:
+    """Of the encoders that ship, on the graded pairs of the starter set."""
+    facts: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for encoder in STARTER_ENCODERS:
+        found = geometry.measure(workspace, encoder, PAIRS)
+        info = found.info
+        key = geometry.key(info["fingerprint"], info["data_hash"], info["split"])
+        facts[key] = info
+        arrays |= {f"{key}/{name}": getattr(found, name) for name in geometry.ARRAYS}
+    shipped.write("geometry", facts, arrays)
+
+
+def _make_cost(workspace: Workspace) -> None:
+    """Of the encoders that ship, on this machine, with what they are worth on the starter set."""
+    for encoder in STARTER_ENCODERS:
+        cost.measure(workspace, encoder)
+        for task in SUITES["starter"]:
+            measured(workspace, encoder, task)
+    standings = board.board(workspace, board.BoardSpec("starter"))
+    shipped.write(cost.KIND, {
+        "rows": list(cost.measured(workspace).values()),
+        "quality": dict(zip(standings.encoders, standings.mean.tolist(), strict=True)),
+        "tasks": len(standings.columns),
+    })  # fmt: skip
+
+
+def _make_training(workspace: Workspace) -> None:
+    """Train it, and keep what the page shows of it. Needs the data that TRAINING names."""
+    for _ in perform(workspace, TrainJob.of(workspace, TRAINING)):
+        pass
+    (run,) = trainings.table(workspace)
+    learned = trainings.curves(workspace, run.key)
+    folder = {"out": "", "encoder": None}  # the folder is gone with the store
+    shipped.write("trainings", {
+        "run": asdict(run) | folder, "notes": learned.notes,
+        "steps": _by_field(learned.steps), "evals": _by_field(learned.evals),
+    })  # fmt: skip
+
+
+def _by_field(events: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Each field once, with its value of every event."""
+    return {name: [event[name] for event in events] for name in events[0]}
+
 
 MAKERS: dict[str, Callable[[Workspace], None]] = {
-    "map": maps.make_map,
-    "spaces": maps.make_spaces,
-    "geometry": geometry.make,
+    "map": _make_map,
+    "spaces": _make_spaces,
+    "geometry": _make_geometry,
     "search": search.make,
     "curate": curate.make_example,
     "decode": decode.make_decode,
@@ -39,8 +150,8 @@ MAKERS: dict[str, Callable[[Workspace], None]] = {
     "results": results.make,
     "similarity": similarity.make_example,
     "leaks": leaks.make_example,
-    "trainings": trainings.make,
-    "cost": costs.make,
+    "trainings": _make_training,
+    "cost": _make_cost,
     "choose": choose.make_example,
 }
 """Name -> what makes and writes that example."""
@@ -48,8 +159,6 @@ MAKERS: dict[str, Callable[[Workspace], None]] = {
 
 def main(names: list[str]) -> None:
     """Make the examples of these names."""
-    from app.workspace import STARTER_ENCODERS, Workspace
-
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder) / "store")
         for encoder in STARTER_ENCODERS:
