@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from app.publish.choice import Choice, choose
+from app.publish.choice import choose
 from app.publish.mask import Mask
+from app.web.frozen import Choice
 from engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import builtins
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.publish.mask import Alias, Mask
+from app.web.frozen import Choice
 from app.workspace import StoredUploads, Workspace
 from engine.datasets import Catalog
 from engine.encoders.spec import parse
@@ -31,35 +32,6 @@ FEW = 3
 FACTS = ("kind", "dim", "parameters", "embedding_parameters", "bytes", "max_tokens", "licence",
          "trained_on", "pooling")  # fmt: skip
 """What is known of an encoder and goes along; what else is listed speaks of this machine."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What is published of a store.
-
-    Attributes:
-        encoders: name -> name in the published pages, in the order of the list.
-        tasks: likewise.
-        results: ids.
-        data: data sets whose texts may be shown, likewise.
-        drawn: those of them that maps, spaces and geometry are shown of; names in the store.
-        trainings: keys of those whose curves are shown.
-        settings: what these were trained from and on, and decoders of the encoders, likewise.
-    """
-
-    encoders: Mapping[str, str]
-    tasks: Mapping[str, str]
-    results: tuple[int, ...]
-    data: Mapping[str, str] = field(default_factory=dict)
-    drawn: tuple[str, ...] = ()
-    trainings: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Every name that is published as another."""
-        every = {**self.settings, **self.data, **self.tasks, **self.encoders}
-        return {name: public for name, public in every.items() if name != public}
 
 
 class TextCatalog(Catalog):
@@ -164,7 +136,7 @@ def choose(
         public,
         tuple(row["id"] for row in rows),
         {name: alias.data(name) for name in readable},
-        tuple(data) or _drawn(workspace, kept, readable),
+        {name: alias.data(name) for name in data or _drawn(workspace, kept, readable)},
         tuple(row.key for row in runs),
         {name: alias.setting(name) for row in runs for name in _settings(row)}
         | {
@@ -251,7 +223,7 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
         folder: of the new store.
         texts: whether pages may show texts of data sets.
     """
-    names = {public: real for real, public in choice.data.items()}
+    names = {public: real for real, public in choice.texts.items()}
     catalog = TextCatalog(workspace, names, texts=texts)
     made = PartWorkspace(
         folder, workspace, catalog, {public: real for real, public in choice.encoders.items()}

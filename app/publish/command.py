@@ -15,10 +15,10 @@ from app.publish import address, leaving, source, targets
 from app.publish import choice as choices
 from app.publish import folder as folders
 from app.publish import upload as hub
-from app.publish.choice import Choice
 from app.publish.mask import Mask
 from app.publish.targets import Target
 from app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
+from app.web.frozen import Choice
 from app.workspace import Workspace
 from engine.errors import UserError
 

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from app import formats
 from app.publish import targets
-from app.publish.choice import Choice
 from app.publish.mask import private
+from app.web.frozen import Choice
 
 if TYPE_CHECKING:
     from app.publish.site import Site

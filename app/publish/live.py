@@ -12,9 +12,10 @@ import numpy as np
 
 from app import vectors
 from app.publish import source, targets
-from app.publish.choice import Choice, PartWorkspace, part
+from app.publish.choice import PartWorkspace, part
 from app.publish.mask import SHIPPED, UPLOAD, private
 from app.publish.site import Site
+from app.web.frozen import Choice
 from engine.encoders.base import Encoder, sentence_key
 from engine.encoders.spec import TASK_DATA, parse
 from engine.errors import UserError
@@ -101,7 +102,7 @@ def _copy_upload(workspace: Workspace, small: PartWorkspace, choice: Choice, dat
     row = workspace.store.uploads.get(dataset.removeprefix(UPLOAD))
     if not dataset.startswith(UPLOAD) or row is None:
         return
-    public = choice.data[dataset]
+    public = choice.texts[dataset]
     name = public.removeprefix(UPLOAD)
     filename = row["filename"] if public == dataset else name + Path(row["filename"]).suffix
     small.store.uploads.add(

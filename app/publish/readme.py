@@ -11,9 +11,9 @@ from app.publish import live, targets
 from app.publish.leaving import OURS, UNSTATED
 
 if TYPE_CHECKING:
-    from app.publish.choice import Choice
     from app.publish.site import Site
     from app.publish.targets import Target
+    from app.web.frozen import Choice
     from app.workspace import Workspace
 
 STARTS = {

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from app import formats, ui
 from app.components import modules
-from app.publish.choice import Choice, part
+from app.publish.choice import part
 from app.publish.opened import OpenedPage
 from app.publish.page import FrozenPage, kept
 from app.web import frame, theme
-from app.web.frozen import Published, Query, View
+from app.web.frozen import Choice, Published, Query, View
 from app.web.routes import PLOTLY_JS, plotly_file
 from engine.errors import UserError
 
@@ -86,9 +86,7 @@ def freeze(
     try:
         with tempfile.TemporaryDirectory() as folder:
             small = part(workspace, choice, Path(folder), texts=texts)
-            drawn = {name: choice.data[name] for name in choice.drawn}
-            published = Published(workspace, small, choice.encoders, drawn, choice.data,
-                                  choice.trainings, choice.names)  # fmt: skip
+            published = Published(source=workspace, workspace=small, **vars(choice))
             wanted = {page: [query for name, query in at if known[name] is page]
                       for page in chosen}  # fmt: skip
             frozen: dict[ModuleType, FrozenPage] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -58,32 +59,52 @@ class View:
 
 
 @dataclass(frozen=True)
-class Published:
-    """What of a workspace is published, while its pages are frozen.
+class Choice:
+    """What is published of a store.
 
     Attributes:
-        source: has everything.
-        workspace: has what is published and nothing beside; pages are opened over it.
-        encoders: their names in the source -> as they are published.
-        data: data sets that maps, spaces and geometry are shown of, likewise.
+        encoders: name -> name in the published pages, in the order of the list.
+        tasks: likewise.
+        results: ids.
         texts: data sets whose texts may be shown, likewise.
+        data: those of them that maps, spaces and geometry are shown of, likewise.
         trainings: keys of those whose curves are shown.
-        names: every name that stands there under another.
+        settings: what these were trained from and on, and decoders of the encoders, likewise.
+    """
+
+    encoders: Mapping[str, str]
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    results: Sequence[int] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+    trainings: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published(Choice):
+    """What is published, while its pages are frozen.
+
+    Attributes:
+        source: the workspace that has everything.
+        workspace: has what is published and nothing beside; pages are opened over it.
     """
 
     source: Workspace
     workspace: Workspace
-    encoders: Mapping[str, str]
-    data: Mapping[str, str]
-    texts: Mapping[str, str] = field(default_factory=dict)
-    trainings: Sequence[str] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def _names(self) -> list[tuple[str, str]]:
+        """Every name that is published as another, and that; the longest first."""
+        every = {**self.settings, **self.texts, **self.tasks, **self.encoders}
+        masked = [(name, public) for name, public in every.items() if name != public]
+        return sorted(masked, key=lambda one: len(one[0]), reverse=True)
 
     def renamed(self, value: Any) -> Any:
         """JSON in which every name stands as it is published."""
         if isinstance(value, str):
-            for name in sorted(self.names, key=len, reverse=True):
-                value = value.replace(name, self.names[name])
+            for name, public in self._names:
+                value = value.replace(name, public)
             return value
         if isinstance(value, Mapping):
             return {self.renamed(key): self.renamed(one) for key, one in value.items()}

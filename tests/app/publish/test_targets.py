@@ -22,6 +22,7 @@ from app.pages.encoders import service as encoders
 from app.pages.evaluate.results import measured
 from app.publish import choice, folder, leaving, live, readme, source, targets
 from app.publish.site import Site
+from app.web.frozen import Choice
 from app.workspace import Workspace
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
@@ -170,7 +171,7 @@ def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -
     mapping = {"kind": "labels", "format": "csv", "columns": {"text": "text", "label": "label"}}
     workspace.store.uploads.add("clandestine", "labels", rows, mapping=mapping,
                                 filename="zebulon.csv")  # fmt: skip
-    chosen = choice.Choice({}, {}, (), {"upload:clandestine": "upload:data-1"})
+    chosen = Choice({}, {}, (), {"upload:clandestine": "upload:data-1"})
     small = choice.part(workspace, chosen, workspace.store.folder.parent / "small", texts=True)
     live._copy_upload(workspace, small, chosen, "upload:clandestine")
     (row,) = small.store.uploads.list()

@@ -17,7 +17,7 @@ COLLECTION = "starter-topics"
 
 def published(workspace: Workspace, *data: str) -> Published:
     """All of a workspace."""
-    return Published(workspace, workspace, {}, {name: name for name in data})
+    return Published({}, data={name: name for name in data}, source=workspace, workspace=workspace)
 
 
 def test_every_data_set_that_can_be_searched_is_a_view(
