@@ -172,3 +172,9 @@ def json_text(value: Any) -> str:
         return array.tolist()
 
     return orjson.dumps(value, default=listed, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+
+def json_script(name: str, value: Any) -> str:
+    """The same in HTML, for the scripts of a page: it runs nothing, and no text in it ends it."""
+    text = json_text(value).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'

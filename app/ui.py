@@ -7,7 +7,6 @@ is the page's business. Importing this module imports Gradio but nothing that co
 from __future__ import annotations
 
 import errno
-import json
 import os
 import socket
 from functools import partial
@@ -24,7 +23,7 @@ from gradio.utils import LRUCache
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import pages
+from app import formats, pages
 from app.components import modules
 from app.pages.curate import routes as curation_routes
 from app.pages.map import routes as map_routes
@@ -112,8 +111,7 @@ def first_painted(*, publish: bool = False) -> str:
              "modules": f"./{modules.BASE}/", "freezes": freezes}  # fmt: skip
     return (
         f"<style>{theme.frame_css()}</style>"
-        '<script type="application/json" id="t-frame">'
-        f"{json.dumps(drawn).replace('<', chr(92) + 'u003c')}</script>"
+        f"{formats.json_script('t-frame', drawn)}"
         f"<script>{theme.script()}</script>"
     )
 

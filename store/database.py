@@ -114,6 +114,18 @@ class Database:
         found = self.rows(sql, parameters)
         return found[0] if found else None
 
+    def edition(self, table: str) -> tuple[int, int]:
+        """What changes whenever a row of a table with AUTOINCREMENT comes or goes.
+
+        The highest id that was ever given, as none is given twice, and how many rows there are.
+        """
+        row = self.row(
+            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = ?) AS newest,"
+            f" count(*) AS many FROM {table}",
+            [table],
+        )
+        return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
+
     @contextmanager
     def write(self) -> Iterator[sqlite_utils.Database]:
         """One transaction, holding the write lock from the start.

@@ -47,11 +47,7 @@ class Published:
 
     def edition(self) -> tuple[int, int]:
         """What changes whenever a result comes or goes, as that of `Results`."""
-        row = self._database.row(
-            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'published') AS newest,"
-            " count(*) AS many FROM published"
-        )
-        return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
+        return self._database.edition("published")
 
     def tasks(self) -> set[str]:
         """Tasks of which there is a result."""

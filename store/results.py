@@ -109,15 +109,8 @@ class Results:
         return _read(row)
 
     def edition(self) -> tuple[int, int]:
-        """What changes whenever a result comes or goes: what was made of them holds until then.
-
-        The highest id that was ever given, as none is given twice, and how many results there are.
-        """
-        row = self._database.row(
-            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'results') AS newest,"
-            " count(*) AS many FROM results"
-        )
-        return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
+        """What changes whenever a result comes or goes: what was made of them holds until then."""
+        return self._database.edition("results")
 
     def table(
         self,

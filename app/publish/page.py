@@ -6,11 +6,10 @@ the components are those of the live pages. Controls that nobody answers stand t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 from zlib import compress
 
@@ -37,6 +36,14 @@ NO_WORDS = gr.Button | gr.State | gr.Timer
 """What says nothing of what was chosen."""
 
 
+class _Seen(NamedTuple):
+    """A page at one of its views: what its components show, and what it says to what is asked."""
+
+    view: View
+    shown: dict[int, Props]
+    said: dict[str, Any]
+
+
 class FrozenPage:
     """A page with the answers to what can still be asked of it.
 
@@ -60,44 +67,41 @@ class FrozenPage:
         self._alive = [opened.by_id(name) for name in page.FROZEN.controls]
         self.files: dict[str, bytes] = {}
         self._folders: set[str] = set()
-        self._pieces: dict[int, Any] = {}
-        first, found = opened.shown, []
+        self._pieces: dict[str, Any] = {}
+        seen = []
         for place, view in enumerate(views):
             if place:
                 opened.open(view.query)
-            found.append((opened.shown, answers.of(opened, page.FROZEN)))
+            seen.append(_Seen(view, opened.shown, answers.of(opened, page.FROZEN)))
+        first = opened.shown = seen[0].shown
         self._changing = {
             n for n, held in first.items()
-            if any(shown[n]["value"] != held["value"] for shown, _ in found)
+            if any(one.shown[n]["value"] != held["value"] for one in seen)
         }  # fmt: skip
-        parts = {n for n, block in opened.blocks.blocks.items() if is_part(block)}
-        self._told = {n for n in self._changing - parts if self._says_more(n, found, views)}
-        values = [
-            {n: self._value(n, shown[n]["value"]) for n in parts}
-            | {n: _in_words(shown[n]) for n in self._told}
-            for shown, _ in found
-        ]
+        self._parts = {n for n, block in opened.blocks.blocks.items() if is_part(block)}
+        self._told = {
+            n for n, block in opened.blocks.blocks.items()
+            if isinstance(block, Component) and not isinstance(block, gr.HTML | NO_WORDS)
+            and not _is_named(n, seen)
+        }  # fmt: skip
+        values = [self._values_of(one.shown) for one in seen]
         self._values = values[0]
-        self._views: list[dict[str, Any]] = []
-        for view, shown, (_, said) in zip(views, values, found, strict=True):
-            changing = {str(n): value for n, value in shown.items() if n in self._changing}
-            for answer in (a for of in said["controls"].values() for a in of.values()):
-                answer |= {n: self._value(int(n), value) for n, value in answer.items()}
-            file = formats.json_text({"shown": changing, **said}).encode()
-            about = {"label": view.label, "file": self._keep("answers", file, ".json")}
-            self._views.append({**about, "query": view.query})
-        opened.shown = first
+        self._views = [self._kept_view(*one) for one in zip(seen, values, strict=True)]
         self._body = "".join(map(self._layout, opened.blocks.children))
 
-    def _says_more(self, number: int, found: Sequence[Any], views: Sequence[View]) -> bool:
-        """Whether a control says what the list of views does not."""
-        block = self._opened.blocks.blocks[number]
-        if isinstance(block, gr.HTML | NO_WORDS) or not isinstance(block, Component):
-            return False
-        return any(
-            str(shown[number]["value"]) not in view.label
-            for (shown, _), view in zip(found, views, strict=True)
-        )
+    def _values_of(self, shown: Mapping[int, Props]) -> dict[int, Any]:
+        """What stands in the page: values of its parts, and controls as words."""
+        parts = {n: self._value(n, shown[n]["value"]) for n in self._parts}
+        return parts | {n: _in_words(shown[n]) for n in self._told}
+
+    def _kept_view(self, seen: _Seen, values: Mapping[int, Any]) -> dict[str, Any]:
+        """Keep what a view shows and answers in a file; where that is."""
+        changing = {str(n): value for n, value in values.items() if n in self._changing}
+        for answer in (a for of in seen.said["controls"].values() for a in of.values()):
+            answer |= {n: self._value(int(n), value) for n, value in answer.items()}
+        file = formats.json_text({"shown": changing, **seen.said}).encode()
+        where = self._keep("answers", file, ".json")
+        return {"label": seen.view.label, "file": where, "query": seen.view.query}
 
     def _value(self, number: int, value: Any) -> Any:
         """A value as a component has it without a server, whose files are kept."""
@@ -124,7 +128,7 @@ class FrozenPage:
             "pieces": self._pieces,
             "views": self._views,
             "pages": list(told["titles"]),
-            "asks": {self._opened.by_id(name)._id: [asks.event, asks.name]
+            "asks": {str(self._opened.by_id(name)._id): [asks.event, asks.name]
                      for name, asks in frozen.asks.items()},
         }  # fmt: skip
         at = {name: escape(address) for name, address in shared.items()}
@@ -137,10 +141,10 @@ class FrozenPage:
             f"<title>{escape(self._page.TITLE)} · Theodolite</title>"
             f'<link rel="icon" type="image/svg+xml" href="{at["mark"]}">'
             f'<link rel="stylesheet" href="{at["style"]}"></head><body>'
-            f'{_data("t-frame", told)}<script src="{at["script"]}"></script>'
+            f'{formats.json_script("t-frame", told)}<script src="{at["script"]}"></script>'
             f'<div class="gradio-container"><main>{self._body}</main></div>'
-            f'{_data("t-held", held)}<script type="module" src="{at["frozen"]}"></script>'
-            "</body></html>\n"
+            f"{formats.json_script('t-held', held)}"
+            f'<script type="module" src="{at["frozen"]}"></script></body></html>\n'
         ).encode()
 
     def opening(self, shared: Mapping[str, str]) -> bytes:
@@ -180,14 +184,11 @@ class FrozenPage:
             return ""
         if block in self._alive:
             return self._choices(block)
-        if block._id in self._told:
-            return f'<div data-piece="{block._id}">{_in_words(shown)}</div>'
-        return "" if self._in_list(block, shown["value"]) else _in_words(shown)
-
-    def _in_list(self, block: Block, value: Any) -> bool:
-        """Whether the list of views says what a control says."""
-        named = len(self._views) > 1 and all(str(value) in view["label"] for view in self._views)
-        return named or block._id in self._changing
+        if block._id not in self._told:  # the list of views says it
+            return ""
+        words = self._values[block._id]
+        changes = block._id in self._changing
+        return f'<div data-piece="{block._id}">{words}</div>' if changes else str(words)
 
     def _choice_of_views(self) -> str:
         """A list to choose a view from, in the page's first row."""
@@ -208,7 +209,7 @@ class FrozenPage:
         value = self._values[block._id]
         if block.js_on_load:
             module = as_module(block.js_on_load).encode()
-            self._pieces[block._id] = {
+            self._pieces[str(block._id)] = {
                 "module": self._keep("part", module, ".js"),
                 "props": {**block.props, "frozen": block.elem_id not in self._page.FROZEN.asks},
                 "value": None if block.html_template else value,
@@ -262,6 +263,11 @@ def _named(block: Any, css: str) -> str:
     return f'class="{classes}"' + (f' id="{escape(block.elem_id)}"' if block.elem_id else "")
 
 
+def _is_named(number: int, seen: Sequence[_Seen]) -> bool:
+    """Whether the list of views says what a control is set to in each: there are several."""
+    return len(seen) > 1 and all(str(o.shown[number]["value"]) in o.view.label for o in seen)
+
+
 def _in_words(shown: Props) -> str:
     """A control as words: its label, and what is chosen."""
     value = shown["value"]
@@ -274,9 +280,3 @@ def _in_words(shown: Props) -> str:
     )
     label = escape(shown["label"] or "")
     return f'<p class="t-chosen"><span>{label}</span>{words}</p>' if words else ""
-
-
-def _data(name: str, value: Any) -> str:
-    """JSON in the page, which runs nothing and ends nowhere early."""
-    text = json.dumps(value).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{text}</script>'

@@ -102,11 +102,10 @@ def _rest(parts: Sequence[str | Piece], title: str) -> str:
     held = [
         {"name": piece.name, "props": {**piece.props, "value": piece.value}} for piece in pieces
     ]
-    said = formats.json_text(held).replace("<", "\\u003c")
     return (
         f"<title>{escape(title)}</title></head>"
         f'<body><div class="gradio-container"><main class="t-page t-alone">{body}</main></div>'
-        f'<script type="application/json" id="t-held">{said}</script>'
+        f"{formats.json_script('t-held', held)}"
         f"<script>{_script(theme.STATIC / 'pieces.js')}</script>"
         f"<script>const pieces = {{}};\n{scripts}{_script(HERE / 'standalone.js')}</script>"
         "</body></html>"

@@ -136,7 +136,7 @@ def _answers(workspace: Workspace, asked: Values, session: str | None) -> Iterat
     place = _place(asked)
 
     def work(say: background_call.Say) -> tuple[list[Step], str]:
-        lacking = _lacking(workspace, encoder, place) if place else ""
+        lacking = search.lacking(workspace, encoder, place) if place else ""
         near = None if lacking else place
         found = service.interpolate(
             workspace, encoder, *ends, many, options, spherical=asked.path == "spherical",
@@ -182,8 +182,3 @@ def _stop(step: Step) -> Stop:
     near = [Near(hit.sentence, hit.cosine or 0.0) for hit in step.near]
     return Stop(step.share, step.result.sentence, step.result.cosine or 0.0, step.to_first,
                 step.to_second, near)  # fmt: skip
-
-
-def _lacking(workspace: Workspace, encoder: str, collection: str) -> str:
-    """Why no real sentences can be shown, in words; empty when they can."""
-    return search.lacking(workspace, encoder, collection)
