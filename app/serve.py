@@ -232,7 +232,9 @@ def worker(
     fleet: FleetOption = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="KINDS", help="In a fleet: take this work alone; evaluate,train."),
+        typer.Option(
+            metavar="KINDS", help="In a fleet: take this work alone: evaluate,train,encode."
+        ),
     ] = None,
     out: Annotated[
         list[str] | None,

@@ -64,7 +64,7 @@ class Arrivals:
         for kind, data in answer["reports"]:
             self._told(run_id, position, kind, data)
         try:
-            if answer["folder"] is not None:
+            if answer["folder"] is not None and not part.is_stored(self._workspace):
                 self._bring(part, answer["folder"])
             if part.leaves() and outcome["error"] is None:
                 finished = self._store.events.last(run_id, FINISHED, position) or {}

@@ -222,6 +222,9 @@ class Home:
     ) -> list[str]:
         """Enqueue a unit where it can be done; what every worker lacks when it cannot."""
         part = _part(asked.job, unit["position"])
+        if part.is_stored(self._workspace):
+            self._store.runs.end_unit(asked.run_id, unit["position"], 0.0)
+            return []
         try:
             needs = asked.job.needs(self._catalog, unit["position"])
             files = {path: parcels.pack(path) for path in part.files()}

@@ -17,7 +17,9 @@ from store.postgres import FleetAway, Postgres
 if TYPE_CHECKING:
     from dbos import DBOSClient
 
-KINDS = {"evaluate": "evaluate", "train": "train", "train-decoder": "train"}
+KINDS = {
+    "evaluate": "evaluate", "train": "train", "train-decoder": "train", "encode-shard": "encode",
+}  # fmt: skip
 """Kinds of jobs whose units travel -> the work that workers take, see `--only`. Each such work has
 a queue of its name, and each slot one of its own."""
 APPLICATION = "theodolite"

@@ -104,6 +104,8 @@ class Places:
             return None
         parcel = parcels.pack(str(self.made))
         parcels.send(transfers, str(self.made), parcel)
+        if self._asked.transient:
+            shutil.rmtree(self.made, ignore_errors=True)
         return parcel
 
 

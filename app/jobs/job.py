@@ -45,6 +45,8 @@ class Job:
             the rest is done.
         continue_on_failure: a terminal goes on when a unit fails, as a worker always does: no unit
             needs those before it.
+        transient: what a part leaves is large and soon made again, so a worker of a fleet keeps
+            none of it once it is on its way home.
     """
 
     kind: ClassVar[str]
@@ -54,6 +56,7 @@ class Job:
     interactive: ClassVar[bool] = False
     continue_on_crash: ClassVar[bool] = False
     continue_on_failure: ClassVar[bool] = False
+    transient: ClassVar[bool] = False
 
     @property
     def title(self) -> str:

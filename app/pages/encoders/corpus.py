@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from app import corpora, endpoints
+from app import corpora
+from app.fleet import parcels
+from app.fleet.needs import Needs, encoder_stays
 from app.formats import count, last_part, plural
 from app.jobs.job import Job
 from app.jobs.submit import Move
+from app.pages.encoders.shard import EncodeShardJob, into_files
 from engine.corpus import cut as cutting
 from engine.corpus import encode as shards
 from engine.corpus.cut import Cut
-from engine.corpus.files import DTYPES, ENDINGS
+from engine.corpus.files import DTYPES, ENDINGS, SHARDS, shard_file
 from engine.errors import UserError
 from engine.paths import named
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
-    from engine.encoders import Encoder
+    from engine.datasets import Catalog
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class EncodeCorpusJob(Job):
                 raise UserError(
                     f"There is no {name} {form[name]!r}.", f"Known: {', '.join(known)}."
                 )
-        model = _encoder(workspace, encoder)
+        model = into_files(workspace, encoder)
         folder = named(str(out)).absolute()
 
         def read(name: str, rows: int) -> None:
@@ -95,10 +98,32 @@ class EncodeCorpusJob(Job):
         """One for each shard."""
         return [f"Shard {number} of {self.shards}" for number in range(1, self.shards + 1)]
 
+    def part(self, position: int) -> EncodeShardJob:
+        """One shard, whose vectors arrive in a folder beside those that are done."""
+        cut = self._cut()
+        shard, folder = cut.shards[position], Path(self.out)
+        return EncodeShardJob(
+            self.encoder, str(shard_file(folder, shard.name, ".txt")),
+            str(folder / SHARDS / shard.name), cut.fingerprint, cut.format, cut.dtype,
+            shard.source, shard.start, shard.stop,
+        )  # fmt: skip
+
+    def stays(self, catalog: Catalog) -> str:
+        """Because of an encoder that only this machine may use."""
+        return encoder_stays(self.encoder)
+
+    def needs(self, catalog: Catalog, position: int) -> Needs:
+        """What its encoder needs."""
+        return Needs.of(catalog, [], [self.encoder])
+
+    def files(self) -> list[str]:
+        """Those of its encoder; the text of a shard travels with that shard."""
+        return parcels.paths_of(self.encoder)
+
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Encode a shard, unless it is there; once all are, the corpus can be searched."""
         cut = self._cut()
-        model = _encoder(workspace, self.encoder)
+        model = into_files(workspace, self.encoder)
         shards.encode_shard(Path(self.out), cut, cut.shards[position], model, reporter)
         if shards.finish(Path(self.out), cut):
             corpora.add(workspace.store, Path(self.out))
@@ -122,23 +147,3 @@ class EncodeCorpusJob(Job):
                 f"{self.out} holds another corpus by now.", "Give the command again for this one."
             )
         return found
-
-
-def _encoder(workspace: Workspace, spec: str) -> Encoder:
-    """The encoder, whose vectors go into a folder and not into the store.
-
-    Those of an endpoint go there as well: what was paid for is never sent twice.
-
-    Raises:
-        UserError: a spec that cannot be used, or one that needs a task.
-    """
-    from app.typed import NothingKept
-    from engine import encoders
-
-    kept = workspace.load(spec)  # holds the weights as long as others are not asked for
-    if getattr(kept, "needs_task", False):
-        raise UserError(f"{kept.name} needs a task.", "Name a data set in place of @task.")
-    if endpoints.addresses(kept.name):
-        return kept
-    cache = NothingKept(workspace.store.vectors, encoders.MemoryCache(max_bytes=1 << 20))
-    return encoders.load(kept.name, cache=cache, datasets=workspace.catalog.every_sentence)

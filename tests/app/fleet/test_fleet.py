@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.jobs.submit import perform
+from app import corpora
+from app.jobs.submit import perform, queue
+from app.pages.encoders.corpus import EncodeCorpusJob
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from app.workspace import Workspace
 from store import Store
@@ -80,6 +82,33 @@ def test_a_killed_worker_costs_nothing(lab: Lab, workspace: Workspace, tmp_path:
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
     log = "\n".join(lab.home.logs.lines(run_id))
     assert "by lab-2: Took" in log
+
+
+def test_a_corpus_is_encoded_by_many(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+    """Two workers, of which one is killed for good: the folder is as one machine leaves it."""
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"sentence {number} of the corpus\n" for number in range(4000)))
+    form = {"format": "npy", "dtype": "float32", "rows": 500}
+
+    def job(place: Workspace, out: str) -> EncodeCorpusJob:
+        return EncodeCorpusJob.of(
+            place, [text], None, "random:256 | normalise", tmp_path / out, form, lambda *_: None
+        )
+
+    run_id = queue(workspace, job(workspace, "fleet"))
+    first, _ = (lab.start_worker(number, "--only", "encode") for number in (1, 2))
+    lab.start_home()
+    until(lambda: lab.home.runs.get(run_id)["done"] > 0)
+    lab.kill(first)
+    over(lab.home, run_id)
+    alone = Workspace(tmp_path / "alone")
+    for _ in perform(alone, job(alone, "one")):
+        pass
+    here, there = ({file.name: file.read_bytes() for file in (tmp_path / out).rglob("*.*")}
+                   for out in ("fleet", "one"))  # fmt: skip
+    assert here == there
+    assert len([name for name in here if name.endswith(".npy")]) == 8
+    assert corpora.folders(lab.home) == {"fleet": tmp_path / "fleet"}
 
 
 @pytest.mark.long

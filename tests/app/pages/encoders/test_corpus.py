@@ -17,6 +17,7 @@ import pytest
 from app.jobs.kinds import job_of
 from app.jobs.reporter import Reporter
 from app.jobs.unit import do
+from app.pages.encoders.shard import EncodeShardJob
 from app.pages.search import indexes
 from app.workspace import Workspace
 from engine.corpus.reading import EncodedCorpus
@@ -99,6 +100,24 @@ def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(home: Path) -> None
         reporter = Reporter(workspace.store, queued["id"], 1, position, label)
         assert do(workspace, job, position, reporter).failure is None
     assert job.is_stored(workspace)
+    workspace.close()
+
+
+def test_a_shard_by_itself_goes_to_the_others(home: Path) -> None:
+    """Each done alone, in any order, the corpus is complete, and nothing else is left."""
+    file = corpus(home, 10)
+    (queued,) = objects(theodolite(*arguments(file, home / "out", rows=4), "--queue", "--json"))
+    workspace = Workspace(home / "store")
+    job = job_of(workspace.store.runs.get(queued["id"]))
+    for position in (2, 0, 1):
+        part = job.part(position)
+        assert isinstance(part, EncodeShardJob)
+        assert not part.is_stored(workspace)
+        reporter = Reporter(workspace.store, queued["id"], 1, position, part.title)
+        assert do(workspace, part, 0, reporter).failure is None
+        assert part.is_stored(workspace)
+    assert_whole(file, home / "out")
+    assert [one for one in (home / "out" / "shards").iterdir() if one.is_dir()] == []
     workspace.close()
 
 

@@ -1,0 +1,165 @@
+"""The job *encode-shard*: one shard of a corpus, as a worker of a fleet does it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from app import corpora, endpoints
+from app.fleet import parcels
+from app.fleet.needs import Needs, encoder_stays
+from app.jobs.job import Job
+from engine.corpus import encode as shards
+from engine.corpus.cut import Cut, Shard
+from engine.corpus.files import ENDINGS, SHARDS, shard_file, whole
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from engine.datasets import Catalog
+    from engine.encoders import Encoder
+
+
+@dataclass(frozen=True)
+class EncodeShardJob(Job):
+    """The encoding of one shard into a folder of its own, which has the form of a whole corpus.
+
+    Attributes:
+        encoder: canonical spec.
+        text: the file with its sentences, named by their hash.
+        out: the folder; in the corpus at home it lies among the shards.
+        fingerprint: of the encoder.
+        format, dtype: of the vectors.
+        source, start, stop: where the sentences come from.
+    """
+
+    kind = "encode-shard"
+    transient: ClassVar[bool] = True
+
+    encoder: str
+    text: str
+    out: str
+    fingerprint: str
+    format: str
+    dtype: str
+    source: str
+    start: int
+    stop: int
+
+    @property
+    def title(self) -> str:
+        """`part-1.txt, rows 1 to 16,384, with minilm`."""
+        return f"{self.source}, rows {self.start + 1:,} to {self.stop:,}, with {self.encoder}"
+
+    def units(self) -> list[str]:
+        """All of it."""
+        return [self.title]
+
+    def part(self, position: int) -> EncodeShardJob:
+        """All of it."""
+        return self
+
+    def stays(self, catalog: Catalog) -> str:
+        """Because of an encoder that only one machine may use."""
+        return encoder_stays(self.encoder)
+
+    def needs(self, catalog: Catalog, position: int) -> Needs:
+        """What the encoder needs."""
+        return Needs.of(catalog, [], [self.encoder])
+
+    def files(self) -> list[str]:
+        """The sentences, and the files of the encoder."""
+        return [self.text, *parcels.paths_of(self.encoder)]
+
+    def leaves(self) -> str:
+        """The folder."""
+        return self.out
+
+    def moved(self, places: Mapping[str, str]) -> EncodeShardJob:
+        """With another encoder, text and folder."""
+        return replace(
+            self,
+            encoder=parcels.moved(self.encoder, places),
+            text=places.get(self.text, self.text),
+            out=places.get(self.out, self.out),
+        )
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Encode it, unless it is there; at home it goes to the other shards at once."""
+        folder, name = Path(self.out), self._shard.name
+        (folder / SHARDS).mkdir(parents=True, exist_ok=True)
+        sentences = shard_file(folder, name, ".txt")
+        with whole(sentences) as path:
+            shutil.copyfile(self.text, path)
+        model = into_files(workspace, self.encoder)
+        shards.encode_shard(folder, self._cut, self._shard, model, reporter)
+        sentences.unlink(missing_ok=True)  # home has them
+        if Path(self.text).parent == folder.parent:
+            self.arrived(workspace, {})
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the corpus has it; once it has all, it can be searched."""
+        corpus = self._corpus
+        if shards.done(corpus, self._cut, self._shard) is None:
+            return False
+        if shards.finish(corpus, Cut.read(corpus)):
+            corpora.add(workspace.store, corpus)
+        return True
+
+    def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+        """Its files go to those of the other shards: what says that it is done, last.
+
+        Raises:
+            UserError: it is not the shard that was asked for.
+        """
+        folder, name = Path(self.out), self._shard.name
+        try:
+            if self.is_stored(workspace):
+                return
+            facts = shards.done(folder, self._cut, self._shard)
+            if facts is None or facts["rows"] != self._shard.rows:
+                raise UserError(f"{self.title}: not all of it came home.", "Try it again.")
+            for ending in (".keys", ENDINGS[self.format], ".json"):
+                with whole(shard_file(self._corpus, name, ending)) as path:
+                    shutil.copyfile(shard_file(folder, name, ending), path)
+            if self.format == "parquet":  # it holds the sentences too
+                Path(self.text).unlink(missing_ok=True)
+            self.is_stored(workspace)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def _corpus(self) -> Path:
+        return Path(self.out).parent.parent  # of its folder `shards`
+
+    @property
+    def _shard(self) -> Shard:
+        return Shard(Path(self.text).stem, self.source, self.start, self.stop)
+
+    @property
+    def _cut(self) -> Cut:
+        return Cut((self._shard,), self.encoder, self.fingerprint, self.format, self.dtype)
+
+
+def into_files(workspace: Workspace, spec: str) -> Encoder:
+    """An encoder whose vectors go into a folder and not into the store.
+
+    Those of an endpoint go there as well: what was paid for is never sent twice.
+
+    Raises:
+        UserError: a spec that cannot be used, or one that needs a task.
+    """
+    from app.typed import NothingKept
+    from engine import encoders
+
+    kept = workspace.load(spec)  # holds the weights as long as others are not asked for
+    if getattr(kept, "needs_task", False):
+        raise UserError(f"{kept.name} needs a task.", "Name a data set in place of @task.")
+    if endpoints.addresses(kept.name):
+        return kept
+    cache = NothingKept(workspace.store.vectors, encoders.MemoryCache(max_bytes=1 << 20))
+    return encoders.load(kept.name, cache=cache, datasets=workspace.catalog.every_sentence)
