@@ -81,7 +81,7 @@ def listed(workspace: Workspace) -> list[DecoderInfo]:
 def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
     """(label, name) of what decoders can learn from: the usual first, then all data sets."""
     usual = default_texts(workspace.catalog)
-    names = [info.name for info in workspace.catalog.list()]
+    names = workspace.catalog.names()
     names.sort(key=lambda name: name not in usual)
     others = dict.fromkeys(name for name in (*names, *chosen) if name != STARTER)
     return [("Starter set", STARTER), *((name, name) for name in others)]
@@ -90,7 +90,7 @@ def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, s
 def encoders(workspace: Workspace) -> list[str]:
     """Encoders that have a decoder, those that are kept first; nothing is loaded for that."""
     decoded = dict.fromkeys(row.encoder for row in listed(workspace))
-    kept = [row["name"] for row in workspace.store.encoders.list()]
+    kept = workspace.store.encoders.names()
     return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
 
 

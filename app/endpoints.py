@@ -57,7 +57,7 @@ def allow(workspace: Workspace, spec: str) -> None:
 
 def forbid_unlisted(store: Store) -> None:
     """Take back what was allowed for endpoints that no encoder listed and no session names."""
-    specs = [row["name"] for row in store.encoders.list()]
+    specs = store.encoders.names()
     judges = [row["spec"].get("second", "") for row in store.judgements.list()]
     listed = {one.url for spec in [*specs, *filter(None, judges)] for one in addresses(spec)}
     known = allowed(store)

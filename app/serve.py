@@ -185,9 +185,9 @@ def open_to_strangers(workspace: Workspace) -> str:
     """What visitors of a demonstration can use, in words."""
     from app import endpoints, formats
 
-    names = [row["name"] for row in workspace.store.encoders.list()]
+    names = workspace.store.encoders.names()
     here = [name for name in names if not endpoints.addresses(name)]
-    data = [info.name for info in workspace.catalog.list()]
+    data = workspace.catalog.names()
     return (
         f"Open to everybody: {formats.listed(here) if here else 'no encoder'}; "
         f"{formats.plural(len(data), 'data set')} ({formats.listed(data)})."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time
 from collections.abc import Mapping
@@ -53,6 +54,14 @@ class Encoders:
             _read(row)
             for row in self._database.rows("SELECT * FROM encoders ORDER BY added, rowid")
         ]
+
+    def names(self) -> builtins.list[str]:
+        """Their names, in the same order."""
+        return [row["name"] for row in self.list()]
+
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """Name -> facts, in the same order."""
+        return {row["name"]: row["info"] for row in self.list()}
 
     def remove(self, name: str) -> bool:
         """Forget an encoder and say whether it was there.

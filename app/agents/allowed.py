@@ -51,7 +51,7 @@ class Allowed:
         Raises:
             UserError: any other name.
         """
-        if name not in {info.name for info in self._workspace.catalog.list()}:
+        if name not in self._workspace.catalog.names():
             raise UserError(
                 f"There is no data set {name!r} here.", "The tool `data` lists those that are."
             )

@@ -157,7 +157,7 @@ class Machine:
 
     def has(self) -> dict[str, Any]:
         """What is said in the roster, JSON-able; of data sets not read yet the hash is empty."""
-        names = [info.name for info in self._catalog.list()]
+        names = self._catalog.names()
         read = {name: self._hashes.get(name, (None, ""))[1] for name in names}
         return {**self._fixed, "data": read}
 

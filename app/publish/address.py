@@ -57,14 +57,14 @@ def of_views(
     from app.publish.site import freezable
 
     pages = freezable()
-    here = {info.name for info in workspace.catalog.list()}
+    here = set(workspace.catalog.names())
     encoders: list[str] = []
     data: list[str] = []
     trainings: list[str] = []
     for name, query in views:
         named = [value for key, value in query if key == "encoder"]
         if not named and name in pages and pages[name].FROZEN.all_encoders:
-            named = [row["name"] for row in workspace.store.encoders.list()]
+            named = workspace.store.encoders.names()
         encoders += named
         data += [value for key, value in query if key in DATA and value in here]
         for key, value in query:

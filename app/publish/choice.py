@@ -43,13 +43,13 @@ class TextCatalog(Catalog):
         texts: whether it gives any texts.
 
     Attributes:
-        names: of these, as they are there.
+        real_names: of these, as they are there.
     """
 
     def __init__(self, source: Workspace, names: Mapping[str, str], *, texts: bool) -> None:
         super().__init__(source.catalog.root, StoredUploads(source.store), hub_files=False)
         self._names = names
-        self.names = sorted(names.values())
+        self.real_names = sorted(names.values())
         self._texts = texts
         self.asked: dict[str, int] = {}
 
@@ -228,7 +228,7 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
     made = PartWorkspace(
         folder, workspace, catalog, {public: real for real, public in choice.encoders.items()}
     )
-    known = {row["name"]: row["info"] for row in workspace.store.encoders.list()}
+    known = workspace.store.encoders.infos()
     for name, public in choice.encoders.items():
         info: Mapping[str, Any] = known.get(name, {})
         kept = {fact: info[fact] for fact in FACTS if info.get(fact) is not None}
@@ -241,7 +241,7 @@ def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
     """Names of the data sets that tasks are on, as far as they are here."""
     from engine.tasks import get
 
-    here, found = {info.name for info in workspace.catalog.list()}, []
+    here, found = set(workspace.catalog.names()), []
     for name in tasks:
         with contextlib.suppress(UserError):
             found.append(get(name, workspace.catalog).dataset)

@@ -59,7 +59,7 @@ Row = tuple[str, str, str, str, int | None]
 def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     for title in site.pages:
         yield "page", title, "", "", None
-    known = {row["name"]: row["info"] for row in workspace.store.encoders.list()}
+    known = workspace.store.encoders.infos()
     for name, public in choice.encoders.items():
         about = f"here {name}" if public != name else ""
         yield "encoder", public, about, known.get(name, {}).get("licence") or UNSTATED, None

@@ -83,8 +83,8 @@ def usable(name: str, datasets: Collection[str]) -> bool:
 
 def _readable(workspace: Workspace, small: PartWorkspace) -> list[str]:
     """The published data sets that lie here: what is on the hub is not fetched for visitors."""
-    here = {info.name for info in workspace.catalog.list()}
-    return [name for name in small.catalog.names if name in here]
+    here = set(workspace.catalog.names())
+    return [name for name in small.catalog.real_names if name in here]
 
 
 def _data_files(workspace: Workspace, dataset: str) -> dict[str, bytes]:

@@ -54,7 +54,7 @@ def text(workspace: Workspace, choice: Choice, site: Site, target: Target, title
 
 
 def _encoders(workspace: Workspace, choice: Choice, site: Site, target: Target) -> Iterator[str]:
-    known = {row["name"]: row["info"] for row in workspace.store.encoders.list()}
+    known = workspace.store.encoders.infos()
     for name, public in choice.encoders.items():
         licence = known.get(name, {}).get("licence") or UNSTATED
         shown = target.live and not live.usable(public, site.texts)

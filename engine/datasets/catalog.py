@@ -153,6 +153,10 @@ class Catalog:
                 found.append(_of_upload(_UPLOAD + name, upload))
         return found + [_of_corpus(name, folder) for name, folder in self._corpora().items()]
 
+    def names(self) -> builtins.list[str]:
+        """The names of those."""
+        return [info.name for info in self.list()]
+
     def unread(self) -> builtins.list[DatasetInfo]:
         """List what lies in the data folder and cannot be read, each with its problem."""
         return [source.info for source in self._sources().values() if source.info.problem]

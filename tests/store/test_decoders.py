@@ -59,7 +59,7 @@ def test_a_store_of_before_gets_the_table(tmp_path: Path) -> None:
     old.conn.commit()
     old.close()
     store = Store.open(folder)
-    assert [row["name"] for row in store.encoders.list()] == ["minilm"]
+    assert store.encoders.names() == ["minilm"]
     assert store.decoders.list() == []
     store.close()
 

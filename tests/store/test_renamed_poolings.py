@@ -51,7 +51,7 @@ def test_every_spec_says_which_it_meant(tmp_path: Path) -> None:
     db.close()
 
     store = Store.open(folder)
-    assert [row["name"] for row in store.encoders.list()] == [NEW, "dir:/d"]
+    assert store.encoders.names() == [NEW, "dir:/d"]
     assert [row["info"] for row in store.encoders.list()] == [
         {"spec": NEW}, {"spec": "dir:/d", "pooling": "pooler_output"},
     ]  # fmt: skip

@@ -111,7 +111,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def left_as_it_was(workspace: Workspace) -> Iterator[None]:
     """Runs that wait, for nobody works here, and encoders do not get into the next file's pages."""
     store = workspace.store
-    known = {row["name"] for row in store.encoders.list()}
+    known = set(store.encoders.names())
     yield
     for run in store.runs.list(("queued", "running")):
         workspace.store.runs.cancel(run["id"])

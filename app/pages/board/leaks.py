@@ -162,7 +162,7 @@ def known(workspace: Workspace, encoder: str) -> trained.Names | None:
 
 def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, list[str]]:
     """Of training sets those that are here: name -> data sets with its texts."""
-    return trained.here(names or (), [info.name for info in workspace.catalog.list()])
+    return trained.here(names or (), workspace.catalog.names())
 
 
 def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:

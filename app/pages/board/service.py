@@ -163,7 +163,7 @@ def _board(workspace: Workspace, spec: BoardSpec, now: columns.Edition, _listed:
         column.task for column in chosen.columns
         if spec.wants(column) and lengths.fits(workspace, column.dataset, spec)
     }  # fmt: skip
-    facts = {row["name"]: row["info"] for row in workspace.store.encoders.list()}
+    facts = workspace.store.encoders.infos()
     measured = dict.fromkeys(name for name, task in chosen.cells if task in kept)
     if not kept:
         raise _nothing(spec, bool(chosen.columns))

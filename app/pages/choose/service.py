@@ -139,7 +139,7 @@ def asked(
     licences: Sequence[str] = (),
 ) -> ChooseJob:
     """The question, with its file kept as a data set. See `choose`."""
-    known = {info.name for info in workspace.catalog.list()}
+    known = set(workspace.catalog.names())
     name = str(data)
     if Path(data).exists() or name not in known:
         name = bring(workspace, [Path(data)], columns)

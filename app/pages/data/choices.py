@@ -30,7 +30,7 @@ def filled(
         *usual: what is taken where that is not there: the first that is.
         **options: of the update.
     """
-    names = [info.name for info in workspace.catalog.list()]
+    names = workspace.catalog.names()
     if named and named.startswith("hub:") and named not in names:
         names.append(named)
     chosen = next(name for name in (named, *usual, DEFAULT, *names) if name in names)

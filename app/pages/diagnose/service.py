@@ -125,7 +125,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
         job = DiagnoseJob.from_spec(spec_of(run))
         if (job.encoder, last_part(job.text)) == (row["encoder"], source):
             return queue(workspace, job)
-    if source not in {HELD_OUT, *(info.name for info in workspace.catalog.list())}:
+    if source not in {HELD_OUT, *workspace.catalog.names()}:
         raise UserError(
             f"There is no data set named {source}, and no run that tells which file it was.",
             "Diagnose the decoder on a text again.",
@@ -237,7 +237,7 @@ def _drawn(sentences: list[str], number: int) -> list[str]:
 
 def _unseen(workspace: Workspace, row: DecoderInfo) -> str:
     """The first text to judge on that the decoder did not learn from."""
-    known = {info.name for info in workspace.catalog.list()}
+    known = set(workspace.catalog.names())
     train = _learned_from(row)
     return next((name for name in TEST_TEXTS if name in known and name not in train), HELD_OUT)
 

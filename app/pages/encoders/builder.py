@@ -124,7 +124,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
         return {before: gr.update(value=sources(chosen), visible=True), source: None, value: ""}
 
     def load(_: gr.Request) -> Answer:
-        names = [info.name for info in workspace.catalog.list()]
+        names = workspace.catalog.names()
         offered = [("the task's own sentences", THE_TASK), *names]
         return {
             controls["learnt"]: gr.update(choices=[LEARNT_ON, *names]),

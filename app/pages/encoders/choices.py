@@ -39,7 +39,7 @@ ENCODER = Control(
 
 def names(workspace: Workspace) -> list[str]:
     """Encoders that are kept, in the order they were added."""
-    return [row["name"] for row in workspace.store.encoders.list()]
+    return workspace.store.encoders.names()
 
 
 def asked(

@@ -22,7 +22,7 @@ MANY = 10**9
 
 def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list[str]:
     """The encoders that a page of several begins with while nobody has named any."""
-    kept = [row["name"] for row in workspace.store.encoders.list()]
+    kept = workspace.store.encoders.names()
     first = [name for name in default if name in kept]
     return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
 

@@ -72,7 +72,7 @@ def advise(
 
     by: Any = _known("projection", projection, PROJECTIONS)
     _known("classifier", classifier, CLASSIFIERS)
-    wanted = list(encoders) or [row["name"] for row in workspace.store.encoders.list()][:MOST]
+    wanted = list(encoders) or workspace.store.encoders.names()[:MOST]
     names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
     if not names:
         raise UserError("No encoder is listed here.", "Add one on the page Encoders, or name one.")

@@ -35,7 +35,7 @@ def geometry(
     from app.pages.geometry import service
     from app.pages.geometry.job import GeometryJob
 
-    names = {info.name for info in workspace.catalog.list()}
+    names = set(workspace.catalog.names())
     chosen = dataset or next(name for name in service.USUAL if name in names)
     job = GeometryJob.of(encoders, chosen, split)
     if queue:

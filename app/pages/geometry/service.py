@@ -221,7 +221,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 def opening(workspace: Workspace) -> str:
     """What the page begins with: STS-B once an encoder was measured on it, else what ships."""
     first, example = USUAL
-    here = {info.name for info in workspace.catalog.list()}
+    here = set(workspace.catalog.names())
     # Asked before `everyone`, which reads all of the data.
     known = any(row["info"]["dataset"] == first for row in workspace.store.derived.list(KIND))
     return first if known and first in here and everyone(workspace, first, ALL) else example

@@ -83,7 +83,7 @@ def datasets(workspace: Workspace, objective: str | None = None) -> list[tuple[s
 
 def encoders(workspace: Workspace) -> list[str]:
     """Encoders that are kept, in the order they were added; MiniLM is always there."""
-    kept = [row["name"] for row in workspace.store.encoders.list()]
+    kept = workspace.store.encoders.names()
     return list(dict.fromkeys([*kept, "minilm"]))
 
 

@@ -79,7 +79,7 @@ def _of_text(workspace: Workspace, name: str) -> int:
     if name == STARTER:
         return 2000
     root, found = workspace.catalog.root, []
-    if name in {info.name for info in workspace.catalog.list()}:
+    if name in workspace.catalog.names():
         found = [*root.glob(f"{name}.*")] if root and not name.startswith("upload:") else []
     elif not workspace.read_only:  # what a visitor names is not looked for
         path = named(name)

@@ -63,7 +63,7 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
     if name in TEXTS:
         return False
     if name in FILES:
-        listed = [info.name for info in workspace.catalog.list()] if signed_in else []
+        listed = workspace.catalog.names() if signed_in else []
         return value not in (STARTER, *listed)
     if any(part.strip().startswith(HUB) for part in value.split(",")):
         return True

@@ -53,7 +53,7 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     file = write_sentences(tmp_path / "sentences.txt")
     spec = small(file, tmp_path / "broken", steps=400, dev_every=20)
     run_id = killed_twice(bench, "train", spec)
-    assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
+    assert bench.store.encoders.names() == [f"dir:{spec.out}"]
     unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
     other_id = bench.store.runs.create("train", unbroken.to_dict(), "unbroken")
     assert bench.over(other_id)["state"] == "done"

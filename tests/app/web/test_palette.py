@@ -39,8 +39,8 @@ def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
 def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -> None:
     """The palette of a read-only workspace names the same places as its pages list."""
     looking = Workspace(workspace.store.folder, read_only=True)
-    kinds = {"encoder": {row["name"] for row in looking.store.encoders.list()},
-             "data set": {info.name for info in looking.catalog.list()}}  # fmt: skip
+    kinds = {"encoder": set(looking.store.encoders.names()),
+             "data set": set(looking.catalog.names())}  # fmt: skip
     found = told(looking, "places")
     looking.close()
     for kind, listed in kinds.items():

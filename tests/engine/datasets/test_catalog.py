@@ -154,8 +154,8 @@ def test_a_snapshot_looks_at_the_folders_once(tmp_path: Path) -> None:
     """What is added meanwhile is listed afterwards."""
     (tmp_path / "unlabelled").mkdir()
     catalog = Catalog(tmp_path)
-    before = {info.name for info in catalog.list()}
+    before = set(catalog.names())
     with catalog.snapshot():
         (tmp_path / "unlabelled" / "new.txt").write_text("A line.\nAnother.\n")
-        assert {info.name for info in catalog.list()} == before
-    assert {info.name for info in catalog.list()} == {*before, "unlabelled/new"}
+        assert set(catalog.names()) == before
+    assert set(catalog.names()) == {*before, "unlabelled/new"}

@@ -163,7 +163,7 @@ def test_the_command(tmp_path: Path) -> None:
     """Said before, done, and not done twice."""
     base = write(tmp_path)
     catalog = Catalog(tmp_path)
-    assert "COCO" in {info.name for info in catalog.list()}
+    assert "COCO" in catalog.names()
     with pytest.raises(UserError) as caught:
         catalog.load("COCO")
     assert f"theodolite data import-coco {base}" in caught.value.hint

@@ -101,7 +101,7 @@ def test_entailment_in_xml(tmp_path: Path) -> None:
 def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
     """Counts are those of their sources."""
     catalog = Catalog(data_root)
-    names = [info.name for info in catalog.list()]
+    names = catalog.names()
     assert sum(name.startswith("tatoeba/") for name in names) == 48
     bucc = load(catalog, "bucc2018/zh-en").parts["dev"]
     assert (len(bucc.left), len(bucc.right), len(bucc.gold)) == (8624, 13589, 257)

@@ -82,5 +82,5 @@ def test_it_needs_no_data_folder(monkeypatch) -> None:
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     catalog = Catalog()
 
-    assert [info.name for info in catalog.list()] == ["starter-pairs", "starter-topics"]
+    assert catalog.names() == ["starter-pairs", "starter-topics"]
     assert catalog.sentences("starter")[0] == catalog.load("starter-topics").sentences

@@ -138,7 +138,7 @@ def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> No
     assert sentences[found[0, 0]] == "sentence 7 of the corpus"
     assert workspace.store.vectors.usage() == {}
     theodolite("data", "remove", "corpus:out")
-    assert "corpus:out" not in {info.name for info in workspace.catalog.list()}
+    assert "corpus:out" not in workspace.catalog.names()
     assert (home / "out" / "manifest.json").exists()
     workspace.close()
 

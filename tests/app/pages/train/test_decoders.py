@@ -109,7 +109,7 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     (listed,) = own(workspace)
     assert (listed.name, listed.encoder, listed.dim) == ("out", "random:32", 32)
     assert (listed.architecture, listed.words, listed.trained_on) == ("prefix", 14, "starter")
-    assert [row["name"] for row in workspace.store.encoders.list()] == ["random:32"]
+    assert workspace.store.encoders.names() == ["random:32"]
 
 
 @pytest.mark.slow

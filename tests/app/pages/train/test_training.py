@@ -66,7 +66,7 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     said = list(here(workspace, spec))
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train", "done", 1.0)
-    assert [row["name"] for row in workspace.store.encoders.list()] == [f"dir:{spec.out}"]
+    assert workspace.store.encoders.names() == [f"dir:{spec.out}"]
     assert workspace.load(f"dir:{spec.out}").encode(["the cat sleeps"]).shape == (1, 32)
     found = runs.curves(workspace, run["id"])
     assert found.started is not None

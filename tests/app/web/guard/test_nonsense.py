@@ -175,7 +175,7 @@ def test_every_part_of_a_page_stands_nonsense(
         assert "not your fault" not in text
         assert '"success":false' not in text
         assert not any(sign in text for sign in SIGNS)
-    assert [row["name"] for row in workspace.store.encoders.list()] == [LISTED]
+    assert workspace.store.encoders.names() == [LISTED]
     assert workspace.store.runs.list() == []
 
 

@@ -96,7 +96,7 @@ def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, a
     with ThreadPoolExecutor(8) as together:
         said = list(together.map(forged, asked))
     assert owner.store.runs.list() == [run]
-    assert [row["name"] for row in owner.store.encoders.list()] == [LISTED]
+    assert owner.store.encoders.names() == [LISTED]
     if act in ("cancel", "retry"):
         assert sum("change nothing" in text for text in said) >= 12  # two of each of six panels
 
