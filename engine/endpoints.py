@@ -174,13 +174,13 @@ class Endpoint:
             try:
                 return self._once(path, content)
             except _Again as again:
-                why, asked = str(again), again.seconds
-            if asked is not None and asked > LONGEST_WAIT:
-                why += f", and asks to wait {asked:,.0f} seconds"
+                why, retry_after = str(again), again.seconds
+            if retry_after is not None and retry_after > LONGEST_WAIT:
+                why += f", and asks to wait {retry_after:,.0f} seconds"
                 break
             if number + 1 < tries:  # jitter: those that failed together do not come back together
                 wait = FIRST_WAIT * 2**number * random.uniform(0.5, 1.0)
-                self._sleep(wait if asked is None else asked + wait)
+                self._sleep(wait if retry_after is None else retry_after + wait)
         raise UserError(f"{self.address.host} gave no answer: {why}.", "Try again later.")
 
     def _pace(self, tokens: int) -> None:

@@ -135,10 +135,10 @@ class Tools:
             raise UserError(f"The top {k} are too many.", f"Ask for at most {MOST_HITS}.")
         texts = _texts(queries)
         names = self._named(encoders or ["minilm"])
-        asked = service.spec(texts, self._allowed.data(data), mode=by, k=k, encoders=names)
-        for name in names if asked.is_near else ():
+        spec = service.spec(texts, self._allowed.data(data), mode=by, k=k, encoders=names)
+        for name in names if spec.is_near else ():
             self._encode(name, data)
-        hits = found(asked, answer(self._workspace, asked))
+        hits = found(spec, answer(self._workspace, spec))
         return typed.Hits([row(typed.HitRow, one) for one in hits.rows()])
 
     def decode(self, sentences: list[str], encoders: list[str] | None = None) -> typed.Decoded:

@@ -19,7 +19,7 @@ MOST_CHOSEN = 1000
 MOST_FILTERS = 300
 
 
-def asked(request: gr.Request, collection: str) -> dict[str, Any]:
+def from_address(request: gr.Request, collection: str) -> dict[str, Any]:
     """What the address of this visit says, and of which collection it says it."""
     found: dict[str, Any] = {name: address.first(request, name) for name in NAMES}
     return {**found, "filter": address.every(request, "filter")[:MOST_FILTERS], "in": collection}
@@ -31,7 +31,7 @@ def opened(
     """The same as arguments of `components.map.points`; of another collection nothing holds.
 
     Args:
-        view: what `asked` returned.
+        view: what `from_address` returned.
         dataset: of the map.
         has: keys of its columns.
         plain: the one it is coloured by when nothing is said.

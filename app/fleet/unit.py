@@ -62,9 +62,9 @@ class Places:
         made: the folder that it leaves; None of one that leaves results alone.
     """
 
-    def __init__(self, asked: Job, unit: Unit, store: Store, transfers: Transfers) -> None:
+    def __init__(self, job: Job, unit: Unit, store: Store, transfers: Transfers) -> None:
         places: dict[str, str] = {}
-        for path in asked.files():
+        for path in job.files():
             parcel = unit["files"].get(path)
             if parcel is None:
                 raise UserError(
@@ -74,14 +74,14 @@ class Places:
             places[path] = str(parcels.receive(transfers, parcel, folder))
             folder.touch()
         self._back = {there: path for path, there in places.items()}
-        self._asked = asked
+        self._asked = job
         self.made: Path | None = None
-        if asked.leaves():
-            mark = parcels.hash_of({**unit["files"], "spec": {**asked.to_spec(), "out": ""}})
+        if job.leaves():
+            mark = parcels.hash_of({**unit["files"], "spec": {**job.to_spec(), "out": ""}})
             self.made = store.folder / MADE / mark
             self.made.parent.mkdir(exist_ok=True)
-            places[asked.leaves()] = str(self.made)
-        self.job = asked.moved(places)
+            places[job.leaves()] = str(self.made)
+        self.job = job.moved(places)
         if not set(self.job.files()) <= set(places.values()):
             raise UserError("A worker opens no file that a home names.", "")
 
@@ -115,8 +115,8 @@ class Teller:
     What an earlier process of this worker told is not told again.
     """
 
-    def __init__(self, store: Store, run_id: str, asked: Job) -> None:
-        self._store, self._run, self._asked = store, run_id, asked
+    def __init__(self, store: Store, run_id: str, job: Job) -> None:
+        self._store, self._run, self._asked = store, run_id, job
         self._turn = threading.Lock()
         self._event, self._line = 0, len(store.logs.lines(run_id))
         while seen := store.events.of(run_id, 0, self._event):

@@ -155,11 +155,11 @@ class Worker:
         finally:
             self._turn.release()
 
-    def _places(self, asked: Job, unit: queue.Unit) -> Places:
+    def _places(self, job: Job, unit: queue.Unit) -> Places:
         """What came with a unit; a database that is away is waited for."""
         while True:
             try:
-                return Places(asked, unit, self._store, self._transfers)
+                return Places(job, unit, self._store, self._transfers)
             except FleetAway:
                 time.sleep(BEAT)
             except StoreError as error:

@@ -37,8 +37,8 @@ def read(address: str) -> tuple[str, Query]:
         raise UserError(f"{address[:80]!r} is no address of a page.",
                         "Copy it from the browser.") from error  # fmt: skip
     name = parts.path.strip("/").rpartition("/")[2]
-    asked = tuple((key, value) for key, value in query if not key.startswith(PRIVATE))
-    return name or "overview", asked
+    parameters = tuple((key, value) for key, value in query if not key.startswith(PRIVATE))
+    return name or "overview", parameters
 
 
 def of_views(

@@ -42,14 +42,14 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
     """
     files = targets.files(target, hub_models(choice))
     files |= {f"{targets.SOURCE}/{name}": data for name, data in source.files().items()}
-    asked: dict[str, int] = {}
+    listed_sets: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         small = part(workspace, choice, folder, texts=texts)
         if texts:
             datasets = _readable(workspace, small)
             for dataset in datasets:
-                asked[dataset] = len(workspace.catalog.sentences(dataset)[0])
+                listed_sets[dataset] = len(workspace.catalog.sentences(dataset)[0])
                 _copy_upload(workspace, small, choice, dataset)
                 files |= _data_files(workspace, dataset)
             kept = [name for name, public in choice.encoders.items() if name == public]
@@ -58,7 +58,7 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
             copy_maps(workspace.store, small.store, kept, datasets)
         small.close()
         files |= dict(_stored(folder))
-    return Site(files, [EVERY_PAGE], asked)
+    return Site(files, [EVERY_PAGE], listed_sets)
 
 
 def hub_models(choice: Choice) -> list[str]:

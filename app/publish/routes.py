@@ -52,8 +52,8 @@ def routes(workspace: Workspace) -> list[Route]:
 
     async def freeze(request: Request) -> Response:
         try:
-            asked = json.loads((await request.body())[:MOST_ASKED])
-            arguments = _arguments(asked)
+            body = json.loads((await request.body())[:MOST_ASKED])
+            arguments = _arguments(body)
         except (ValueError, TypeError, KeyError, AttributeError):
             return PlainTextResponse("This cannot be read", status_code=400)
         try:
@@ -81,13 +81,13 @@ def routes(workspace: Workspace) -> list[Route]:
     ]
 
 
-def _arguments(asked: Mapping[str, Any]) -> list[str]:
+def _arguments(body: Mapping[str, Any]) -> list[str]:
     """The options of the verb, of what a page sends.
 
     Raises:
         ValueError: it is not what a page sends.
     """
-    address, mask, texts = asked["address"], asked["mask"], asked["texts"]
+    address, mask, texts = body["address"], body["mask"], body["texts"]
     if not isinstance(address, str) or mask not in get_args(Mask) or "\0" in address:
         raise ValueError("no page asks so")
     return [
@@ -108,11 +108,11 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
         if last.folder:
             last.folder.cleanup()
         last.folder, last.token = tempfile.TemporaryDirectory(prefix="theodolite-"), ""
-        asked = ["publish", str(Path(last.folder.name) / NAME), *arguments, "--yes", "--json",
+        command = ["publish", str(Path(last.folder.name) / NAME), *arguments, "--yes", "--json",
                  "--store", str(workspace.store.folder)]  # fmt: skip
-        asked += ["--data", str(root)] if root else []
+        command += ["--data", str(root)] if root else []
         try:
-            code, printed, complained = processes.output("app.cli", asked, SECONDS)
+            code, printed, complained = processes.output("app.cli", command, SECONDS)
         except subprocess.TimeoutExpired as error:
             raise UserError(f"It takes longer than {SECONDS // 60} minutes.") from error
         said = printed.decode()

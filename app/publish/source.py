@@ -99,6 +99,6 @@ def _needs(
 ) -> Iterator[tuple[str, frozenset[str]]]:
     for text in package.requires or ():
         wanted = Requirement(text)
-        asked = [LINUX | {"extra": extra} for extra in ("", *extras)]
-        if wanted.marker is None or any(map(wanted.marker.evaluate, asked)):
+        environments = [LINUX | {"extra": extra} for extra in ("", *extras)]
+        if wanted.marker is None or any(map(wanted.marker.evaluate, environments)):
             yield canonicalize_name(wanted.name), frozenset(wanted.extras)

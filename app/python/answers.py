@@ -126,10 +126,10 @@ class Found(Answer):
         return views.hits(self.queries, self.hits)
 
 
-def found(asked: SearchSpec, hits: Mapping[str, Sequence[Sequence[Hit]]]) -> Found:
+def found(spec: SearchSpec, hits: Mapping[str, Sequence[Sequence[Hit]]]) -> Found:
     """What answers a question; examples are one query together."""
-    together = asked.mode == "examples"
-    return Found((" · ".join(asked.queries),) if together else asked.queries, hits)
+    together = spec.mode == "examples"
+    return Found((" · ".join(spec.queries),) if together else spec.queries, hits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

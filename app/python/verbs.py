@@ -178,18 +178,18 @@ def search(
     texts = _several(queries)
     models = _several(encoders)
     names = [model for model in models if isinstance(model, str)]
-    asked = service.spec(texts, data if isinstance(data, str) else "", mode=by, k=k, least=least,
+    spec = service.spec(texts, data if isinstance(data, str) else "", mode=by, k=k, least=least,
                          only=only, unlike=unlike, encoders=names)  # fmt: skip
     if isinstance(data, str) and len(names) == len(models):
-        return found(asked, answer(own(workspace), asked, move))
-    if not asked.is_near or only:
+        return found(spec, answer(own(workspace), spec, move))
+    if not spec.is_near or only:
         raise UserError(
             "Words, patterns and labels are looked for in data sets that are named.",
             "Name the data set and the encoders, or search by meaning or examples.",
         )
     sentences = own(workspace).catalog.sentences(data)[0] if isinstance(data, str) else data
     opened = [_loaded(model) for model in models]
-    return found(asked, {model.name: among(model, sentences, asked) for model in opened})
+    return found(spec, {model.name: among(model, sentences, spec) for model in opened})
 
 
 def map(

@@ -37,22 +37,22 @@ MOST_TRAININGS = 24
 """Curves over each other: more have no colour and dash of their own."""
 
 
-def comparison(asked: ComparisonSpec) -> Report:
+def comparison(spec: ComparisonSpec) -> Report:
     """Encoders side by side, which differences are real, and what their ranks are worth.
 
     Args:
-        asked: by `app.pages.compare.service.ask`.
+        spec: by `app.pages.compare.service.ask`.
 
     Raises:
         UserError: nothing was measured yet.
     """
     from app.pages.compare import differences, service
 
-    found = service.answer(asked)
+    found = service.answer(spec)
     columns, rows = differences.table(found)
     command = ["theodolite", "report", "comparison", *found.encoders]
-    command += ["--tasks", ",".join(asked.tasks)] if asked.tasks else []
-    command += ["--protocol", asked.protocol] if asked.protocol else []
+    command += ["--tasks", ",".join(spec.tasks)] if spec.tasks else []
+    command += ["--protocol", spec.protocol] if spec.protocol else []
     return Report(
         "comparison",
         f"Comparison of {formats.listed(found.encoders, MOST_NAMED)}",
@@ -272,13 +272,13 @@ def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
 
     rows = []
     for position, value in enumerate(session.values.tolist()):
-        asked = shown(session, position)
-        row: dict[str, Any] = {"query": asked.query}
+        question = shown(session, position)
+        row: dict[str, Any] = {"query": question.query}
         if session.spec.mode == "relevance":
-            row |= {"document": asked.texts[0][0], "relevant": value}
+            row |= {"document": question.texts[0][0], "relevant": value}
         else:
             pair = session.pairs[session.pool.keys[session.draws[position].unit][1]]
-            lists = asked.texts[::-1] if session.swapped(position) else asked.texts
+            lists = question.texts[::-1] if session.swapped(position) else question.texts
             first, second = ("\n".join(texts) for texts in lists)
             row |= {"encoder_a": called[pair[0]], "encoder_b": called[pair[1]],
                     "list_a": first, "list_b": second, "a_is_better": value}  # fmt: skip

@@ -35,8 +35,8 @@ def report_button(
     button = gr.Button("Report", size="md", elem_id="report", elem_classes=["t-report"])
     fetched = gr.Textbox(visible="hidden", label="Report")
 
-    def fetch(*asked: Any) -> dict[Any, Any]:
-        made = make(*asked)
+    def fetch(*values: Any) -> dict[Any, Any]:
+        made = make(*values)
         return {fetched: json.dumps([f"{made.name}.html", html(made)])}
 
     done = on(button.click, fetch, inputs, [fetched], notice, concurrency_limit=1,

@@ -141,8 +141,8 @@ def report_comparison(
     from app.pages.compare import service
     from app.report import answers
 
-    asked = service.ask(workspace, encoders, tasks, protocol)
-    out.write(answers.comparison(asked), as_json)
+    comparison = service.ask(workspace, encoders, tasks, protocol)
+    out.write(answers.comparison(comparison), as_json)
 
 
 @report_verbs.command("map")

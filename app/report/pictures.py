@@ -45,11 +45,11 @@ def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         page, out = Path(folder) / "chart.html", Path(folder) / "chart.png"
         page.write_text(document([ALONE, piece]), encoding="utf-8")
-        asked = [*command, *OPTIONS, *root, f"--user-data-dir={folder}/profile",
+        arguments = [*command, *OPTIONS, *root, f"--user-data-dir={folder}/profile",
                  f"--window-size={size}", f"--screenshot={out}", page.as_uri()]  # fmt: skip
         try:
             subprocess.run(  # noqa: S603 - a browser, which reads a page of ours
-                asked, check=True, capture_output=True, timeout=SECONDS
+                arguments, check=True, capture_output=True, timeout=SECONDS
             )
             return _trimmed(out.read_bytes())
         except (OSError, subprocess.SubprocessError) as error:

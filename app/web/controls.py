@@ -104,7 +104,7 @@ class Controls(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._components)
 
-    def asked(self, request: gr.Request) -> SimpleNamespace:
+    def from_address(self, request: gr.Request) -> SimpleNamespace:
         """What the address says of each declared control, else its default; links may be old."""
         return SimpleNamespace(
             **{name: _read(request, control) for name, control in self.declared.items()}

@@ -82,14 +82,14 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def _source(
-    stem: str, folder: Path, language: str = "", asked: tuple[str, Path] | None = None
+    stem: str, folder: Path, language: str = "", request: tuple[str, Path] | None = None
 ) -> DatasetSource:
-    """A folder as a data set; `asked` is the language and the folder of its queries if another."""
+    """A folder as a data set; `request`: language, and the folder of the queries if another."""
     what, licence = _KNOWN.get(stem, ("Queries, documents and judgements", ""))
     name, spoken = stem, [language or ("en" if stem in _KNOWN else "")]
-    if asked:
-        name, spoken = f"{stem}/{asked[0]}-{language}", [asked[0], language]
-        what = f"{what}, queries in {asked[0]} and documents in {language}"
+    if request:
+        name, spoken = f"{stem}/{request[0]}-{language}", [request[0], language]
+        what = f"{what}, queries in {request[0]} and documents in {language}"
     elif language:
         name, what = f"{stem}/{language}", f"{what}, in {language}"
     splits: tuple[str, ...] = ()
@@ -104,8 +104,8 @@ def _source(
         type="Reranking" if candidates else None, problem=problem, splits=splits,
         languages=codes(*spoken),
     )  # fmt: skip
-    if asked:
-        return DatasetSource(info, partial(_read_across, name, folder, asked[1]))
+    if request:
+        return DatasetSource(info, partial(_read_across, name, folder, request[1]))
     return DatasetSource(info, partial(read_folder, name, folder))
 
 
@@ -123,12 +123,12 @@ def _judged_alike(one: Path, other: Path) -> bool:
     )
 
 
-def _read_across(name: str, folder: Path, asked: Path) -> Retrieval:
+def _read_across(name: str, folder: Path, query_folder: Path) -> Retrieval:
     """Read a folder with the queries of another one."""
-    files, others = _inside(folder), _inside(asked)
+    files, others = _inside(folder), _inside(query_folder)
     del files[layout(files).queries]
     queries = layout(others).queries
-    return read(name, files | {queries: others[queries]}, f"{asked.name} and {folder.name}")
+    return read(name, files | {queries: others[queries]}, f"{query_folder.name} and {folder.name}")
 
 
 def _inside(folder: Path) -> dict[str, Path]:

@@ -50,8 +50,8 @@ def assembled(
             another (names file and line), or none is of a query and a document that are there.
     """
     notes: dict[str, list[str]] = {}
-    asked, corpus = _by_id(queries, notes), _by_id(documents, notes)
-    judgements = {split: _grades(rows, asked, corpus, notes) for split, rows in judged.items()}
+    texts, corpus = _by_id(queries, notes), _by_id(documents, notes)
+    judgements = {split: _grades(rows, texts, corpus, notes) for split, rows in judged.items()}
     judgements = {split: grades for split, grades in judgements.items() if grades}
     known = {query for grades in judgements.values() for query in grades}
     if not any(corpus.keys() & keys for of in judgements.values() for keys in of.values()):
@@ -59,9 +59,9 @@ def assembled(
             f"No query of {title} has a judged document. {' '.join(_with_counts(notes))}".rstrip(),
             "Judgements name queries and documents by the ids that the other two files give them.",
         )
-    notes[_UNJUDGED] = [key for key in asked if key not in known]
+    notes[_UNJUDGED] = [key for key in texts if key not in known]
     notes[_EMPTY] = [key for key, text in corpus.items() if not text.strip()]
-    kept = {query: text for query, text in asked.items() if query in known}
+    kept = {query: text for query, text in texts.items() if query in known}
     chosen = None if candidates is None else _candidates(kept, candidates, corpus, title)
     return Retrieval(name, kept, corpus, judgements, chosen, _with_counts(notes))
 
@@ -104,10 +104,10 @@ def reranking(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> 
     judgements: dict[str, dict[str, dict[str, int]]] = {}
     notes: dict[str, list[str]] = {_ONE_SIDED: []}
     for split, rows in judged.items():
-        asked: dict[str, list[tuple[str, int]]] = {}
+        candidates: dict[str, list[tuple[str, int]]] = {}
         for row in rows:
-            asked.setdefault(row.query, []).append((row.document, grade_of(row)))
-        for query, graded in asked.items():
+            candidates.setdefault(row.query, []).append((row.document, grade_of(row)))
+        for query, graded in candidates.items():
             if len({grade > 0 for _, grade in graded}) == 1:
                 notes[_ONE_SIDED].append(shorten(query))
                 continue

@@ -51,11 +51,11 @@ class Start:
             )
         then = DecoderSpec.from_dict(facts["spec"])
         for name in SAME:
-            was, asked = getattr(then, name), getattr(spec, name)
-            if was != asked:
+            was, requested = getattr(then, name), getattr(spec, name)
+            if was != requested:
                 raise UserError(
                     f"The decoder {folder.name} has the {name} {was or 'of its kind'}, not "
-                    f"{asked or 'that of its kind'}.",
+                    f"{requested or 'that of its kind'}.",
                     f"Give the same {name}, or no decoder to start from.",
                 )
         sizes = facts["sizes"] = facts["sizes"] | {"dropout": spec.dropout}

@@ -77,15 +77,15 @@ class EndpointSource(Source):
         for part in slices(sentences, self.batch, CHARACTERS):
             texts = [self.prompt + clean(text) for text in part]
             while texts:
-                asked = texts[:most]
+                batch = texts[:most]
                 try:
-                    yield ask(self.endpoint, asked, self._dimensions, self.dim)
+                    yield ask(self.endpoint, batch, self._dimensions, self.dim)
                 except Unacceptable:
-                    if len(asked) == 1:
+                    if len(batch) == 1:
                         raise
-                    most = (len(asked) + 1) // 2
+                    most = (len(batch) + 1) // 2
                 else:
-                    texts = texts[len(asked) :]
+                    texts = texts[len(batch) :]
 
 
 def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> EndpointSource:

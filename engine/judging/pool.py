@@ -46,11 +46,11 @@ def documents(rankings: Rankings, k: int, measure: Measure) -> tuple[list[tuple[
         (query, document) of each unit, by query, and the units.
     """
     at, share = gains(k, measure), {name: i for i, name in enumerate(rankings)}
-    asked = len(next(iter(rankings.values())))
+    queries = len(next(iter(rankings.values())))
     keys: list[tuple[int, int]] = []
     gained: list[np.ndarray] = []
     ranks: list[tuple[int, int]] = []
-    for query in range(asked):
+    for query in range(queries):
         found: dict[int, np.ndarray] = {}
         best: dict[int, int] = {}
         for name, lists in rankings.items():
@@ -62,7 +62,7 @@ def documents(rankings: Rankings, k: int, measure: Measure) -> tuple[list[tuple[
                 keys.append((query, document))
                 gained.append(values)
                 ranks.append((best[document], int((values > 0.0).sum())))
-    table = np.array(gained).reshape(-1, len(share)) / max(asked, 1)
+    table = np.array(gained).reshape(-1, len(share)) / max(queries, 1)
     weights = [table[:, a] - table[:, b] for a, b in combinations(range(len(share)), 2)]
     firsts, shared = np.array(ranks, np.int64).reshape(-1, 2).T
     cells = 2 * np.searchsorted(_RANKS, firsts + 1) + (shared > 1)
@@ -76,12 +76,12 @@ def preferences(rankings: Rankings, k: int) -> tuple[list[tuple[int, int]], Unit
         (query, pair) of each unit, by query, and the units.
     """
     pairs = pairs_of(rankings)
-    asked = len(next(iter(rankings.values())))
+    queries = len(next(iter(rankings.values())))
     keys = [
         (query, at)
-        for query in range(asked)
+        for query in range(queries)
         for at, (a, b) in enumerate(pairs)
         if list(rankings[a][query][:k]) != list(rankings[b][query][:k])
     ]
     cells = np.array([at for _, at in keys], np.int64)
-    return keys, Units(np.eye(len(pairs))[cells] / max(asked, 1), cells, low=-1.0)
+    return keys, Units(np.eye(len(pairs))[cells] / max(queries, 1), cells, low=-1.0)

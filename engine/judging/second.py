@@ -63,8 +63,8 @@ def address(spec: str) -> Address:
 
 def messages(query: str, document: str) -> list[dict[str, str]]:
     """What is sent of a query and a document, which is cut where it is very long."""
-    asked = json.dumps({"query": query, "document": document[:LONGEST]}, ensure_ascii=False)
-    return [{"role": "system", "content": PROMPT}, {"role": "user", "content": asked}]
+    question = json.dumps({"query": query, "document": document[:LONGEST]}, ensure_ascii=False)
+    return [{"role": "system", "content": PROMPT}, {"role": "user", "content": question}]
 
 
 def read(answer: dict[str, Any]) -> int | None:
@@ -104,29 +104,29 @@ class SecondJudge:
             UserError: as `Endpoint.post`.
             Unacceptable: it will not have this document, which may be too long for it.
         """
-        asked = messages(query, document)
+        request = messages(query, document)
         for _ in range(_TIMES):
-            if (mark := read(self._post(asked))) is not None:
+            if (mark := read(self._post(request))) is not None:
                 return mark
         return None
 
-    def _post(self, asked: list[dict[str, str]]) -> dict[str, Any]:
-        many = tokens([one["content"] for one in asked])
+    def _post(self, request: list[dict[str, str]]) -> dict[str, Any]:
+        many = tokens([one["content"] for one in request])
         settings = self._settings
         try:
             return self._endpoint.post(
-                "chat/completions", {"messages": asked, **settings}, tokens=many
+                "chat/completions", {"messages": request, **settings}, tokens=many
             )
         except Unacceptable as error:  # some models take no temperature but their own
             if not settings or "temperature" not in error.message:
                 raise
             self._settings = {}
-            return self._endpoint.post("chat/completions", {"messages": asked}, tokens=many)
+            return self._endpoint.post("chat/completions", {"messages": request}, tokens=many)
 
 
-def sending(spec: str, asked: list[tuple[str, str]]) -> Sending:
+def sending(spec: str, request: list[tuple[str, str]]) -> Sending:
     """What marking these queries with their documents would send, each once."""
-    texts = [messages(*one)[1]["content"] for one in asked]
+    texts = [messages(*one)[1]["content"] for one in request]
     return Sending(
         address(spec).host, len(texts), sum(map(len, texts)),
         tokens(texts) + len(texts) * tokens([PROMPT]), len(texts),

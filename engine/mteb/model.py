@@ -129,14 +129,14 @@ class Model:
             return self.encode(loader(rows, **said), hf_split=hf_split, hf_subset=hf_subset, **said)
 
         corpus, keys, names = self._corpus, list(queries["id"]), list(self._corpus["id"])
-        asked = encode(queries, "query")
+        encoded = encode(queries, "query")
         if top_ranked is None:
             documents = _Pieces(len(names), lambda rows: encode(corpus.select(rows), "document"))
-            scores, at = first_of_each(asked, documents, top_k)  # type: ignore[arg-type]
+            scores, at = first_of_each(encoded, documents, top_k)  # type: ignore[arg-type]
             found = (([names[i] for i in row], of) for row, of in zip(at, scores, strict=True))
         else:
             place = {name: i for i, name in enumerate(names)}
-            left, right = unit(asked), unit(encode(corpus, "document"))
+            left, right = unit(encoded), unit(encode(corpus, "document"))
             listed = ([name for name in top_ranked.get(key, ()) if name in place] for key in keys)
             found = (
                 (some, (right[[place[name] for name in some]] @ one).numpy())

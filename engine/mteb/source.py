@@ -52,8 +52,8 @@ class ModelSource(Source):
         self.name = name
         self._meta, self._side, self._device = meta, side, device
         self._task = _metadata(task.name, task.type or _PLAIN)
-        asked = self._task.name, self._task.type, side
-        self.fingerprint = fingerprint("mteb", version(), meta.name, meta.revision, *asked)
+        key = self._task.name, self._task.type, side
+        self.fingerprint = fingerprint("mteb", version(), meta.name, meta.revision, *key)
         self._weights = weights("mteb", meta.name, meta.revision, device)
         self.dim = meta.embed_dim if isinstance(meta.embed_dim, int) else self._given([""]).shape[1]
 

@@ -88,8 +88,8 @@ def make(name: str, seed: int = 42) -> Any:
     return made
 
 
-def _check(task: str, what: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    for name in asked:
+def _check(task: str, what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
         if name not in known:
             raise UserError(
                 f"{task} has no {what} {name!r}.",

@@ -248,23 +248,25 @@ def _probe(mapped: MappedIndex, vectors: Vectors, lists: int, steps: _Steps) -> 
     """How many lists a query must look into, and what that finds and takes."""
     n, dim = vectors.shape
     rng = np.random.default_rng(1)
-    asked = np.sort(rng.choice(n, min(_ASKED, n), replace=False))
-    exact, exact_ms = _exact(vectors, asked, steps)
+    sampled = np.sort(rng.choice(n, min(_ASKED, n), replace=False))
+    exact, exact_ms = _exact(vectors, sampled, steps)
 
     def share_of(probed: int) -> float:
         mapped.probing(probed)
-        found = _others(mapped.search(vectors[asked], RECALL_AT + 1)[1], asked)
+        found = _others(mapped.search(vectors[sampled], RECALL_AT + 1)[1], sampled)
         return recall(found, exact)
 
     probed, share = _fewest(share_of, lists)
     mapped.probing(probed)
     steps.one()
     times = []
-    for row in asked[:50]:
+    for row in sampled[:50]:
         began = time.perf_counter()
         mapped.search(vectors[row : row + 1], RECALL_AT)
         times.append(time.perf_counter() - began)
-    return Built(n, dim, lists, probed, share, len(asked), exact_ms, 1000 * float(np.median(times)))
+    return Built(
+        n, dim, lists, probed, share, len(sampled), exact_ms, 1000 * float(np.median(times))
+    )
 
 
 def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
@@ -282,11 +284,11 @@ def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
     return probed, share
 
 
-def _exact(vectors: Vectors, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
+def _exact(vectors: Vectors, sampled: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
     """The 10 nearest others of some rows by comparing with all, and the time a query takes so."""
-    queries = unit_rows(vectors[asked])
-    scores = np.empty((len(asked), 0), np.float32)
-    ids = np.empty((len(asked), 0), np.int64)
+    queries = unit_rows(vectors[sampled])
+    scores = np.empty((len(sampled), 0), np.float32)
+    ids = np.empty((len(sampled), 0), np.int64)
     alone = 0.0
     for start in range(0, len(vectors), _BLOCK):
         rows = unit_rows(vectors[start : start + _BLOCK])
@@ -294,7 +296,7 @@ def _exact(vectors: Vectors, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarr
         rows @ queries[0]
         alone += time.perf_counter() - began
         cosines = queries @ rows.T
-        here = asked - start
+        here = sampled - start
         inside = (here >= 0) & (here < len(rows))
         cosines[np.flatnonzero(inside), here[inside]] = -np.inf
         best = np.argpartition(-cosines, min(RECALL_AT, len(rows)) - 1, axis=1)[:, :RECALL_AT]
@@ -304,11 +306,11 @@ def _exact(vectors: Vectors, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarr
     return ids, 1000 * alone
 
 
-def _others(found: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def _others(found: np.ndarray, sampled: np.ndarray) -> np.ndarray:
     """The 10 nearest without the row itself."""
-    others = found != asked[:, None]
+    others = found != sampled[:, None]
     others[others.all(axis=1), -1] = False
-    return found[others].reshape(len(asked), -1)
+    return found[others].reshape(len(sampled), -1)
 
 
 def recall(found: np.ndarray, exact: np.ndarray) -> float:

@@ -32,7 +32,7 @@ def first_of_each(
         scores: float32 and positions: int64, both (q, min(k, n)).
     """
     device = accelerator()
-    asked = unit(queries).to(device)
+    targets = unit(queries).to(device)
     k = min(k, len(documents))
     scores = torch.empty((len(queries), 0), device=device)
     positions = torch.empty((len(queries), 0), dtype=torch.int64, device=device)
@@ -41,7 +41,7 @@ def first_of_each(
         block = max(1, _CELLS // len(some))
         parts = [
             _merged(scores[a : a + block], positions[a : a + block],
-                    asked[a : a + block] @ some.T, start, k)
+                    targets[a : a + block] @ some.T, start, k)
             for a in range(0, len(queries), block)
         ]  # fmt: skip
         scores, positions = (torch.cat(side) for side in zip(*parts, strict=True))

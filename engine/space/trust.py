@@ -106,8 +106,8 @@ def _near(keys: np.ndarray, k: int) -> np.ndarray:
 
 def _ranks(keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Ranks of some columns of each row, the nearest of all 1."""
-    asked = np.take_along_axis(keys, columns, axis=1)
-    return 1 + np.stack([np.count_nonzero(keys < one[:, None], axis=1) for one in asked.T], axis=1)
+    chosen = np.take_along_axis(keys, columns, axis=1)
+    return 1 + np.stack([np.count_nonzero(keys < one[:, None], axis=1) for one in chosen.T], axis=1)
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

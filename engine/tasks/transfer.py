@@ -295,17 +295,17 @@ def work(data: LabelledSentences | LabelledPairs, protocol: str, seed: int) -> W
     measure(data, vectors, SETTINGS[protocol], seed, nobody, partial(_Planning, noted))
     (trainer,) = noted
     classes = int(trainer.labels.max()) + 1
-    asked = [fit for fits in trainer.asked for fit in fits]
+    all_fits = [fit for fits in trainer.asked for fit in fits]
     whole = Work(
         sentences,
         trainer.setting.solver,
         rows=len(trainer.labels),
         width=trainer.features.width,
         classes=classes,
-        fits=len(asked),
-        fit_rows=_fit_rows(asked),
+        fits=len(all_fits),
+        fit_rows=_fit_rows(all_fits),
         setting=trainer.setting,
-        asked=asked,
+        asked=all_fits,
         labels=trainer.labels,
         passes=_expected_passes(trainer.setting, classes),
     )

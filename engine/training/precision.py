@@ -38,7 +38,7 @@ class Precision:
     @classmethod
     def on(
         cls,
-        asked: str | None,
+        name: str | None,
         precision: PrecisionName = "auto",
         local_rank: int = 0,
         world_size: int = 1,
@@ -46,7 +46,7 @@ class Precision:
         """A device and what is precise enough on it.
 
         Args:
-            asked: the device; None takes the first GPU if there is one.
+            name: the device; None takes the first GPU if there is one.
             precision: `auto` takes bf16 on an Nvidia GPU that has it, fp16 on older ones, else
                 fp32.
             local_rank: number of the process on this machine; of several, each takes its own GPU.
@@ -55,7 +55,7 @@ class Precision:
         Raises:
             UserError: this machine has no such device, or the device no such precision.
         """
-        device = _device(asked, local_rank, world_size)
+        device = _device(name, local_rank, world_size)
         has_bf16 = device.type == "cpu" or (
             device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         )
@@ -93,8 +93,8 @@ def widest(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def _device(asked: str | None, local_rank: int, world_size: int) -> torch.device:
-    name = asked or default_device()
+def _device(requested: str | None, local_rank: int, world_size: int) -> torch.device:
+    name = requested or default_device()
     if name == "cuda" and world_size > 1:
         name = f"cuda:{local_rank}"
     try:

@@ -187,7 +187,7 @@ def _of_others(workspace: Workspace, name: str, languages: tuple[str, ...]) -> T
     return TaskColumn(name, type_name(kind or UNKNOWN), PUBLISHED, languages, name)
 
 
-def _protocols(rows: Sequence[Row], asked: str) -> dict[str, str]:
+def _protocols(rows: Sequence[Row], protocol: str) -> dict[str, str]:
     """Task -> the protocol of its column: the one asked for, else the task's own.
 
     What mteb's own code measured is never mixed with what Theodolite did: without being asked for
@@ -196,8 +196,8 @@ def _protocols(rows: Sequence[Row], asked: str) -> dict[str, str]:
     found: dict[str, dict[str, int]] = {}
     for (task, name), number in Counter((row["task"], row["protocol"]) for row in rows).items():
         found.setdefault(task, {})[name] = number
-    if asked:
-        return {task: asked for task, under in found.items() if asked in under}
+    if protocol:
+        return {task: protocol for task, under in found.items() if protocol in under}
     ours = {
         task: {name: n for name, n in under.items() if not is_package(name)}
         for task, under in found.items()

@@ -57,12 +57,12 @@ def build(workspace: Workspace) -> None:
     shown["said"] = parts.static("", elem_id="curves-said")
     shown["curves"] = chart(elem_id="curves")
 
-    def show(asked: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
-        yield _priced(workspace, asked)
-        yield _curves(workspace, asked)
+    def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        yield _priced(workspace, values)
+        yield _curves(workspace, values)
 
-    def make(asked: Values) -> str:
-        return cost.queue_measurement(workspace, _encoders(workspace, asked))
+    def make(values: Values) -> str:
+        return cost.queue_measurement(workspace, _encoders(workspace, values))
 
     panel.connect(
         controls, shown, shown["headline"], shown["measure"], notice,
@@ -70,16 +70,16 @@ def build(workspace: Workspace) -> None:
     )  # fmt: skip
 
 
-def _encoders(workspace: Workspace, asked: Values) -> list[str]:
+def _encoders(workspace: Workspace, values: Values) -> list[str]:
     """Those on the board of the suite; where nothing is measured, those that are kept."""
     try:
-        return list(service.board(workspace, service.BoardSpec(asked.suite)).encoders)
+        return list(service.board(workspace, service.BoardSpec(values.suite)).encoders)
     except UserError:
         return choices.names(workspace)
 
 
-def _priced(workspace: Workspace, asked: Values) -> dict[str, Any]:
-    names, found = _encoders(workspace, asked), cost.measured(workspace)
+def _priced(workspace: Workspace, values: Values) -> dict[str, Any]:
+    names, found = _encoders(workspace, values), cost.measured(workspace)
     rows = {name: found[name] for name in names if name in found}
     left = len(names) - len(rows)
     go = gr.update(
@@ -93,27 +93,27 @@ def _priced(workspace: Workspace, asked: Values) -> dict[str, Any]:
         said = f'<p class="t-said">{escape(cost_views.elsewhere(rows, workspace.read_only))}</p>'
     else:
         with suppress(UserError):
-            board = service.board(workspace, service.BoardSpec(asked.suite))
+            board = service.board(workspace, service.BoardSpec(values.suite))
             quality, tasks = cost.quality(board), len(board.columns)
-    finding, picture = cost_views.pareto(quality, tasks, rows, asked.axis)
+    finding, picture = cost_views.pareto(quality, tasks, rows, values.axis)
     return {"headline": finding + said, "measure": go, "pareto": picture,
             "costs": cost_views.table(rows)}  # fmt: skip
 
 
-def _curves(workspace: Workspace, asked: Values) -> dict[str, Any]:
-    if not asked.encoder or not asked.task:
+def _curves(workspace: Workspace, values: Values) -> dict[str, Any]:
+    if not values.encoder or not values.task:
         return {"said": "", "curves": None}
     try:
-        lines = curves.curves(workspace, asked.encoder, asked.task)
+        lines = curves.curves(workspace, values.encoder, values.task)
     except UserError as error:
         return {"said": parts.say(str(error.message)), "curves": None}
-    said, picture = cost_views.curves(lines, asked.encoder, asked.task)
+    said, picture = cost_views.curves(lines, values.encoder, values.task)
     return {"said": said, "curves": picture}
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
+    values = controls.from_address(request)
     suites = service.offered(workspace)[0]
     chosen = choices.first(workspace, address.first(request, "encoder"))
     offered = curves.tasks(workspace, chosen or "")
@@ -121,13 +121,13 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     return {
         "suite": gr.update(
             choices=views.suites(suites),
-            value=asked.suite if asked.suite in suites else service.ALL,
+            value=values.suite if values.suite in suites else service.ALL,
         ),
-        "axis": asked.axis,
+        "axis": values.axis,
         "encoder": choices.one(workspace, chosen),
         "task": gr.update(
             choices=curves.tasks(workspace, ""),
-            value=asked.task if asked.task else first,
+            value=values.task if values.task else first,
         ),
-        "run": run_panel.asked(workspace, request),
+        "run": run_panel.from_address(workspace, request),
     }

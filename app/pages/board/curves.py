@@ -89,13 +89,13 @@ def smaller_scored(
     from engine.space.compression import smaller
     from engine.tasks import get, type_of
 
-    asked = get(task, workspace.catalog)
-    protocol = protocols.get(asked.protocol)
-    kind = type_of(asked, protocol)
-    data = workspace.catalog.load(asked.dataset)
+    task_info = get(task, workspace.catalog)
+    protocol = protocols.get(task_info.protocol)
+    kind = type_of(task_info, protocol)
+    data = workspace.catalog.load(task_info.dataset)
     if kind.trains or len(data.sentences) > MOST_SENTENCES:
         raise UserError(f"{task} takes too long to be scored again and again.", "Choose another.")
-    bound = bind(workspace.load(encoder), asked, protocol, data)
+    bound = bind(workspace.load(encoder), task_info, protocol, data)
     texts = needed(kind, data, protocol.name, protocol.seed)
     if any(uncached(source, texts) for source in sources(bound)):
         raise UserError(
@@ -105,7 +105,7 @@ def smaller_scored(
     vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
     for how, made in smaller(vectors, sizes(vectors.shape[1]), methods):
         try:
-            done = kind.measure(asked, data, made, protocol.name, protocol.seed, nobody)
+            done = kind.measure(task_info, data, made, protocol.name, protocol.seed, nobody)
         except UserError:  # such as all cosines alike
             continue
         yield how, done

@@ -59,16 +59,16 @@ def build(workspace: Workspace) -> Controls:
         notice = parts.notice()
     changed = [controls["file"], controls["imported"]]
 
-    def bring(asked: Values) -> Answer:
-        files = [(Path(file).name, Path(file)) for file in asked.file or ()]
+    def bring(values: Values) -> Answer:
+        files = [(Path(file).name, Path(file)) for file in values.file or ()]
         if not files:
             raise UserError("There is nothing to import.", "Choose files or a folder first.")
-        found = exchange.bring(workspace, files, asked.model, asked.revision)
+        found = exchange.bring(workspace, files, values.model, values.revision)
         return {controls["file"]: None, controls["imported"]: here(workspace),
                 notice: said(found)}  # fmt: skip
 
-    def let_go(asked: Values) -> Answer:
-        chosen = [tuple(json.loads(one)) for one in asked.imported]
+    def let_go(values: Values) -> Answer:
+        chosen = [tuple(json.loads(one)) for one in values.imported]
         number = exchange.forget(workspace, chosen)
         words = f"{formats.plural(number, 'published result')} removed."
         return {controls["imported"]: here(workspace), notice: parts.say(words)}

@@ -268,12 +268,12 @@ def tested_texts(workspace: Workspace, task: str) -> list[str]:
     from engine import protocols
     from engine.tasks import get, type_of
 
-    asked = get(task, workspace.catalog)
-    protocol = protocols.get(asked.protocol)
-    kind = type_of(asked, protocol)
+    task_info = get(task, workspace.catalog)
+    protocol = protocols.get(task_info.protocol)
+    kind = type_of(task_info, protocol)
     if kind.examples is None:
         raise UserError(f"The texts of {task} are not known here.", "Leave it out.")
-    rows = kind.examples(workspace.catalog.load(asked.dataset), protocol.name, protocol.seed)
+    rows = kind.examples(workspace.catalog.load(task_info.dataset), protocol.name, protocol.seed)
     return list(dict.fromkeys(text for texts, _ in rows for text in texts))
 
 

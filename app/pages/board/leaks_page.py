@@ -48,45 +48,45 @@ def build(workspace: Workspace) -> None:
     shown["table"] = parts.static("", elem_id="leaks")
     shown["examples"] = parts.static("", elem_id="examples")
 
-    def show(asked: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
-        if not asked.encoder:
+    def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        if not values.encoder:
             yield {"headline": choices.nothing()}
             return
-        first = f"Looking up what {asked.encoder} was trained on"
+        first = f"Looking up what {values.encoder} was trained on"
         for words, found in background_call.followed(
-            lambda say: _shown(workspace, asked), first, session
+            lambda say: _shown(workspace, values), first, session
         ):
             yield found or {"headline": words}
         # Reading the package takes seconds, once, and seldom says more.
         for _, more in background_call.followed(
-            lambda say: [trained.look_up(workspace, [asked.encoder])], first, session
+            lambda say: [trained.look_up(workspace, [values.encoder])], first, session
         ):
             if more and more[0]:
-                yield _shown(workspace, asked)
+                yield _shown(workspace, values)
 
     panel.connect(
         controls, shown, shown["headline"], shown["look"], notice,
         load=lambda request: _loaded(workspace, controls, request), show=show,
-        make=lambda asked: leaks.run_look(workspace, LeakJob.of(*_asked(workspace, asked))),
+        make=lambda values: leaks.run_look(workspace, LeakJob.of(*_asked(workspace, values))),
     )  # fmt: skip
 
 
-def _asked(workspace: Workspace, asked: Values) -> tuple[list[str], list[str]]:
+def _asked(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
     """Tasks and training sets, as chosen or as is usual."""
-    there = leaks.here(workspace, leaks.known(workspace, asked.encoder))
+    there = leaks.here(workspace, leaks.known(workspace, values.encoder))
     usual = list(dict.fromkeys(name for those in there.values() for name in those))
     return (
-        list(asked.tasks) or leaks.tasks(workspace, asked.encoder),
-        list(asked.trained_on) or usual,
+        list(values.tasks) or leaks.tasks(workspace, values.encoder),
+        list(values.trained_on) or usual,
     )
 
 
-def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
-    names = leaks.known(workspace, asked.encoder)
-    said = leaks.told(asked.encoder, names, leaks.here(workspace, names))
-    tasks, sets = _asked(workspace, asked)
-    example = [] if asked.tasks or asked.trained_on else leaks.example(workspace, asked.encoder)
-    shown = {"headline": leaks_views.finding(example, asked.encoder, said, shipped=True),
+def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
+    names = leaks.known(workspace, values.encoder)
+    said = leaks.told(values.encoder, names, leaks.here(workspace, names))
+    tasks, sets = _asked(workspace, values)
+    example = [] if values.tasks or values.trained_on else leaks.example(workspace, values.encoder)
+    shown = {"headline": leaks_views.finding(example, values.encoder, said, shipped=True),
              "look": gr.update(visible=False), "table": leaks_views.table(example),
              "examples": ""}  # fmt: skip
     if not tasks or not sets:
@@ -108,23 +108,23 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
         empty = parts.empty("Nobody looked for leaks here yet", said)
         return shown | {"look": go} | ({} if example else {"headline": empty})
     return {
-        "headline": leaks_views.finding(there, asked.encoder, said), "look": go,
+        "headline": leaks_views.finding(there, values.encoder, said), "look": go,
         "table": leaks_views.table(there), "examples": leaks_views.examples(there),
     }  # fmt: skip
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
+    values = controls.from_address(request)
     sets = [info.name for info in workspace.catalog.list()]
     offered = leaks.tasks(workspace)
     return {
-        "encoder": choices.one(workspace, choices.first(workspace, asked.encoder)),
+        "encoder": choices.one(workspace, choices.first(workspace, values.encoder)),
         "trained_on": gr.update(
-            choices=sets, value=[name for name in asked.trained_on if name in sets]
+            choices=sets, value=[name for name in values.trained_on if name in sets]
         ),
         "tasks": gr.update(
-            choices=offered, value=[name for name in asked.tasks if name in offered]
+            choices=offered, value=[name for name in values.tasks if name in offered]
         ),
-        "run": run_panel.asked(workspace, request),
+        "run": run_panel.from_address(workspace, request),
     }

@@ -103,8 +103,8 @@ def build(workspace: Workspace) -> None:
         held = {} if others is None else {others: importing.here(workspace)}
         return {seen: edition(workspace), **held, **_loaded(workspace, controls, request)}
 
-    def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        for named in answer(workspace, asked, request.session_hash):
+    def show(values: Values, request: gr.Request) -> Iterator[Answer]:
+        for named in answer(workspace, values, request.session_hash):
             yield {{"headline": headline, "board": shown}[name]: to for name, to in named.items()}
 
     def refresh(known: Any) -> Answer:
@@ -130,21 +130,21 @@ def build(workspace: Workspace) -> None:
     controls.keep()
 
 
-def answer(workspace: Workspace, asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+def answer(workspace: Workspace, values: Values, session: str | None) -> Iterator[dict[str, Any]]:
     """Headline and board, again as more is known."""
     if (nothing := _nothing(workspace)) is not None:
         yield {"headline": nothing, "board": None}
         return
-    for words in _lengths_read(workspace, asked, session):
+    for words in _lengths_read(workspace, values, session):
         yield {"headline": words}
-    standings = service.board(workspace, spec(asked))
+    standings = service.board(workspace, spec(values))
 
     def filled(ranked: Any) -> dict[str, Any]:
         imported = published.references(workspace, standings)
         other = published.elsewhere(workspace, standings)
         return {
             "headline": views.finding(standings, ranked, imported, other),
-            "board": _table(workspace, standings, ranked, asked, imported),
+            "board": _table(workspace, standings, ranked, values, imported),
         }
 
     if not ranks.at_once(standings):  # the order is there at once, its worth is resampled
@@ -154,13 +154,13 @@ def answer(workspace: Workspace, asked: Values, session: str | None) -> Iterator
     if trained.look_up(workspace, standings.encoders):  # once a model: mteb takes seconds
         yield filled(ranked)
     if service.look_up(workspace, standings):  # once a version
-        standings = service.board(workspace, spec(asked))
+        standings = service.board(workspace, spec(values))
         yield filled(ranks.ranking(workspace, standings))
 
 
-def _lengths_read(workspace: Workspace, asked: Values, session: str | None) -> Iterator[str]:
+def _lengths_read(workspace: Workspace, values: Values, session: str | None) -> Iterator[str]:
     """Read the data sets for the length of their texts, where that is asked for."""
-    if not spec(asked).by_length:
+    if not spec(values).by_length:
         return
     names = [column.dataset for column in service.board(workspace).columns]
     for words, _ in background_call.followed(
@@ -170,7 +170,7 @@ def _lengths_read(workspace: Workspace, asked: Values, session: str | None) -> I
 
 
 def _table(
-    workspace: Workspace, standings: Standings, ranked: Any, asked: Values, imported: Any
+    workspace: Workspace, standings: Standings, ranked: Any, values: Values, imported: Any
 ) -> str:
     """The board, with the costs that were measured on this machine."""
     priced = cost.measured(workspace)
@@ -178,8 +178,8 @@ def _table(
     more = {name: cost_views.cells(row, *keys) for name, row in priced.items()}
     heads = cost_views.heads_of(*keys)
     seen = service.trained_on(workspace, standings)
-    of_others = asked.published or not standings.encoders
-    return views.table(standings, ranked, asked.columns, of_others, more, heads, seen, imported)
+    of_others = values.published or not standings.encoders
+    return views.table(standings, ranked, values.columns, of_others, more, heads, seen, imported)
 
 
 def _connect(
@@ -189,16 +189,16 @@ def _connect(
     """Show the examples on which two encoders part, of those and the tasks that are shown."""
     compared = [controls[name] for name in COMPARED]
 
-    def choose(asked: Values) -> Answer:
-        offered = _compared(workspace, asked)
+    def choose(values: Values) -> Answer:
+        offered = _compared(workspace, values)
         return {controls[name]: update for name, update in offered.items()}
 
-    def part(asked: Values) -> Answer:
-        if not all(_picked(asked)):
+    def part(values: Values) -> Answer:
+        if not all(_picked(values)):
             return {apart: ""}
-        standings = service.board(workspace, spec(asked))
+        standings = service.board(workspace, spec(values))
         try:
-            found = examples.disagreement(workspace, standings, *_picked(asked))
+            found = examples.disagreement(workspace, standings, *_picked(values))
         except UserError as error:  # said where the examples would be: nobody asked for them yet
             return {apart: example_views.none(error)}
         return {apart: example_views.shown(found)}
@@ -216,13 +216,13 @@ def _connect(
     on(again.then, *told, scroll_to_output=True, **ALWAYS_LAST)
 
 
-def _compared(workspace: Workspace, asked: Values) -> dict[str, Any]:
+def _compared(workspace: Workspace, values: Values) -> dict[str, Any]:
     """What can be compared example by example; what was chosen stays as far as it is there."""
     try:
-        standings = service.board(workspace, spec(asked))
+        standings = service.board(workspace, spec(values))
     except UserError:  # said above
         return dict.fromkeys(COMPARED, gr.update(choices=[], value=None))
-    picked = examples.opening(standings, *_picked(asked))
+    picked = examples.opening(standings, *_picked(values))
     names = list(standings.encoders)
     offered = ([column.task for column in standings.columns], names, names)
     return {
@@ -231,17 +231,17 @@ def _compared(workspace: Workspace, asked: Values) -> dict[str, Any]:
     }
 
 
-def _picked(asked: Values) -> tuple[str, str, str]:
-    return asked.task or "", asked.better or "", asked.worse or ""
+def _picked(values: Values) -> tuple[str, str, str]:
+    return values.task or "", values.better or "", values.worse or ""
 
 
-def spec(asked: Values) -> BoardSpec:
+def spec(values: Values) -> BoardSpec:
     """What the controls ask for."""
     return BoardSpec(
-        asked.suite or service.ALL, asked.protocol or service.OWN, tuple(asked.types),
-        tuple(asked.languages), asked.most_parameters, asked.most_dimensions, asked.least_tokens,
-        tuple(asked.licences), asked.least_characters, asked.most_characters,
-        asked.least_words, asked.most_words,
+        values.suite or service.ALL, values.protocol or service.OWN, tuple(values.types),
+        tuple(values.languages), values.most_parameters, values.most_dimensions,
+        values.least_tokens, tuple(values.licences), values.least_characters,
+        values.most_characters, values.least_words, values.most_words,
     )  # fmt: skip
 
 
@@ -266,12 +266,12 @@ def _protocols(names: list[str]) -> list[tuple[str, str]]:
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The controls as the address has them, with what there is to choose from."""
-    asked = controls.asked(request)
+    values = controls.from_address(request)
     suites, under = service.offered(workspace)
-    if is_suite(asked.suite) and asked.suite not in suites:
-        suites.append(asked.suite)
-    found = {controls[name]: getattr(asked, name) for name in controls}
-    found |= {controls[name]: offer for name, offer in _compared(workspace, asked).items()}
+    if is_suite(values.suite) and values.suite not in suites:
+        suites.append(values.suite)
+    found = {controls[name]: getattr(values, name) for name in controls}
+    found |= {controls[name]: offer for name, offer in _compared(workspace, values).items()}
     try:
         whole = service.board(workspace)
     except UserError:
@@ -279,7 +279,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     licences = sorted({str(row["licence"]) for row in whole.facts.values() if row.get("licence")})
     spoken = sorted({language for column in whole.columns for language in column.languages})
     for name, offered in (("types", whole.types), ("languages", spoken), ("licences", licences)):
-        kept = [value for value in getattr(asked, name) if value in offered]
+        kept = [value for value in getattr(values, name) if value in offered]
         found[controls[name]] = gr.update(choices=list(offered), value=kept)
     return found | {
         controls["suite"]: gr.update(

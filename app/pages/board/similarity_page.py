@@ -51,29 +51,29 @@ def build(workspace: Workspace) -> None:
     panel = RunPanel(workspace)
     shown["matrix"] = chart(elem_id="matrix")
 
-    def show(asked: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
-        if not asked.encoder:
+    def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        if not values.encoder:
             yield {"headline": choices.nothing(), "matrix": None}
             return
-        job = _job(asked)
+        job = _job(values)
         ask = similarity.measure if similarity.quick(workspace, job) else similarity.found
         first = f"Loading {job.encoder}; that takes some seconds"
         for words, found in background_call.followed(
             lambda say: ask(workspace, job), first, session
         ):
-            yield {"headline": words} if found is None else _drawn(workspace, found, asked.order)
+            yield {"headline": words} if found is None else _drawn(workspace, found, values.order)
 
     panel.connect(
         controls, shown, shown["headline"], shown["measure"], notice,
         load=lambda request: _loaded(workspace, controls, request), show=show,
-        make=lambda asked: similarity.run_measurement(workspace, _job(asked)),
+        make=lambda values: similarity.run_measurement(workspace, _job(values)),
     )  # fmt: skip
 
 
-def _job(asked: Values) -> SimilarityJob:
+def _job(values: Values) -> SimilarityJob:
     return SimilarityJob.of(
-        asked.encoder or "", asked.compared or similarity.ALL,
-        int(asked.sentences or SimilarityJob.sentences),
+        values.encoder or "", values.compared or similarity.ALL,
+        int(values.sentences or SimilarityJob.sentences),
     )  # fmt: skip
 
 
@@ -97,15 +97,15 @@ def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    encoder = choices.first(workspace, asked.encoder)
+    values = controls.from_address(request)
+    encoder = choices.first(workspace, values.encoder)
     offered = similarity.offered(workspace)
-    compared = asked.compared or similarity.opening(workspace, encoder or "")
+    compared = values.compared or similarity.opening(workspace, encoder or "")
     if compared not in offered:
         offered.append(compared)
     return {
         "encoder": choices.one(workspace, encoder),
         "compared": gr.update(choices=views.names(offered), value=compared),
-        "order": asked.order, "sentences": asked.sentences,
-        "run": run_panel.asked(workspace, request),
+        "order": values.order, "sentences": values.sentences,
+        "run": run_panel.from_address(workspace, request),
     }  # fmt: skip

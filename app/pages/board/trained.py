@@ -54,14 +54,14 @@ def known(
         encoders: whom it is asked of.
     """
     version = _version()
-    asked = {
+    by_model = {
         row["info"]["model"]: row["info"]["names"]
         for row in workspace.store.derived.list(KIND)
         if row["info"]["version"] == version
     }
     found: dict[str, Names | None] = {}
     for encoder in encoders:
-        told = [asked[model] for model in _models(encoder) if asked.get(model) is not None]
+        told = [by_model[model] for model in _models(encoder) if by_model.get(model) is not None]
         listed = facts.get(encoder, {}).get("trained_on")
         by_mteb = dict.fromkeys((name for names in told for name in names), MTEB)
         found[encoder] = by_mteb | dict.fromkeys(listed or (), FILES) if told or listed else None

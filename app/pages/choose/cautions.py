@@ -116,10 +116,10 @@ def _few(sheet: Mapping[str, Any]) -> Iterator[Caution]:
 
 
 def _limits(job: ChooseJob, every: Sequence[Candidate]) -> Iterator[Caution]:
-    asked = [one for one in every if one.encoder in job.encoders]
-    outside = [f"{one.encoder} ({one.outside})" for one in asked if one.outside]
+    requested = [one for one in every if one.encoder in job.encoders]
+    outside = [f"{one.encoder} ({one.outside})" for one in requested if one.outside]
     if outside:
-        whole = "no_encoder_within_limits" if len(outside) == len(asked) else "limits"
+        whole = "no_encoder_within_limits" if len(outside) == len(requested) else "limits"
         yield whole, f"Left out by the limits: {formats.listed(outside)}."
 
 

@@ -90,15 +90,15 @@ def build(workspace: Workspace) -> None:
     shown = {"plan": plan, "command": command, "sheet": said, "files": files, "finding": finding,
              "front": front, "numbers": numbers}  # fmt: skip
 
-    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+    def show(chosen: Values, session: str | None) -> Iterator[dict[str, Any]]:
         for words, found in background_call.followed(
-            lambda say: [_shown(workspace, asked)], f"Reading {asked.dataset}", session
+            lambda say: [_shown(workspace, chosen)], f"Reading {chosen.dataset}", session
         ):
             yield {"plan": words} if found is None else found[0]
 
-    def make(asked: Values) -> str:
-        choices.need(asked.encoder)
-        job = _job(asked)
+    def make(chosen: Values) -> str:
+        choices.need(chosen.encoder)
+        job = _job(chosen)
         encoders.ensure_listed(workspace, job.encoders)
         return queue_unless_stored(workspace, job)
 
@@ -109,10 +109,12 @@ def build(workspace: Workspace) -> None:
     if workspace.read_only:
         return
 
-    def read(asked: Values) -> Answer:
-        name = service.bring(workspace, [Path(f) for f in asked.file or ()], asked.columns or None)
+    def read(chosen: Values) -> Answer:
+        name = service.bring(
+            workspace, [Path(f) for f in chosen.file or ()], chosen.columns or None
+        )
         values = Values(
-            **{n: getattr(asked, n) for n in controls.declared} | {"dataset": name, "run": ""}
+            **{n: getattr(chosen, n) for n in controls.declared} | {"dataset": name, "run": ""}
         )
         drawn = {shown[n]: value for n, value in _shown(workspace, values).items()}
         return {controls["dataset"]: _data(workspace, name), **drawn}
@@ -124,15 +126,15 @@ def build(workspace: Workspace) -> None:
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
+    values = controls.from_address(request)
     known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
     return {
         "dataset": _data(workspace, address.first(request, "data")),
-        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
-        "max_ms": asked.max_ms,
-        "max_bytes": asked.max_bytes,
-        "licences": gr.update(choices=known, value=asked.licences),
-        "run": run_panel.asked(workspace, request),
+        "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
+        "max_ms": values.max_ms,
+        "max_bytes": values.max_bytes,
+        "licences": gr.update(choices=known, value=values.licences),
+        "run": run_panel.from_address(workspace, request),
     }
 
 
@@ -144,27 +146,27 @@ def _data(workspace: Workspace, named: str | None) -> Any:
     return gr.update(choices=names, value=named or next(iter(uploads[::-1]), EXAMPLE))
 
 
-def _job(asked: Values) -> ChooseJob:
+def _job(values: Values) -> ChooseJob:
     """The controls as a question."""
-    most = None if asked.max_bytes is None else int(asked.max_bytes)
-    return ChooseJob.of(asked.dataset, asked.encoder, asked.max_ms, most, asked.licences)
+    most = None if values.max_bytes is None else int(values.max_bytes)
+    return ChooseJob.of(values.dataset, values.encoder, values.max_ms, most, values.licences)
 
 
-def _report(workspace: Workspace, asked: Values) -> Report:
+def _report(workspace: Workspace, values: Values) -> Report:
     """The sheet that is seen: that of the question, or the one that ships.
 
     Raises:
         UserError: there is none.
     """
-    choices.need(asked.encoder)
-    job = _job(asked)
+    choices.need(values.encoder)
+    job = _job(values)
     made, found = views.found(workspace, job)
     return answers.of_decision(found) if found and not made else answers.decision(workspace, job)
 
 
-def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
+def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     """What will be done, and the sheet: that of the question, or the one that ships."""
-    if not asked.encoder or not asked.dataset:
+    if not values.encoder or not values.dataset:
         return {"plan": "Choose an encoder to go on."}
-    running = bool(asked.run) and workspace.store.runs.get(asked.run)["state"] in run_rows.LIVE
-    return views.shown(workspace, _job(asked), running=running)
+    running = bool(values.run) and workspace.store.runs.get(values.run)["state"] in run_rows.LIVE
+    return views.shown(workspace, _job(values), running=running)

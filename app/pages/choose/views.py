@@ -83,8 +83,8 @@ def _said(found: Sheet, shipped: bool) -> str:
         against = f'<h3>Before you rely on it</h3><ul class="t-cautions">{warned}</ul>'
     judge = ""
     if found["best"] is None:
-        asked = [("in", found["data"]), *(("encoder", row["encoder"]) for row in found["encoders"])]
-        place = escape(f"./judge?{urlencode(asked)}")
+        query = [("in", found["data"]), *(("encoder", row["encoder"]) for row in found["encoders"])]
+        place = escape(f"./judge?{urlencode(query)}")
         judge = f'<p><a class="t-button" href="{place}">Judge by hand</a></p>'
     return f'<div class="t-sheet">{head}<ul>{items}</ul>{against}{judge}</div>'
 

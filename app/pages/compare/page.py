@@ -70,33 +70,35 @@ def build(workspace: Workspace) -> None:
     seen = gr.State(None)  # the edition of the results that the page shows; None until it is filled
     newer = gr.State(None)  # one that has come since
     numbers = _numbers(workspace, controls, notice)
-    report_button(controls, notice, lambda asked: answers.comparison(views.spec(workspace, asked)))
+    report_button(controls, notice, lambda v: answers.comparison(views.spec(workspace, v)))
 
     def filled(shown: views.Shown) -> dict[Any, Any]:
         many = {numbers: gr.update(visible=bool(shown["board"]))} if "board" in shown else {}
         return {boxes[part]: value for part, value in shown.items()} | many
 
     def redrawn(view: Callable[[Workspace, Values], views.Shown]) -> Callable[[Values], Answer]:
-        return lambda asked: filled(view(workspace, asked))
+        return lambda values: filled(view(workspace, values))
 
-    def rebase(asked: Values) -> Answer:
-        return {controls["baseline"]: _baselines(asked)}
+    def rebase(values: Values) -> Answer:
+        return {controls["baseline"]: _baselines(values)}
 
-    def show(asked: Values) -> Iterator[Answer]:
-        yield from map(filled, views.below(workspace, asked))
+    def show(values: Values) -> Iterator[Answer]:
+        yield from map(filled, views.below(workspace, values))
 
-    def renew(asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def renew(values: Values, request: gr.Request) -> Iterator[Answer]:
         """What the page opens with, and what it shows of newer results."""
         known = {seen: workspace.store.results.edition()}
-        if asked.seen is None:
+        if values.seen is None:
             loaded = _loaded(workspace, controls, request)
             yield known | {box: parts.left(box, value) for box, value in loaded.items()}
-            said = {name: loaded[box] for name, box in controls.items()}
-            asked = Values(**{n: v["value"] if isinstance(v, dict) else v for n, v in said.items()})
+            filled_in = {name: loaded[box] for name, box in controls.items()}
+            values = Values(
+                **{n: v["value"] if isinstance(v, dict) else v for n, v in filled_in.items()}
+            )
         else:
             tasks = gr.update(choices=service.measured(workspace)[0])
             yield known | {controls["tasks"]: tasks}
-        yield from show(asked)
+        yield from show(values)
 
     def refresh(known: Any) -> Answer:
         edition = workspace.store.results.edition()
@@ -123,9 +125,9 @@ def build(workspace: Workspace) -> None:
     controls.keep()
 
 
-def _baselines(asked: Values) -> Any:
+def _baselines(values: Values) -> Any:
     """The encoders that were chosen; the baseline stays if it is among them."""
-    chosen, base = asked.encoder, asked.baseline
+    chosen, base = values.encoder, values.baseline
     kept = base if base in chosen else next(iter(chosen), None)
     return gr.update(choices=chosen, value=kept)
 
@@ -159,8 +161,8 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     button = gr.Button("Download all numbers as CSV", size="md", visible=False, elem_id="numbers")
     fetched = gr.Textbox(visible="hidden", label="Numbers")
 
-    def fetch(asked: Values) -> Answer:
-        return {fetched: views.numbers(workspace, asked)}
+    def fetch(values: Values) -> Answer:
+        return {fetched: views.numbers(workspace, values)}
 
     done = on(button.click, fetch, controls, [fetched], notice, **HIDE_PROGRESS)
     done.then(None, fetched, fetched, js=SAVE)
@@ -169,8 +171,8 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    chosen = choices.asked(workspace, request, most=MOST_COMPARED)
+    values = controls.from_address(request)
+    chosen = choices.from_address(workspace, request, most=MOST_COMPARED)
     known, under = service.measured(workspace)
     protocols = [("Each task's own", OWN), *((name, name) for name in under)]
     offered = published.references()
@@ -184,10 +186,10 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
         controls["protocol"]: gr.update(
             choices=protocols, value=address.choice(request, "protocol", under, OWN)
         ),
-        controls["tasks"]: gr.update(choices=known, value=[t for t in asked.tasks if t in known]),
+        controls["tasks"]: gr.update(choices=known, value=[t for t in values.tasks if t in known]),
         controls["published"]: gr.update(
-            choices=rows, value=[key for key in asked.published if key in offered]
+            choices=rows, value=[key for key in values.published if key in offered]
         ),
-        controls["drawn"]: asked.drawn,
-        controls["stability"]: asked.stability,
+        controls["drawn"]: values.drawn,
+        controls["stability"]: values.stability,
     }

@@ -228,8 +228,8 @@ def ask(
     only = None if protocol is None else protocols.get(protocol).name
     rows = [row for row in rows if wanted is None or row["task"] in wanted]
     ids = tuple(row["id"] for row in rows)
-    asked = None if wanted is None else tuple(wanted)
-    return ComparisonSpec(workspace, names, asked, only, ids, _remarks(workspace, names), rows)
+    task_names = None if wanted is None else tuple(wanted)
+    return ComparisonSpec(workspace, names, task_names, only, ids, _remarks(workspace, names), rows)
 
 
 def measuring(workspace: Workspace) -> bool:
@@ -375,11 +375,11 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     from engine.protocols import PROTOCOLS
     from engine.tasks import TASKS
 
-    asked = Counter(tested.question(row) for row in rows if row["error"] is None)
+    answered = Counter(tested.question(row) for row in rows if row["error"] is None)
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
 
     def weight(row: Row) -> tuple[Any, ...]:
-        task, answers = TASKS.get(row["task"]), asked[tested.question(row)]
+        task, answers = TASKS.get(row["task"]), answered[tested.question(row)]
         own = task is None or row["protocol"] == task.protocol
         seed = row["seed"] == seeds.get(row["protocol"])
         return (row["error"] is None, own and answers > 1, answers, own, seed)

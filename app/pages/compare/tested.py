@@ -76,8 +76,8 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     found = _measured(workspace, task, [row["id"] for row in scored.values()])
     readable = {name: row for name, row in scored.items() if row["id"] in found}
     known = {name: kept for name, row in readable.items() if (kept := found[row["id"]])}
-    asked = Counter(map(question, readable.values()))
-    most = asked.most_common(1)[0][0] if asked else None
+    answered = Counter(map(question, readable.values()))
+    most = answered.most_common(1)[0][0] if answered else None
     alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
     theirs = question(rows[base]) if base in known else None
     compared = [name for name in known if name != base and question(rows[name]) == theirs]

@@ -41,22 +41,22 @@ Shown = dict[str, Any]
 """Part -> what fills it."""
 
 
-def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
+def below(workspace: Workspace, values: Values) -> Iterator[Shown]:
     """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
-    if len(asked.encoder) < 2:
+    if len(values.encoder) < 2:
         hint = "Add them above. Those without results yet are measured on the page Evaluate."
         link = ("Evaluate", address.link("evaluate"))
         yield _nothing(parts.empty("Choose two encoders", hint, link))
         return
-    question = spec(workspace, asked)
+    question = spec(workspace, values)
     if not question.rows and service.measuring(workspace):
         yield _nothing(parts.awaited())
         return
     for said in _waiting(service.resampling(question)):
         yield {"busy": said}
     shipped = question.workspace is not workspace
-    yield {"busy": "", **_compared(question, tuple(asked.published), shipped)}  # what is seen first
-    yield {**_ranks(question, asked), **_stable(question, asked)}
+    yield {"busy": "", **_compared(question, tuple(values.published), shipped)}
+    yield {**_ranks(question, values), **_stable(question, values)}
 
 
 def _nothing(said: str) -> Shown:
@@ -64,39 +64,39 @@ def _nothing(said: str) -> Shown:
     return {part: None if part in EMPTY else "" for part in PARTS} | {"busy": said}
 
 
-def numbers(workspace: Workspace, asked: Values) -> str:
+def numbers(workspace: Workspace, values: Values) -> str:
     """Everything that was worked out, as JSON: names of the columns, then the rows."""
-    columns, rows = differences.table(service.answer(spec(workspace, asked)))
+    columns, rows = differences.table(service.answer(spec(workspace, values)))
     return formats.json_text([columns, *rows])
 
 
-def ranks(workspace: Workspace, asked: Values) -> Shown:
+def ranks(workspace: Workspace, values: Values) -> Shown:
     """How sure the ranks are."""
-    return _ranks(spec(workspace, asked), asked)
+    return _ranks(spec(workspace, values), values)
 
 
-def _ranks(question: ComparisonSpec, asked: Values) -> Shown:
-    shown = ranking_view.ranks(service.answer(question), asked.drawn)
+def _ranks(question: ComparisonSpec, values: Values) -> Shown:
+    shown = ranking_view.ranks(service.answer(question), values.drawn)
     return dict(zip(RANKS, shown, strict=True))
 
 
-def stable(workspace: Workspace, asked: Values) -> Shown:
+def stable(workspace: Workspace, values: Values) -> Shown:
     """How the ranking moves with a choice that says nothing about the encoders."""
-    return _stable(spec(workspace, asked), asked)
+    return _stable(spec(workspace, values), values)
 
 
-def _stable(question: ComparisonSpec, asked: Values) -> Shown:
+def _stable(question: ComparisonSpec, values: Values) -> Shown:
     shown = ranking_view.stable(
-        question.workspace, service.answer(question), asked.stability, asked.protocol or None
+        question.workspace, service.answer(question), values.stability, values.protocol or None
     )
     return dict(zip(STABLE, shown, strict=True))
 
 
-def spec(workspace: Workspace, asked: Values) -> ComparisonSpec:
+def spec(workspace: Workspace, values: Values) -> ComparisonSpec:
     """What is asked of the store; of what ships, until each of its encoders is measured here."""
-    chosen = choices.need(asked.encoder, 2, MOST_COMPARED)
-    names = [asked.baseline, *(name for name in chosen if name != asked.baseline)]
-    rest = (names, asked.tasks or None, asked.protocol or None)
+    chosen = choices.need(values.encoder, 2, MOST_COMPARED)
+    names = [values.baseline, *(name for name in chosen if name != values.baseline)]
+    rest = (names, values.tasks or None, values.protocol or None)
     question = service.ask(workspace, *rest)
     known = {row["encoder"] for row in question.rows}
     if known.issuperset(names) or (known and not service.measuring(workspace)):

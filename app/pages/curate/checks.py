@@ -42,24 +42,24 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
 
 
 def encoded(
-    workspace: Workspace, asked: CurateJob, progress: Progress | None
+    workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """What is looked over: sentences, their positions in the collection, and vectors."""
-    some, positions = part(workspace, asked.dataset, asked.split)
-    encoder = workspace.bound(asked.encoder, asked.dataset)
+    some, positions = part(workspace, job.dataset, job.split)
+    encoder = workspace.bound(job.encoder, job.dataset)
     return some, positions, finite(encoder.encode(some, progress), some)
 
 
 def _exact(
-    workspace: Workspace, asked: CurateJob, progress: Progress | None
+    workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     """Every occurrence counts: a sentence twice word for word is one row that says so."""
     import numpy as np
 
     from engine.search import curation
 
-    taken = take(workspace.catalog.load(asked.dataset), asked.split, most=None)
-    whole, _ = workspace.catalog.sentences(asked.dataset)
+    taken = take(workspace.catalog.load(job.dataset), job.split, most=None)
+    whole, _ = workspace.catalog.sentences(job.dataset)
     place = {sentence: i for i, sentence in enumerate(whole)}
     often = np.bincount(taken.rows, minlength=len(taken.sentences))
     # Those that occur again are looked at twice, so that each forms a group by itself.
@@ -77,41 +77,39 @@ def _exact(
     return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
 
 
-def _near(
-    workspace: Workspace, asked: CurateJob, progress: Progress | None
-) -> tuple[Arrays, Arrays]:
+def _near(workspace: Workspace, job: CurateJob, progress: Progress | None) -> tuple[Arrays, Arrays]:
     from engine.search import curation
     from engine.search.ann_index import index_of
 
-    some, positions, vectors = encoded(workspace, asked, progress)
-    groups = curation.near_duplicates(vectors, asked.threshold, index_of(vectors), progress)
+    some, positions, vectors = encoded(workspace, job, progress)
+    groups = curation.near_duplicates(vectors, job.threshold, index_of(vectors), progress)
     info = {"n": len(some), "groups": groups.count, "spare": len(groups.ids) - groups.count}
     return info, {"ids": positions[groups.ids], "group": groups.group + 1, "cosine": groups.closest}
 
 
 def _outliers(
-    workspace: Workspace, asked: CurateJob, progress: Progress | None
+    workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     from engine.search import curation
     from engine.search.ann_index import index_of
 
-    some, positions, vectors = encoded(workspace, asked, progress)
-    ranked = curation.outliers(vectors, asked.neighbours, index_of(vectors), progress)
-    rows = ranked.ids[: asked.many]
+    some, positions, vectors = encoded(workspace, job, progress)
+    ranked = curation.outliers(vectors, job.neighbours, index_of(vectors), progress)
+    rows = ranked.ids[: job.many]
     info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
-    return info, {"ids": positions[rows], "cosine": ranked.scores[: asked.many]}
+    return info, {"ids": positions[rows], "cosine": ranked.scores[: job.many]}
 
 
 def _typical(
-    workspace: Workspace, asked: CurateJob, progress: Progress | None
+    workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     import numpy as np
 
     from engine.search import curation
 
-    some, positions, vectors = encoded(workspace, asked, progress)
+    some, positions, vectors = encoded(workspace, job, progress)
     ranked = curation.typical(vectors)
-    many = min(asked.many, len(some) // 2)
+    many = min(job.many, len(some) // 2)
     chosen = np.concatenate([np.arange(many), np.arange(len(some) - 1, len(some) - 1 - many, -1)])
     end = np.repeat([1, 0], many)
     info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
@@ -123,17 +121,17 @@ def _typical(
 
 
 def _leaks(
-    workspace: Workspace, asked: CurateJob, progress: Progress | None
+    workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     from engine.search import curation
     from engine.search.ann_index import index_of
 
-    some, positions, vectors = encoded(workspace, asked, progress)
-    seen, seen_places = part(workspace, asked.against, asked.against_split)
-    encoder = workspace.bound(asked.encoder, asked.dataset)
+    some, positions, vectors = encoded(workspace, job, progress)
+    seen, seen_places = part(workspace, job.against, job.against_split)
+    encoder = workspace.bound(job.encoder, job.dataset)
     seen_vectors = finite(encoder.encode(seen, progress), seen)
     leaks = curation.leaks(
-        seen, seen_vectors, some, vectors, asked.threshold, progress, use_index=index_of
+        seen, seen_vectors, some, vectors, job.threshold, progress, use_index=index_of
     )
     info = {"n": len(some), "seen": len(seen), "exact": int(leaks.exact.sum())}
     return info, {

@@ -56,15 +56,15 @@ def curate(
 
     if out is not None:
         check_writable(out)
-    asked = service.spec(
+    job = service.spec(
         check, dataset, split=split, encoder=encoder, threshold=threshold, neighbours=neighbours,
         many=many, against=against, against_split=against_split,
     )  # fmt: skip
     if queue:
-        queued(submit.queue(workspace, asked), as_json)
+        queued(submit.queue(workspace, job), as_json)
         return
-    do_here(workspace, asked)
-    found = service.answer(workspace, asked)
+    do_here(workspace, job)
+    found = service.answer(workspace, job)
     table = tables.frame(found)
     if out is not None:
         out.write_bytes(tables.csv(found, spreadsheet=spreadsheet))

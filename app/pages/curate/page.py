@@ -91,9 +91,9 @@ def build(workspace: Workspace) -> None:
             seen: gr.update(visible=check == "leaks"),
         }
 
-    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+    def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
         for words, found in background_call.followed(
-            lambda say: _shown(workspace, asked), _first(asked), session
+            lambda say: _shown(workspace, values), _first(values), session
         ):
             yield {"table": found or words}
 
@@ -101,25 +101,25 @@ def build(workspace: Workspace) -> None:
     panel.connect(
         controls, shown, shown["table"], go, notice,
         load=partial(_loaded, workspace, controls), show=show,
-        make=lambda asked: service.run_check(workspace, _spec(asked)),
+        make=lambda values: service.run_check(workspace, _spec(values)),
         refill={
-            "collection": lambda asked: {"split": _splits(workspace, asked.collection)},
-            "against": lambda asked: {"against_split": _splits(workspace, asked.against)},
+            "collection": lambda values: {"split": _splits(workspace, values.collection)},
+            "against": lambda values: {"against_split": _splits(workspace, values.against)},
         },
     )  # fmt: skip
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    place, collection = collections.filled(workspace, asked.collection)
-    other, against = collections.filled(workspace, asked.against, place)
-    encoder = next(iter(choices.asked(workspace, request)), None)
-    return vars(asked) | {
-        "collection": collection, "split": _splits(workspace, place, asked.split),
+    values = controls.from_address(request)
+    place, collection = collections.filled(workspace, values.collection)
+    other, against = collections.filled(workspace, values.against, place)
+    encoder = next(iter(choices.from_address(workspace, request)), None)
+    return vars(values) | {
+        "collection": collection, "split": _splits(workspace, place, values.split),
         "encoder": choices.one(workspace, encoder), "against": against,
-        "against_split": _splits(workspace, other, asked.against_split),
-        "run": run_panel.asked(workspace, request),
+        "against_split": _splits(workspace, other, values.against_split),
+        "run": run_panel.from_address(workspace, request),
     }  # fmt: skip
 
 
@@ -128,33 +128,33 @@ def _splits(workspace: Workspace, dataset: str, wanted: str = ALL) -> Any:
     return gr.update(choices=offered, value=wanted if wanted in offered else ALL)
 
 
-def _first(asked: Values) -> str:
+def _first(values: Values) -> str:
     """What takes time before anything is looked for."""
-    if asked.check == "exact":
+    if values.check == "exact":
         return "Looking"
-    return f"Loading {asked.encoder}; that takes some seconds"
+    return f"Loading {values.encoder}; that takes some seconds"
 
 
-def _spec(asked: Values) -> CurateJob:
+def _spec(values: Values) -> CurateJob:
     """The controls as a question.
 
     Raises:
         UserError: something that cannot be asked.
     """
     return service.spec(
-        asked.check, asked.collection, split=asked.split or ALL,
-        encoder=asked.encoder or "", threshold=asked.least, neighbours=asked.nearest,
-        many=asked.many, against=asked.against or "",
-        against_split=asked.against_split or ALL,
+        values.check, values.collection, split=values.split or ALL,
+        encoder=values.encoder or "", threshold=values.least, neighbours=values.nearest,
+        many=values.many, against=values.against or "",
+        against_split=values.against_split or ALL,
     )  # fmt: skip
 
 
-def _shown(workspace: Workspace, asked: Values) -> str:
+def _shown(workspace: Workspace, values: Values) -> str:
     """The table when the question was asked before, else what to do."""
-    spec = _spec(asked)
+    spec = _spec(values)
     found = service.found(workspace, spec)
     if found is not None:
-        return views.html(found, str(asked.encoder or ""))
+        return views.html(found, str(values.encoder or ""))
     hint = parts.next_step(
         workspace.read_only, "choose what was looked for before",
         "Press Run check. A large collection is worked on in the background.",

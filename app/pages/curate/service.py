@@ -134,44 +134,44 @@ def spec(
         )
     if threshold is None or neighbours is None or many is None:
         raise UserError("A number is missing.", "Fill the box that is empty.")
-    asked = CurateJob(
+    job = CurateJob(
         check, dataset, split, encoder, float(threshold), int(neighbours), int(many),  # type: ignore[arg-type]
         against, against_split,
     )  # fmt: skip
-    if asked.encoder:
-        asked = replace(asked, encoder=str(parse(asked.encoder)))
+    if job.encoder:
+        job = replace(job, encoder=str(parse(job.encoder)))
     elif check != "exact":
         raise UserError("No encoder was chosen.", "Only exact duplicates can do without one.")
-    if not -1 <= asked.threshold <= 1:
-        raise UserError(f"{asked.threshold} is no cosine.", "Choose from −1 to 1; 0.9 is usual.")
-    if not 1 <= asked.neighbours <= MOST_NEIGHBOURS or not 1 <= asked.many <= MOST_KEPT // 2:
+    if not -1 <= job.threshold <= 1:
+        raise UserError(f"{job.threshold} is no cosine.", "Choose from −1 to 1; 0.9 is usual.")
+    if not 1 <= job.neighbours <= MOST_NEIGHBOURS or not 1 <= job.many <= MOST_KEPT // 2:
         raise UserError("Too few or too many sentences.", f"Choose from 1 to {MOST_KEPT // 2}.")
     if check == "leaks":
-        asked = replace(asked, against=asked.against or dataset)
-        if (asked.dataset, asked.split) == (asked.against, asked.against_split):
+        job = replace(job, against=job.against or dataset)
+        if (job.dataset, job.split) == (job.against, job.against_split):
             raise UserError(
                 "Leaks are looked for between two different parts.",
                 "Choose another split, or another collection, to compare with.",
             )
-    return _plain(asked)
+    return _plain(job)
 
 
-def _plain(asked: CurateJob) -> CurateJob:
-    usual = CurateJob(asked.check, asked.dataset)
+def _plain(job: CurateJob) -> CurateJob:
+    usual = CurateJob(job.check, job.dataset)
     matters = {
         "exact": (),
         "near": ("encoder", "threshold"),
         "outliers": ("encoder", "neighbours", "many"),
         "typical": ("encoder", "many"),
         "leaks": ("encoder", "threshold", "against", "against_split"),
-    }[asked.check]
-    kept = {name: getattr(asked, name) for name in ("split", *matters)}
+    }[job.check]
+    kept = {name: getattr(job, name) for name in ("split", *matters)}
     return replace(usual, **kept)
 
 
-def _kept(asked: CurateJob) -> dict[str, Any]:
+def _kept(job: CurateJob) -> dict[str, Any]:
     """As it is stored and hashed."""
-    return {name: value for name, value in asked.to_spec().items() if name != "version"}
+    return {name: value for name, value in job.to_spec().items() if name != "version"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,25 +195,25 @@ class Answer:
     columns: dict[str, Any]
 
 
-def key(workspace: Workspace, asked: CurateJob) -> str:
+def key(workspace: Workspace, job: CurateJob) -> str:
     """Under which an answer is kept.
 
     Raises:
         UserError: an encoder or data set that cannot be used.
     """
-    facts: dict[str, Any] = _kept(asked) | {"format": FORMAT}
+    facts: dict[str, Any] = _kept(job) | {"format": FORMAT}
     for name in ("dataset", "against"):
         if facts[name]:
             # Labels and splits are part of the content: the hash of the whole, not of sentences.
             facts[name] = workspace.catalog.load(facts[name]).hash
-    if asked.encoder:
-        facts["encoder"] = workspace.bound(asked.encoder, asked.dataset).fingerprint
+    if job.encoder:
+        facts["encoder"] = workspace.bound(job.encoder, job.dataset).fingerprint
     return hash_of(CurateJob.kind, to_json(facts))
 
 
-def found(workspace: Workspace, asked: CurateJob) -> Answer | None:
+def found(workspace: Workspace, job: CurateJob) -> Answer | None:
     """The answer if the question was asked before."""
-    return stored(workspace, key(workspace, asked))
+    return stored(workspace, key(workspace, job))
 
 
 def stored(workspace: Workspace, place: str) -> Answer | None:
@@ -223,27 +223,27 @@ def stored(workspace: Workspace, place: str) -> Answer | None:
         return _shipped(workspace, place)
     if row["kind"] != CurateJob.kind:
         return None
-    asked = CurateJob.from_spec(row["info"]["asked"])
+    job = CurateJob.from_spec(row["info"]["asked"])
     try:
-        if key(workspace, asked) != place:
+        if key(workspace, job) != place:
             return None
-        return _read(workspace, row, asked)
+        return _read(workspace, row, job)
     except UserError:
         return None
 
 
-def _read(workspace: Workspace, row: DerivedRow, asked: CurateJob) -> Answer:
+def _read(workspace: Workspace, row: DerivedRow, job: CurateJob) -> Answer:
     import numpy as np
 
-    sentences, _ = workspace.catalog.sentences(asked.dataset)
+    sentences, _ = workspace.catalog.sentences(job.dataset)
     columns: dict[str, Any] = {
         name: np.asarray(array(row, name)) for name in row["files"] if name not in ("ids", "twins")
     }
     if "twins" in row["files"]:
-        others, _ = workspace.catalog.sentences(asked.against)
+        others, _ = workspace.catalog.sentences(job.against)
         columns["twin"] = [others[i] for i in array(row, "twins")]
     ids = np.asarray(array(row, "ids"))
-    return Answer(row["key"], asked, row["info"], sentences, ids, columns)
+    return Answer(row["key"], job, row["info"], sentences, ids, columns)
 
 
 def _shipped(workspace: Workspace, place: str) -> Answer | None:
@@ -253,11 +253,11 @@ def _shipped(workspace: Workspace, place: str) -> Answer | None:
     example = shipped.read(EXAMPLE)
     if example is None or example.facts["key"] != place:
         return None
-    asked = CurateJob.from_spec(example.facts["info"]["asked"])
-    sentences, _ = workspace.catalog.sentences(asked.dataset)
+    job = CurateJob.from_spec(example.facts["info"]["asked"])
+    sentences, _ = workspace.catalog.sentences(job.dataset)
     columns = {name: np.array(values) for name, values in example.facts["columns"].items()}
     ids = np.array(example.facts["ids"], np.int64)
-    return Answer(place, asked, example.facts["info"], sentences, ids, columns)
+    return Answer(place, job, example.facts["info"], sentences, ids, columns)
 
 
 def make_example(workspace: Workspace) -> None:
@@ -268,20 +268,20 @@ def make_example(workspace: Workspace) -> None:
     shipped.write(EXAMPLE, facts)
 
 
-def answer(workspace: Workspace, asked: CurateJob, progress: Progress | None = None) -> Answer:
+def answer(workspace: Workspace, job: CurateJob, progress: Progress | None = None) -> Answer:
     """The answer, from the store or worked out now and kept there.
 
     Raises:
         UserError: an encoder, data set or split that cannot be used.
     """
-    before = found(workspace, asked)
+    before = found(workspace, job)
     if before is not None:
         return before
-    info, arrays = checks.WORK[asked.check](workspace, asked, progress)
+    info, arrays = checks.WORK[job.check](workspace, job, progress)
     total = len(arrays["ids"])
     arrays = {name: values[:MOST_KEPT] for name, values in arrays.items()}
-    info = {"found": total, "kept": len(arrays["ids"]), **info, "asked": _kept(asked)}
-    place = key(workspace, asked)
+    info = {"found": total, "kept": len(arrays["ids"]), **info, "asked": _kept(job)}
+    place = key(workspace, job)
     workspace.store.derived.put(place, CurateJob.kind, info, arrays)
     kept = stored(workspace, place)
     if kept is None:
@@ -289,7 +289,7 @@ def answer(workspace: Workspace, asked: CurateJob, progress: Progress | None = N
     return kept
 
 
-def run_check(workspace: Workspace, asked: CurateJob) -> str:
+def run_check(workspace: Workspace, job: CurateJob) -> str:
     """Have the answer worked out: now, or by a run where that takes long.
 
     Returns:
@@ -299,20 +299,20 @@ def run_check(workspace: Workspace, asked: CurateJob) -> str:
         UserError: for visitors, or what cannot be used.
     """
     workspace.refuse_visitors()
-    if found(workspace, asked) is None:
-        if not _is_small(workspace, asked):
-            return queue(workspace, asked)
-        answer(workspace, asked)
+    if found(workspace, job) is None:
+        if not _is_small(workspace, job):
+            return queue(workspace, job)
+        answer(workspace, job)
     return ""
 
 
-def _is_small(workspace: Workspace, asked: CurateJob) -> bool:
+def _is_small(workspace: Workspace, job: CurateJob) -> bool:
     """Whether the answer takes no more than a second or two."""
     from app import vectors
 
-    for place in {asked.dataset, asked.against or asked.dataset}:
+    for place in {job.dataset, job.against or job.dataset}:
         if len(workspace.catalog.load(place).sentences) > AT_ONCE:
             return False
-        if asked.encoder and vectors.missing(workspace, asked.encoder, place) > vectors.SMALL:
+        if job.encoder and vectors.missing(workspace, job.encoder, place) > vectors.SMALL:
             return False
     return True

@@ -51,9 +51,9 @@ def csv(found: Answer, *, spreadsheet: bool = False) -> bytes:
 
 def sentence(found: Answer) -> str:
     """What came out, in words with numbers."""
-    info, asked = found.info, found.asked
+    info, job = found.info, found.asked
     n = formats.plural(info["n"], "sentence")
-    if asked.check in ("exact", "near"):
+    if job.check in ("exact", "near"):
         if not info["groups"]:
             return f"None of {n} is a duplicate of another."
         groups = formats.plural(info["groups"], "group")
@@ -61,18 +61,18 @@ def sentence(found: Answer) -> str:
             f"{groups} of duplicates among {n}: without them there would be "
             f"{info['spare']:,} fewer ({info['spare'] / info['n']:.1%})."
         )
-    if asked.check == "leaks":
-        where = _part(asked.against, asked.against_split)
+    if job.check == "leaks":
+        where = _part(job.against, job.against_split)
         if not info["found"]:
-            return f"None of {n} of {_part(asked.dataset, asked.split)} stands in {where} too."
+            return f"None of {n} of {_part(job.dataset, job.split)} stands in {where} too."
         return (
-            f"{info['found']:,} of {n} of {_part(asked.dataset, asked.split)} "
+            f"{info['found']:,} of {n} of {_part(job.dataset, job.split)} "
             f"({info['found'] / info['n']:.1%}) stand in {where} too, {info['exact']:,} of them "
             "word for word and the others nearly."
         )
-    if asked.check == "outliers":
+    if job.check == "outliers":
         return (
-            f"The {info['kept']} of {n} that are farthest from their {asked.neighbours} nearest; "
+            f"The {info['kept']} of {n} that are farthest from their {job.neighbours} nearest; "
             f"the median cosine to them is {info['middle']:.3f}."
         )
     return (

@@ -79,14 +79,14 @@ def build(workspace: Workspace) -> Any:
     file, kind, made_for, name = (controls[of] for of in ("file", "kind", "type", "name"))
     roles = [controls[role] for role in ROLES]
 
-    def read(asked: Values) -> Answer:
+    def read(values: Values) -> Answer:
         """Look at the files and fill the form with guesses."""
         from engine.datasets import tables
 
-        if not asked.file:
+        if not values.file:
             return None
-        with service.together([Path(file) for file in asked.file]) as path:
-            found = tables.preview(path, path.name, HEADERS[asked.header])
+        with service.together([Path(file) for file in values.file]) as path:
+            found = tables.preview(path, path.name, HEADERS[values.header])
         columns = list(found.columns)
         guessed = {
             controls[role]: gr.update(
@@ -103,28 +103,28 @@ def build(workspace: Workspace) -> Any:
             preview: views.first_rows(path.name, found),
             kind: found.kind,
             made_for: _types(found.kind),
-            name: asked.name or service.name_for(path.name),
+            name: values.name or service.name_for(path.name),
         }
 
-    def take(asked: Values) -> Answer:
+    def take(values: Values) -> Answer:
         from engine.datasets import tables
 
-        if not asked.file:
+        if not values.file:
             raise UserError("There is no file to add.", "Choose one above.")
-        with service.together([Path(file) for file in asked.file]) as path:
+        with service.together([Path(file) for file in values.file]) as path:
             if archives.is_archive(path.name):
                 mapping = tables.preview(path, path.name).mapping
             else:
                 chosen = {
                     role: column
                     for role in ROLES
-                    if (column := getattr(asked, role)) and _belongs(role, asked.kind)
+                    if (column := getattr(values, role)) and _belongs(role, values.kind)
                 }
-                usual = asked.type not in INFO_TYPES.get(asked.kind, ())[1:]
+                usual = values.type not in INFO_TYPES.get(values.kind, ())[1:]
                 mapping = tables.Mapping(
-                    asked.kind, chosen, HEADERS[asked.header], None if usual else asked.type
+                    values.kind, chosen, HEADERS[values.header], None if usual else values.type
                 )
-            row = service.keep(workspace, path, path.name, asked.name.strip(), mapping)
+            row = service.keep(workspace, path, path.name, values.name.strip(), mapping)
         return {kept: f"upload:{row['name']}", file: None, body: gr.update(visible=False)}
 
     shape(

@@ -78,13 +78,13 @@ def build(workspace: Workspace) -> None:
         except UserError as error:
             return {find: words, **drawn(""), notice: parts.problem(error)}
 
-    def act(asked: Values, event: PageEvent) -> Answer:
+    def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "remove":
             service.remove(workspace, event.id)
             said = parts.say(f"{event.id} is gone. Its results stay.")
             return {**drawn(""), notice: said}
         if event.act == "open":
-            return drawn("" if event.id == asked.opened else event.id)
+            return drawn("" if event.id == values.opened else event.id)
         return drawn(event.id, asking=event.act == "ask")
 
     on_load(load, [find, *shown], notice)
@@ -100,8 +100,8 @@ def build(workspace: Workspace) -> None:
             name.change(None, name, js=address.writer(["set"]))
             name.change(None, js=DONE)
 
-        def from_hub(asked: Values) -> Answer:
-            name = service.hub_name(asked.repository, asked.revision, asked.file, asked.columns)
+        def from_hub(values: Values) -> Answer:
+            name = service.hub_name(values.repository, values.revision, values.file, values.columns)
             return {named: name, **drawn(name)}
 
         on([read.click, hub["columns"].submit], from_hub, {**controls, **hub}, [named, *shown],

@@ -71,20 +71,20 @@ class Section:
         return {self.listing: suites_views.listing(known, ""), self._card: "", self._opened: ""}
 
     def _load(self, request: gr.Request) -> Iterator[Answer]:
-        yield self._closed() | {self._panel.run: run_panel.asked(self._workspace, request)}
+        yield self._closed() | {self._panel.run: run_panel.from_address(self._workspace, request)}
         if name := address.first(request, "suite"):
             yield from self._drawn(name, request.session_hash)
 
-    def _act(self, asked: Values, event: PageEvent, request: gr.Request) -> Iterator[Answer]:
+    def _act(self, values: Values, event: PageEvent, request: gr.Request) -> Iterator[Answer]:
         if event.act == "fetch":
             some = [event.id] if event.id else []
-            yield {self._panel.run: suites.run_fetch(self._workspace, asked.suite, some)}
-        elif event.act == "open" and event.id in ("", asked.suite):
+            yield {self._panel.run: suites.run_fetch(self._workspace, values.suite, some)}
+        elif event.act == "open" and event.id in ("", values.suite):
             yield self._closed()
         else:
             yield from self._drawn(event.id, request.session_hash)
 
-    def _again(self, asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def _again(self, values: Values, request: gr.Request) -> Iterator[Answer]:
         """Some data have arrived."""
-        if asked.suite:
-            yield from self._drawn(asked.suite, request.session_hash)
+        if values.suite:
+            yield from self._drawn(values.suite, request.session_hash)

@@ -66,28 +66,28 @@ def build(workspace: Workspace) -> None:
             found = parts.static("", elem_id="told", elem_classes=["t-answer"])
 
     def load(request: gr.Request) -> Answer:
-        asked = controls.asked(request)
-        chosen = choices.asked(workspace, request, form.first_encoders(workspace))
-        asked.encoder = choices.filled(workspace, chosen)
-        asked.expression = (asked.expression or "")[:LONGEST]
+        values = controls.from_address(request)
+        chosen = choices.from_address(workspace, request, form.first_encoders(workspace))
+        values.encoder = choices.filled(workspace, chosen)
+        values.expression = (values.expression or "")[:LONGEST]
         lines = address.every(request, "let") or [example.ANALOGY.lines]
-        asked.sentences = "\n".join(lines)[:MOST_TEXT]
-        filled = {controls[name]: value for name, value in vars(asked).items()}
-        return {preset: _preset_of(asked.expression, asked.sentences), **filled}
+        values.sentences = "\n".join(lines)[:MOST_TEXT]
+        filled = {controls[name]: value for name, value in vars(values).items()}
+        return {preset: _preset_of(values.expression, values.sentences), **filled}
 
-    def answer(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+    def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """The table, row by row as they are ready."""
         names, options, text = (
-            choices.need(asked.encoder or []),
-            form.options(asked),
-            asked.expression,
+            choices.need(values.encoder or []),
+            form.options(values),
+            values.expression,
         )
         if not text.strip():
             raise UserError("The expression is empty.", f"Write one, such as {ANALOGY}.")
-        lines = named(asked.sentences)
-        used, answer = _used(text, lines), _answer(text, asked.sentences)
+        lines = named(values.sentences)
+        used, answer = _used(text, lines), _answer(text, values.sentences)
         known = (
-            example.calculated(workspace, names, text, asked.sentences, options) if shipped else {}
+            example.calculated(workspace, names, text, values.sentences, options) if shipped else {}
         )
 
         def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
@@ -96,8 +96,8 @@ def build(workspace: Workspace) -> None:
         for done in form.answers(workspace, names, ask, session, known):
             yield {found: views.calculated(text, used, answer, done)}
 
-    def nothing(asked: Values) -> Answer:
-        return None if (asked.expression + asked.sentences).strip() else {found: NOTHING}
+    def nothing(values: Values) -> Answer:
+        return None if (values.expression + values.sentences).strip() else {found: NOTHING}
 
     calculate, again, reopen = form.handlers(answer, nothing)
 

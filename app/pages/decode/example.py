@@ -72,8 +72,8 @@ def interpolated(
 ) -> list[Step]:  # fmt: skip
     """The steps of the way, where just this way was asked for; else none."""
     example = shipped.read("interpolate")
-    asked = (encoder, ends, steps, path, collection)
-    if example is None or asked != (WALKED, ENDS, STEPS, "linear", COLLECTION):
+    key = (encoder, ends, steps, path, collection)
+    if example is None or key != (WALKED, ENDS, STEPS, "linear", COLLECTION):
         return []
     if not _fits(workspace, example, encoder, options):
         return []

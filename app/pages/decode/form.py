@@ -84,7 +84,7 @@ def changes(controls: Controls, *names: str) -> list[Any]:
     return [controls[name].input for name in (*names, *(option.name for option in OPTIONS))]
 
 
-def options(asked: Values) -> DecodeOptions:
+def options(values: Values) -> DecodeOptions:
     """What the controls say; an empty one is as usual.
 
     Raises:
@@ -92,7 +92,7 @@ def options(asked: Values) -> DecodeOptions:
     """
     given = {}
     for field in fields(DecodeOptions):
-        value, usual = getattr(asked, field.name), getattr(DEFAULTS, field.name)
+        value, usual = getattr(values, field.name), getattr(DEFAULTS, field.name)
         given[field.name] = usual if value in (None, "") else type(usual)(value)
     return DecodeOptions(**given)
 
@@ -161,16 +161,16 @@ def handlers(
         nothing: what is shown while nothing is written; None where something is.
     """
 
-    def ask(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from said(asked, request.session_hash, False)
+    def ask(values: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from said(values, request.session_hash, False)
 
-    def again(asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def again(values: Values, request: gr.Request) -> Iterator[Answer]:
         """Another option is no reason to ask for a sentence."""
-        shown = nothing(asked)
-        yield from [shown] if shown else ask(asked, request)
+        shown = nothing(values)
+        yield from [shown] if shown else ask(values, request)
 
-    def reopen(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from said(asked, request.session_hash, True)
+    def reopen(values: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from said(values, request.session_hash, True)
 
     return ask, again, reopen
 

@@ -75,22 +75,22 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         step = address.first(request, "at")
-        filled = _filled(workspace, controls.asked(request), request)
+        filled = _filled(workspace, controls.from_address(request), request)
         return {
             at: int(step) if step.isdecimal() and len(step) < 4 else None,
             **{controls[name]: value for name, value in filled.items()},
         }
 
-    def answer(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+    def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """How far it is, then the strip and the chart, or how to come to a decoder."""
-        steps = _shipped(workspace, asked) if shipped else []
-        answers = [_drawn(steps, asked)] if steps else _answers(workspace, asked, session)
+        steps = _shipped(workspace, values) if shipped else []
+        answers = [_drawn(steps, values)] if steps else _answers(workspace, values, session)
         for found in answers:
             yield {shown[name]: value for name, value in found.items()}
 
-    def nothing(asked: Values) -> Answer:
+    def nothing(values: Values) -> Answer:
         empty = {words: NOTHING, strip: None, drawn: None}
-        return None if (asked.first + asked.second).strip() else empty
+        return None if (values.first + values.second).strip() else empty
 
     boxes = [*shown.values()]
     start, again, reopen = form.handlers(answer, nothing)
@@ -106,16 +106,16 @@ def build(workspace: Workspace) -> None:
     controls.keep()
 
 
-def _filled(workspace: Workspace, asked: Values, request: gr.Request) -> dict[str, Any]:
+def _filled(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
     kept = choices.names(workspace)
-    chosen = choices.asked(workspace, request, form.first_encoders(workspace))[:1]
+    chosen = choices.from_address(workspace, request, form.first_encoders(workspace))[:1]
     names = [info.name for info in workspace.catalog.list()]
-    place = asked.collection if asked.collection in ("none", *names) else collections.DEFAULT
+    place = values.collection if values.collection in ("none", *names) else collections.DEFAULT
     return {
-        **vars(asked),
-        "first": (asked.first or "")[: form.MOST_WRITTEN],
-        "second": (asked.second or "")[: form.MOST_WRITTEN],
+        **vars(values),
+        "first": (values.first or "")[: form.MOST_WRITTEN],
+        "second": (values.second or "")[: form.MOST_WRITTEN],
         "encoder": gr.update(
             choices=list(dict.fromkeys([*kept, *chosen])), value=next(iter(chosen), None)
         ),
@@ -125,21 +125,21 @@ def _filled(workspace: Workspace, asked: Values, request: gr.Request) -> dict[st
     }
 
 
-def _answers(workspace: Workspace, asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+def _answers(workspace: Workspace, values: Values, session: str | None) -> Iterator[dict[str, Any]]:
     """Words, strip and chart: first how far it is."""
-    options, many = form.options(asked), int(asked.steps or STEPS)
-    ends = (service.checked(asked.first, "The first sentence"),
-            service.checked(asked.second, "The second sentence"))  # fmt: skip
-    encoder = asked.encoder
+    options, many = form.options(values), int(values.steps or STEPS)
+    ends = (service.checked(values.first, "The first sentence"),
+            service.checked(values.second, "The second sentence"))  # fmt: skip
+    encoder = values.encoder
     if not encoder:
         raise UserError("No encoder was chosen.", "Choose one above, or add one on Encoders.")
-    place = _place(asked)
+    place = _place(values)
 
     def work(say: background_call.Say) -> tuple[list[Step], str]:
         lacking = search.lacking(workspace, encoder, place) if place else ""
         near = None if lacking else place
         found = service.interpolate(
-            workspace, encoder, *ends, many, options, spherical=asked.path == "spherical",
+            workspace, encoder, *ends, many, options, spherical=values.path == "spherical",
             collection=near, near=NEAR, waiting=background_call.waiting(say),
         )  # fmt: skip
         return found, lacking
@@ -149,33 +149,33 @@ def _answers(workspace: Workspace, asked: Values, session: str | None) -> Iterat
             if found is None:
                 yield {"words": progress}
                 continue
-            yield _drawn(found[0], asked, found[1])
+            yield _drawn(found[0], values, found[1])
     except NoDecoder:
         yield {"words": views.no_decoder(workspace, encoder), "strip": None, "drawn": None}
 
 
-def _shipped(workspace: Workspace, asked: Values) -> list[Step]:
+def _shipped(workspace: Workspace, values: Values) -> list[Step]:
     """The steps that ship, where they are just what is asked."""
     return example.interpolated(
-        workspace, asked.encoder, (asked.first, asked.second), int(asked.steps or STEPS),
-        asked.path, asked.collection, form.options(asked),
+        workspace, values.encoder, (values.first, values.second), int(values.steps or STEPS),
+        values.path, values.collection, form.options(values),
     )  # fmt: skip
 
 
-def _drawn(steps: list[Step], asked: Values, lacking: str = "") -> dict[str, Any]:
+def _drawn(steps: list[Step], values: Values, lacking: str = "") -> dict[str, Any]:
     """Words, strip and chart."""
-    place = _place(asked)
+    place = _place(values)
     strip = value_of(
-        [_stop(step) for step in steps], (asked.first, asked.second), at=getattr(asked, "at", None),
-        collection="" if lacking else place or "",
+        [_stop(step) for step in steps], (values.first, values.second),
+        at=getattr(values, "at", None), collection="" if lacking else place or "",
     )  # fmt: skip
     words = views.interpolated(steps, figures.headline(steps), lacking, place)
     return {"words": words, "strip": strip, "drawn": figures.cosines(steps)}
 
 
-def _place(asked: Values) -> str | None:
+def _place(values: Values) -> str | None:
     """The collection whose real sentences are shown, if any is."""
-    return asked.collection if asked.collection and asked.collection != "none" else None
+    return values.collection if values.collection and values.collection != "none" else None
 
 
 def _stop(step: Step) -> Stop:

@@ -53,16 +53,16 @@ def build(workspace: Workspace) -> None:
     found = parts.static("", elem_id="told", elem_classes=["t-answer"])
 
     def load(request: gr.Request) -> Answer:
-        asked = controls.asked(request)
-        chosen = choices.asked(workspace, request, form.first_encoders(workspace))
-        asked.encoder = choices.filled(workspace, chosen)
-        asked.sentence = (asked.sentence or "")[: form.MOST_WRITTEN]
-        return {controls[name]: value for name, value in vars(asked).items()}
+        values = controls.from_address(request)
+        chosen = choices.from_address(workspace, request, form.first_encoders(workspace))
+        values.encoder = choices.filled(workspace, chosen)
+        values.sentence = (values.sentence or "")[: form.MOST_WRITTEN]
+        return {controls[name]: value for name, value in vars(values).items()}
 
-    def answer(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+    def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """The cards, one after another as they are ready; quick ones without a word before."""
-        names, options = choices.need(asked.encoder or []), form.options(asked)
-        text = service.checked(asked.sentence)
+        names, options = choices.need(values.encoder or []), form.options(values)
+        text = service.checked(values.sentence)
         known = example.decoded(workspace, names, text, options) if shipped else {}
 
         def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
@@ -71,8 +71,8 @@ def build(workspace: Workspace) -> None:
         for done in form.answers(workspace, names, ask, session, known):
             yield {found: views.cards(done)}
 
-    def nothing(asked: Values) -> Answer:
-        return None if asked.sentence.strip() else {found: NOTHING}
+    def nothing(values: Values) -> Answer:
+        return None if values.sentence.strip() else {found: NOTHING}
 
     decode, again, reopen = form.handlers(answer, nothing)
     opened = on_load(load, controls.values(), notice)

@@ -60,14 +60,14 @@ def build(workspace: Workspace) -> None:
     samples = parts.static("", elem_id="samples")
     across = parts.static("", elem_id="across")
     seen = gr.State([])
-    asked = [controls[name] for name in ("encoder", "text", "sentences")]
+    inputs = [controls[name] for name in ("encoder", "text", "sentences")]
     shown = {"table": table, "metric": metric, "picture": drawn, "samples": samples}
     listed = {"running": running, "result": result, "across": across, "marks": seen}
 
     def load(request: gr.Request) -> Answer:
         found = views.listed(workspace, address.first(request, "result") or None,
                              encoder=address.first(request, "encoder"))  # fmt: skip
-        filled = _filled(workspace, controls.asked(request))
+        filled = _filled(workspace, controls.from_address(request))
         opened = {controls[name]: value for name, value in filled.items()} | _at(listed, found)
         if not views.diagnoses(workspace):  # nothing is chosen, so no change will show anything
             opened |= _at(shown, views.shown(workspace, None, None, METRICS))
@@ -88,10 +88,10 @@ def build(workspace: Workspace) -> None:
             return None
         return _at(listed, views.listed(workspace, chosen, known))
 
-    opened = on_load(load, [*asked, *listed.values(), *shown.values()], notice)
+    opened = on_load(load, [*inputs, *listed.values(), *shown.values()], notice)
     # No notice of its own: it would empty the one that says what was queued.
-    opened.then(_command, asked, command, **ONE_AT_A_TIME)
-    gr.on([box.change for box in asked], _command, asked, command, **ONE_AT_A_TIME)
+    opened.then(_command, inputs, command, **ONE_AT_A_TIME)
+    gr.on([box.change for box in inputs], _command, inputs, command, **ONE_AT_A_TIME)
     on(go.click, start, controls, [*listed.values()], notice, **HIDE_PROGRESS)
     on(result.change, picked, [result, metric], [*shown.values()], notice, **ALWAYS_LAST)
     on(metric.input, picture, [result, metric], [drawn], notice, **ALWAYS_LAST)
@@ -104,23 +104,23 @@ def _at(places: Mapping[str, Any], found: Mapping[str, Any]) -> dict[Any, Any]:
     return {places[name]: view for name, view in found.items()}
 
 
-def _filled(workspace: Workspace, asked: Values) -> dict[str, Any]:
+def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
     """The form as the address has it."""
     from app import decoders
     from app.pages.diagnose import service
 
     known = decoders.encoders(workspace)
-    encoder = asked.encoder or next(iter(known), None)
+    encoder = values.encoder or next(iter(known), None)
     texts = [("One new to it", USUAL),
              ("Held out in training", service.HELD_OUT),
              *decoders.texts(workspace)]  # fmt: skip
-    if asked.text not in [name for _, name in texts]:
-        texts.append((asked.text, asked.text))
+    if values.text not in [name for _, name in texts]:
+        texts.append((values.text, values.text))
     offered = list(dict.fromkeys([*known, *([encoder] if encoder else [])]))
     return {
         "encoder": gr.update(choices=offered, value=encoder),
-        "text": gr.update(choices=texts, value=asked.text),
-        "sentences": asked.sentences,
+        "text": gr.update(choices=texts, value=values.text),
+        "sentences": values.sentences,
     }
 
 

@@ -58,8 +58,8 @@ def across(workspace: Workspace) -> Across:
     ]
     if not rows:
         return Across(problem=UserError("No decoder was diagnosed yet.", "Diagnose some first."))
-    asked = {(row["encoder"], row["data_hash"]) for row in rows}
-    ((most, _),) = Counter(hashed for _, hashed in asked).most_common(1)
+    pairs = {(row["encoder"], row["data_hash"]) for row in rows}
+    ((most, _),) = Counter(hashed for _, hashed in pairs).most_common(1)
     rows = [row for row in rows if row["data_hash"] == most]
     kinds = _kinds(workspace, rows)
     newest: Numbers = {}

@@ -182,7 +182,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
 
 
 def _training_text(
-    workspace: Workspace, row: DecoderInfo, asked: str, folder: Path
+    workspace: Workspace, row: DecoderInfo, text: str, folder: Path
 ) -> tuple[list[str], list[str], list[str]]:
     """What the decoder learned from, what was held out, and what to note of that.
 
@@ -201,8 +201,8 @@ def _training_text(
     except (KeyError, TypeError, UserError):
         names = default_texts(workspace.catalog)
         texts = [s for name in names for s in _text(workspace, row, name, folder)]
-        if asked != HELD_OUT and asked not in _learned_from(row):
-            new = set(_text(workspace, row, asked, folder))
+        if text != HELD_OUT and text not in _learned_from(row):
+            new = set(_text(workspace, row, text, folder))
             texts = [sentence for sentence in texts if sentence not in new]
         note = (f"The text that this decoder learned from is not here: the nearest sentences are "
                 f"of {', '.join(map(last_part, names))}.")  # fmt: skip
@@ -213,8 +213,8 @@ def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
     """What was asked of a training: as its run has it, for the folder tells no whole paths."""
     from engine.decoding.spec import DecoderSpec
 
-    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=DECODERS))
-    known = (DecoderSpec.from_dict(spec) for spec in asked)
+    specs = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=DECODERS))
+    known = (DecoderSpec.from_dict(spec) for spec in specs)
     found = (spec for spec in known if spec.hash == facts["hash"])
     return next(found, None) or DecoderSpec.from_dict(facts["spec"])
 

@@ -107,7 +107,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
     )
     kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
 
-    def asked(kind: str | None) -> dict[Any, Any]:
+    def fields_of(kind: str | None) -> dict[Any, Any]:
         """What a source asks for, and no more."""
         label, example = next(((row[2], row[3]) for row in SOURCES if row[1] == kind), ("", ""))
         return {
@@ -131,7 +131,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
             controls["fitted"]: gr.update(choices=offered),
         }
 
-    shape(asked, {source: kinds})
+    shape(fields_of, {source: kinds})
     shape(learns, {source: kinds, averaging: [name for _, name in AVERAGES]})
     controls["steps"].change(None, controls["steps"], controls["fitted"], js=_FITTED_JS)
     on(join.click, joined, controls, [before, source, value], notice, **HIDE_PROGRESS)

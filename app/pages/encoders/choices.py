@@ -42,7 +42,7 @@ def names(workspace: Workspace) -> list[str]:
     return workspace.store.encoders.names()
 
 
-def asked(
+def from_address(
     workspace: Workspace, request: gr.Request, default: Sequence[str] = STARTERS, most: int = MOST
 ) -> list[str]:
     """The encoders that the address names, `most` of them, else the default's that are kept.

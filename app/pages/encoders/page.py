@@ -95,13 +95,13 @@ class _Form:
             ready = gr.update(interactive=bool(builder.source(chosen)))
             return {spec: builder.compose(chosen) or gr.skip(), join: ready}
 
-        def save(asked: Values) -> Answer:
-            name = service.add(workspace, asked.spec, send_texts=asked.sends)["name"]
+        def save(inputs: Values) -> Answer:
+            name = service.add(workspace, inputs.spec, send_texts=inputs.sends)["name"]
             said = parts.say(f"Added {name}.", "t-good")
             return {listing: views.listing(workspace, name), self.notice: said, **_sends(name)}
 
-        def read(asked: Values) -> Answer:
-            return {verdict: views.verdict(asked.spec), **_sends(asked.spec)}
+        def read(inputs: Values) -> Answer:
+            return {verdict: views.verdict(inputs.spec), **_sends(inputs.spec)}
 
         def _sends(text: str) -> dict[Any, Any]:
             """The box is there while a spec would send texts to whom nobody has allowed it."""
@@ -111,9 +111,9 @@ class _Form:
 
         on([box.change for box in choices.values()], compose, choices, [spec, join], self.notice,
            **ONE_AT_A_TIME)  # fmt: skip
-        asked = {**controls, "sends": sends}
+        inputs = {**controls, "sends": sends}
         on(spec.change, read, controls, [verdict, sends], self.notice, **ONE_AT_A_TIME)
-        on([self._add.click, spec.submit], save, asked, [listing, sends], self.notice)
+        on([self._add.click, spec.submit], save, inputs, [listing, sends], self.notice)
         on_load(lambda request: {spec: address.first(request, "spec")}, [spec], self.notice)
         controls.keep()
 

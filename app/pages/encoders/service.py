@@ -216,8 +216,8 @@ def coverage(
     from engine.encoders.vectors import Coverage
 
     workspace.refuse_visitors()
-    asked = Coverage(spec)
-    if not asked.files:
+    report = Coverage(spec)
+    if not report.files:
         raise UserError(
             f"{spec} has no file of vectors.", "It can encode every sentence; nothing is lacking."
         )
@@ -232,7 +232,7 @@ def coverage(
         try:
             dataset = catalog.load(registry.get(name, catalog).dataset)
             sentences = list(dict.fromkeys(dataset.sentences))
-            lacking = asked.lacking(sentences)
+            lacking = report.lacking(sentences)
             row |= {"sentences": len(sentences), "lacking": len(lacking)}
             row["first"] = lacking[0][:80] if lacking else ""
         except UserError as error:

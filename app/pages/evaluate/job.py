@@ -201,9 +201,9 @@ class EvaluateJob(Job):
                 for key in ((task,), (encoder, task)):
                     took.setdefault(key, []).append(row["seconds"])
         weights: list[float | None] = []
-        for encoder, task, asked in self.questions():
+        for encoder, task, one_seed in self.questions():
             past = took.get((encoder, task)) or took.get((task,))
-            read = (encoder, task, asked) in there
+            read = (encoder, task, one_seed) in there
             weights.append(_READ_SECONDS if read else max(median(past), 0.1) if past else None)
         measured = [w for w in weights if w is not None and w != _READ_SECONDS]
         usual = sum(measured) / len(measured) if measured else 1.0

@@ -87,11 +87,11 @@ def build(workspace: Workspace) -> None:
     if workspace.read_only:
         return
 
-    def guess(asked: Values) -> Iterator[Answer]:
+    def guess(values: Values) -> Iterator[Answer]:
         """What it would cost, after a probe of a few seconds."""
-        choices.need(asked.encoder)
+        choices.need(values.encoder)
         for html in views.estimating(
-            costs.estimates(workspace, service.ready(workspace, _job(asked)))
+            costs.estimates(workspace, service.ready(workspace, _job(values)))
         ):
             yield {estimate: html}
 
@@ -152,33 +152,33 @@ class _Page:
             **self._drawn(made, suites.matching(here, made.tasks, made.protocol or "", wanted)),
         }
 
-    def show(self, asked: Values) -> Answer:
+    def show(self, values: Values) -> Answer:
         """The evaluation as it is asked now, and the suite that it makes up."""
-        made, now = _job(asked), asked.suite
+        made, now = _job(values), values.suite
         if now != suites.OWN or made.tasks:
             here = suites.groups(self._workspace, made.tasks)
             now = suites.matching(here, made.tasks, made.protocol or "", now)
         return self._drawn(made, now)
 
-    def pick(self, asked: Values) -> Answer:
+    def pick(self, values: Values) -> Answer:
         """Tick the members of a suite, under a protocol that covers them."""
-        if asked.suite == suites.OWN:
+        if values.suite == suites.OWN:
             return None
         here = suites.groups(self._workspace)
-        boxes = _ticked(self._controls, here, suites.members(asked.suite, here))
+        boxes = _ticked(self._controls, here, suites.members(values.suite, here))
         tasks = [task for box in boxes.values() for task in box["value"]]
-        under = suites.protocol_for(self._workspace, asked.suite, tasks, asked.protocol or "")
+        under = suites.protocol_for(self._workspace, values.suite, tasks, values.protocol or "")
         return {self._controls["protocol"]: under, **boxes}
 
-    def start(self, asked: Values) -> Answer:
+    def start(self, values: Values) -> Answer:
         """Queue it, and follow its run."""
-        choices.need(asked.encoder)
-        return {self._run: service.start(self._workspace, _job(asked))}
+        choices.need(values.encoder)
+        return {self._run: service.start(self._workspace, _job(values))}
 
-    def again(self, asked: Values, event: PageEvent) -> Answer:
+    def again(self, values: Values, event: PageEvent) -> Answer:
         """Measure one result once more."""
         encoder, task, seed = views.key_of(event.id)
-        made = EvaluateJob((encoder,), (task,), asked.protocol or None, seed)
+        made = EvaluateJob((encoder,), (task,), values.protocol or None, seed)
         return {self._run: service.start(self._workspace, made)}
 
 
@@ -226,7 +226,7 @@ def _asked(workspace: Workspace, request: gr.Request) -> EvaluateJob:
         if made is not None:
             return made
     return EvaluateJob(
-        tuple(choices.asked(workspace, request, choices.names(workspace))),
+        tuple(choices.from_address(workspace, request, choices.names(workspace))),
         tuple(wanted or STARTER),
         _protocol(address.first(request, "protocol"), suite),
         whole_number(address.first(request, "seed")),
@@ -241,10 +241,10 @@ def _protocol(name: str, suite: str) -> str | None:
     return "senteval" if suite == "senteval" else None
 
 
-def _job(asked: Values) -> EvaluateJob:
+def _job(values: Values) -> EvaluateJob:
     """What the page's controls ask."""
-    tasks = tuple(task for name in GROUPS for task in getattr(asked, name))
-    seeds = seeds_within(asked.seeds)
+    tasks = tuple(task for name in GROUPS for task in getattr(values, name))
+    seeds = seeds_within(values.seeds)
     return EvaluateJob(
-        tuple(asked.encoder), tasks, asked.protocol or None, whole_number(asked.seed), seeds
+        tuple(values.encoder), tasks, values.protocol or None, whole_number(values.seed), seeds
     )

@@ -44,8 +44,8 @@ def queue(workspace: Workspace) -> Repair:
     for row in results.table():
         if row["error"] is None and not results.is_readable(row):
             alone = row["task"] if row["protocol"] == DIAGNOSIS.name else None
-            asked = (row["encoder"], row["protocol"], row["seed"], alone)
-            lost.setdefault(asked, []).append(row)
+            key = (row["encoder"], row["protocol"], row["seed"], alone)
+            lost.setdefault(key, []).append(row)
     runs: list[str] = []
     left: list[str] = []
     for (encoder, protocol, seed, alone), rows in lost.items():

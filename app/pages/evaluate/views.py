@@ -85,13 +85,13 @@ def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> st
     return f'<div class="t-suite">{about}{listed}{where}</div>'
 
 
-def summary(workspace: Workspace, asked: EvaluateJob) -> str:
+def summary(workspace: Workspace, requested: EvaluateJob) -> str:
     """What pressing the button would do, and the command that does the same."""
-    if not asked.encoders or not asked.tasks:
-        lacking = "an encoder" if not asked.encoders else "a task"
+    if not requested.encoders or not requested.tasks:
+        lacking = "an encoder" if not requested.encoders else "a task"
         return f'<p class="t-muted">Tick {lacking} to go on.</p>'
-    job = service.possible(workspace, asked)
-    left_out = _left_out(asked, job)
+    job = service.possible(workspace, requested)
+    left_out = _left_out(requested, job)
     if not job.tasks:
         return f'<div class="t-plan">{left_out}</div>'
     keys = _by_task(workspace, job)
@@ -111,27 +111,27 @@ def summary(workspace: Workspace, asked: EvaluateJob) -> str:
     )
 
 
-def _left_out(asked: EvaluateJob, job: EvaluateJob) -> str:
+def _left_out(requested: EvaluateJob, job: EvaluateJob) -> str:
     """Which tasks the protocol does not cover, in words."""
-    lacking = [task for task in asked.tasks if task not in job.tasks]
+    lacking = [task for task in requested.tasks if task not in job.tasks]
     if not lacking:
         return ""
     text = (
-        f"{asked.protocol} does not say how to score {', '.join(lacking)}, so they are left out. "
-        "Choose another protocol, or each task's own."
+        f"{requested.protocol} does not say how to score {', '.join(lacking)}, so they are left "
+        "out. Choose another protocol, or each task's own."
     )
     return f'<div class="t-notice t-warn"><p>{escape(text)}</p></div>'
 
 
-def cards(workspace: Workspace, asked: EvaluateJob) -> str:
+def cards(workspace: Workspace, job: EvaluateJob) -> str:
     """The card of every protocol in use, closed."""
     from engine import protocols
 
     used: dict[str, list[str]] = {}
-    for task in service.possible(workspace, asked).tasks:
-        used.setdefault(asked.protocol_of(task, workspace.catalog).name, []).append(task)
-    if asked.protocol and not used:
-        used = {asked.protocol: []}
+    for task in service.possible(workspace, job).tasks:
+        used.setdefault(job.protocol_of(task, workspace.catalog).name, []).append(task)
+    if job.protocol and not used:
+        used = {job.protocol: []}
     return "".join(
         f'<details class="t-protocol"><summary>Protocol <strong>{escape(name)}</strong> '
         f"<span>{escape(_some(tasks))}</span></summary>{protocol_card.card(name)}</details>"
@@ -146,12 +146,12 @@ def _some(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:6]) + more
 
 
-def results(workspace: Workspace, asked: EvaluateJob) -> str:
+def results(workspace: Workspace, requested: EvaluateJob) -> str:
     """The results that are there, errors as rows with a way to try again.
 
     A task with several seeds is one row, of the first seed, beside the spread over all.
     """
-    job = service.possible(workspace, asked)
+    job = service.possible(workspace, requested)
     stored = service.rows(workspace, job)
     found = {_key(row): row for row in stored}
     keys = _by_task(workspace, job)

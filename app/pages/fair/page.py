@@ -68,14 +68,14 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         return {**_loaded(workspace, controls, request), run: address.first(request, "run")}
 
-    def show(asked: Values) -> Iterator[Answer]:
+    def show(values: Values) -> Iterator[Answer]:
         """Words first; the pictures of the evidence follow."""
-        if not asked.encoder:
+        if not values.encoder:
             nothing = parts.empty("No encoder is chosen", "Choose the ones you would compare.",
                                   ("Encoders", address.link("encoders")))  # fmt: skip
             yield {summary: nothing} | dict.fromkeys(cards.values(), "") | dict.fromkeys(pictures)
             return
-        advice = _advice(workspace, asked)
+        advice = _advice(workspace, values)
         may = not workspace.read_only
         yield {
             summary: views.summary(advice),
@@ -83,15 +83,15 @@ def build(workspace: Workspace) -> None:
         }
         yield _pictures(advice, charts)
 
-    def act(asked: Values, event: PageEvent) -> Answer:
+    def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":
             name = encoders.add(workspace, event.id)["name"]
-            ticked = list(dict.fromkeys([*(asked.encoder or []), name]))
+            ticked = list(dict.fromkeys([*(values.encoder or []), name]))
             return {controls["encoder"]: choices.filled(workspace, ticked)}
-        return {run: service.measure(workspace, _advice(workspace, asked), event.id)}
+        return {run: service.measure(workspace, _advice(workspace, values), event.id)}
 
     every = (show, controls, [summary, *cards.values(), *pictures], notice)
-    on_open(load, lambda asked, _: show(asked), controls, every[2], notice)
+    on_open(load, lambda values, _: show(values), controls, every[2], notice)
     on([*(box.input for box in boxes), panel.moved.change], *every, **ALWAYS_LAST)
     controls.keep()
     for card in () if workspace.read_only else cards.values():
@@ -123,27 +123,27 @@ def _points(controls: Controls) -> tuple[dict[str, Any], dict[str, list[Any]]]:
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The controls as the address has them."""
     most = service.MOST
-    chosen = choices.asked(workspace, request, choices.names(workspace)[:most], most)
+    chosen = choices.from_address(workspace, request, choices.names(workspace)[:most], most)
     if not chosen:
         return {}
-    asked = controls.asked(request)
+    values = controls.from_address(request)
     read = [name for name in chosen if choices.read(name)]
-    found = service.advise(workspace, read, curve=asked.curve or "")
+    found = service.advise(workspace, read, curve=values.curve or "")
     tasks = list(found.tasks)
-    wanted = [task for task in asked.tasks if task in found.tasks]
+    wanted = [task for task in values.tasks if task in found.tasks]
     return {
         controls["encoder"]: choices.filled(workspace, chosen),
         controls["tasks"]: gr.update(choices=tasks, value=wanted),
-        controls["projection"]: asked.projection,
+        controls["projection"]: values.projection,
         controls["curve"]: gr.update(choices=tasks, value=found.curve or None),
-        controls["classifier"]: asked.classifier,
+        controls["classifier"]: values.classifier,
     }
 
 
-def _advice(workspace: Workspace, asked: Values) -> Advice:
+def _advice(workspace: Workspace, values: Values) -> Advice:
     return service.advise(
-        workspace, asked.encoder or [], asked.tasks or [], projection=asked.projection,
-        curve=asked.curve or "", classifier=asked.classifier,
+        workspace, values.encoder or [], values.tasks or [], projection=values.projection,
+        curve=values.curve or "", classifier=values.classifier,
     )  # fmt: skip
 
 

@@ -46,10 +46,10 @@ def tasks(evidence: Evidence) -> list[str]:
     return measured or here[-1:]
 
 
-def curve_task(evidence: Evidence, asked: str = "") -> str:
+def curve_task(evidence: Evidence, task: str = "") -> str:
     """The task of the curve: the one asked for, else the first similarity task, which is quick."""
-    if asked in evidence.tasks:
-        return asked
+    if task in evidence.tasks:
+        return task
     offered = tasks(evidence)
     similar = [name for name in offered if evidence.tasks[name].type == "sts"]
     return next(iter(similar or offered), "")
@@ -61,23 +61,23 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
     if len(dims) < 2:
         said = "The size of fewer than two of the encoders is known: it is once they are measured."
         return Point(KEY, TITLE, "missing", (said,))
-    names, asked = list(dims), tasks(evidence)
+    names, similarity = list(dims), tasks(evidence)
     smallest, largest = min(dims.values()), max(dims.values())
     variants = {name: at_size(name, dims[name], smallest, projection) for name in names}
     line, wanted_line = _curve(evidence, projection, curve_task(evidence, curve), variants)
     if smallest == largest:
         said = f"All {len(dims)} encoders have {formats.count(largest)} dimensions."
         return Point(KEY, TITLE, "fine", (said, *_unknown(evidence)), wanted_line, exhibits=line)
-    before = evidence.scores(asked, names=names)
-    found = evidence.scores(asked, names=list(variants.values()))
+    before = evidence.scores(similarity, names=names)
+    found = evidence.scores(similarity, names=list(variants.values()))
     after = {name: found[variants[name]] for name in names}
     both, common = shared(before, after)
     sizes = f"{formats.count(smallest)} to {formats.count(largest)} dimensions"
     lead = f"The encoders have {sizes}, and {TENDENCY}."
     runs = (
-        *missing_runs(names, asked, before, None),
+        *missing_runs(names, similarity, before, None),
         *missing_runs(
-            [v for v in variants.values() if v not in names], asked, found, None, listed=False
+            [v for v in variants.values() if v not in names], similarity, found, None, listed=False
         ),
         *wanted_line,
     )
@@ -149,8 +149,8 @@ def _curve(
         name: [(k, found[spec][task]) for k, spec in steps.items() if task in found[spec]]
         for name, steps in sizes.items()
     }
-    asked = matched.values() if task in tasks(evidence) else ()  # the other run has them
-    smaller = [spec for spec in specs if spec not in dims and spec not in asked]
+    queued = matched.values() if task in tasks(evidence) else ()  # the other run has them
+    smaller = [spec for spec in specs if spec not in dims and spec not in queued]
     runs = missing_runs(smaller, [task], found, None, listed=False)
     drawn = {name: line for name, line in lines.items() if len(line) > 1}
     if not drawn:

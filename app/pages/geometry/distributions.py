@@ -55,17 +55,17 @@ def build(workspace: Workspace) -> None:
         "space": chart(elem_id="space"),
     }
 
-    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+    def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
         for words, found in background_call.followed(
-            lambda say: _shown(workspace, choices.need(asked.encoder), asked.task),
-            f"Reading {asked.task}", session,
+            lambda say: _shown(workspace, choices.need(values.encoder), values.task),
+            f"Reading {values.task}", session,
         ):  # fmt: skip
             yield found or {"missing": words}
 
     panel.connect(
         controls, shown, shown["missing"], shown["measure"], notice,
         load=partial(_loaded, workspace), show=show,
-        make=lambda asked: densities.measure(workspace, choices.need(asked.encoder), asked.task),
+        make=lambda values: densities.measure(workspace, choices.need(values.encoder), values.task),
     )  # fmt: skip
 
 
@@ -77,9 +77,9 @@ def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
         tasks.append(named)
     usual = densities.opening(workspace, tasks)
     return {
-        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
+        "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
         "task": gr.update(choices=tasks, value=address.choice(request, "task", tasks, usual)),
-        "run": run_panel.asked(workspace, request),
+        "run": run_panel.from_address(workspace, request),
     }
 
 

@@ -80,20 +80,20 @@ def build(workspace: Workspace) -> None:
         if name == SECTIONS[0]:
             shown["numbers"] = parts.static("", elem_id="numbers")
 
-    def refill(asked: Values) -> dict[str, Any]:
+    def refill(values: Values) -> dict[str, Any]:
         usual = Values(split=service.ALL, rule="over", cut=None, label=None)
-        return _picked(workspace, asked.dataset, usual)
+        return _picked(workspace, values.dataset, usual)
 
-    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
-        first = f"Loading {', '.join(asked.encoder)}; that takes some seconds"
+    def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
+        first = f"Loading {', '.join(values.encoder)}; that takes some seconds"
         for words, found in background_call.followed(
-            lambda say: _shown(workspace, asked), first, session
+            lambda say: _shown(workspace, values), first, session
         ):
             yield found or {"missing": words}
 
-    def make(asked: Values) -> str:
-        names = choices.need(asked.encoder)
-        return job.start(workspace, names, asked.dataset, asked.split or service.ALL)
+    def make(values: Values) -> str:
+        names = choices.need(values.encoder)
+        return job.start(workspace, names, values.dataset, values.split or service.ALL)
 
     panel.connect(
         controls, shown, shown["missing"], shown["measure"], notice,
@@ -104,16 +104,16 @@ def build(workspace: Workspace) -> None:
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    dataset, offered = collections.filled(workspace, asked.dataset, service.opening(workspace))
+    values = controls.from_address(request)
+    dataset, offered = collections.filled(workspace, values.dataset, service.opening(workspace))
     return {
-        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
-        "dataset": offered, "run": run_panel.asked(workspace, request),
-        **_picked(workspace, dataset, asked),
+        "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
+        "dataset": offered, "run": run_panel.from_address(workspace, request),
+        **_picked(workspace, dataset, values),
     }  # fmt: skip
 
 
-def _picked(workspace: Workspace, dataset: str, asked: Values) -> dict[str, Any]:
+def _picked(workspace: Workspace, dataset: str, values: Values) -> dict[str, Any]:
     """Split, rule, cut and label, as data and address have them."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
@@ -125,26 +125,26 @@ def _picked(workspace: Workspace, dataset: str, asked: Values) -> dict[str, Any]
     usual = views.default_label(labels) if labels else None
     return {
         "split": gr.update(
-            choices=offered, value=asked.split if asked.split in offered else service.ALL,
+            choices=offered, value=values.split if values.split in offered else service.ALL,
             visible=len(offered) > 1,
         ),
         "rule": gr.update(
             choices=[(text.replace("4", f"{at:g}"), value) for text, value in RULES],
-            value=asked.rule, visible=scored,
+            value=values.rule, visible=scored,
         ),
-        "cut": at if asked.cut is None else asked.cut,
-        "label": gr.update(choices=labels, value=asked.label if asked.label in labels else usual),
+        "cut": at if values.cut is None else values.cut,
+        "label": gr.update(choices=labels, value=values.label if values.label in labels else usual),
     }  # fmt: skip
 
 
-def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
+def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     """Everything below the controls."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
-    dataset, split = asked.dataset, asked.split or service.ALL
+    dataset, split = values.dataset, values.split or service.ALL
     measured: list[service.Geometry] = []
     absent, failures = [], []
-    for name in choices.need(asked.encoder):
+    for name in choices.need(values.encoder):
         try:
             found = service.quick(workspace, name, dataset, split)
         except UserError as error:  # one encoder that fails leaves the others standing
@@ -162,27 +162,27 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
             visible=bool(absent) and not workspace.read_only,
             value=f"Measure {formats.plural(len(absent), 'encoder')} on {dataset}",
         ),
-        "numbers": _numbers(measured, asked.rule) if measured else "",
+        "numbers": _numbers(measured, values.rule) if measured else "",
         "graded": gr.update(visible=bool(measured) and isinstance(data, ScoredPairs)),
         "labelled": gr.update(visible=bool(measured) and isinstance(data, LabelledPairs)),
-        **_sections(workspace, measured, asked),
+        **_sections(workspace, measured, values),
     }
 
 
 def _sections(
-    workspace: Workspace, measured: Sequence[service.Geometry], asked: Values
+    workspace: Workspace, measured: Sequence[service.Geometry], values: Values
 ) -> dict[str, Any]:
     """Title, chart and readings of each kind of number."""
     drawn = dict.fromkeys(SECTIONS, views.NOTHING)
     if measured:
-        everyone = service.everyone(workspace, asked.dataset, asked.split or service.ALL)
+        everyone = service.everyone(workspace, values.dataset, values.split or service.ALL)
         everyone |= {geometry.encoder: geometry.info for geometry in measured}
         drawn = {
-            "alignment": views.alignment(everyone, asked.rule, asked.dataset),
+            "alignment": views.alignment(everyone, values.rule, values.dataset),
             "spectrum": views.spectrum(measured),
             "hubs": views.hubs(measured),
-            "cosines": views.cosines(measured, asked.dataset),
-            "thresholds": views.thresholds(measured, asked.cut, asked.label),
+            "cosines": views.cosines(measured, values.dataset),
+            "thresholds": views.thresholds(measured, values.cut, values.label),
         }
     found: dict[str, Any] = {}
     for name, (title, picture, readings) in drawn.items():

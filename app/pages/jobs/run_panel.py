@@ -92,25 +92,25 @@ class RunPanel:
         def opening(request: gr.Request) -> Answer:
             return {controls[name]: value for name, value in load(request).items()}
 
-        def refilling(name: str, asked: Values) -> Answer:
-            return {controls[other]: value for other, value in refill[name](asked).items()}
+        def refilling(name: str, values: Values) -> Answer:
+            return {controls[other]: value for other, value in refill[name](values).items()}
 
-        def showing(asked: Values, request: gr.Request) -> Iterator[Answer]:
-            yield from map(changed, show(asked, request.session_hash))
+        def showing(values: Values, request: gr.Request) -> Iterator[Answer]:
+            yield from map(changed, show(values, request.session_hash))
 
-        def making(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        def making(values: Values, request: gr.Request) -> Iterator[Answer]:
             session = request.session_hash
             for progress, run in background_call.followed(
-                lambda say: [make(asked)], "Looking for what was made before", session
+                lambda say: [make(values)], "Looking for what was made before", session
             ):
                 if run is None:
                     yield {words: progress}
                 elif run[0]:
                     yield {words: "", self.run: run[0]}
                 else:
-                    asked.run = ""
+                    values.run = ""
                     yield {self.run: ""}
-                    yield from map(changed, show(asked, session))
+                    yield from map(changed, show(values, session))
 
         asks = [controls[name].input for name in controls.declared if name not in refill]
         controls.add("run", self.run)
@@ -156,7 +156,7 @@ class RunPanel:
         return {self.run: again}
 
 
-def asked(workspace: Workspace, request: gr.Request) -> str:
+def from_address(workspace: Workspace, request: gr.Request) -> str:
     """The run that the address names, where there is one."""
     run_id = address.first(request, "run")
     return run_id if run_id in {run["id"] for run in workspace.store.runs.list()} else ""

@@ -80,18 +80,18 @@ def start_session(
     from app.pages.judge.job import JudgeJob
 
     own = _lines(queries) if queries else []
-    asked = service.spec(
+    spec = service.spec(
         collection, encoder, queries=own, draw=draw, k=k, measure=measure, margin=margin, seed=seed,
         mode="preference" if prefer else "relevance", second=second,
     )  # fmt: skip
-    if asked.second:
-        judges.consent(workspace, asked.second, send_texts)
-        say(judges.at_most(workspace, asked.second, asked)[0])
-    for _, sent in endpoints.announced(workspace, asked.encoders, collection):
+    if spec.second:
+        judges.consent(workspace, spec.second, send_texts)
+        say(judges.at_most(workspace, spec.second, spec)[0])
+    for _, sent in endpoints.announced(workspace, spec.encoders, collection):
         say(sent)
-    job = JudgeJob.of(asked, title)
+    job = JudgeJob.of(spec, title)
     do_here(workspace, job)
-    if asked.second:
+    if spec.second:
         say(f"The app's worker asks for its marks. Here: theodolite judge second {job.session}")
     said = f"Started session {job.session}. Judge it: theodolite judge play {job.session}"
     done({"id": job.session}, said, as_json)
@@ -176,24 +176,24 @@ def play_session(
     from app.pages.judge import report, service
     from engine.errors import UserError
 
-    asked, told = service.question(workspace, session, judge), False
+    question, told = service.question(workspace, session, judge), False
     if not as_json:
         mode = service.opened(workspace, session).spec.mode
         keys = ", ".join(
             f"{key}: {mark}" for key, mark in KEYS.items() if mark in service.MARKS[mode]
         )
         say(f"{keys}; u: undo; Ctrl-D: leave")
-    while asked is not None:
-        _show(asked, as_json)
+    while question is not None:
+        _show(question, as_json)
         said = sys.stdin.readline()
         if not said:
             break
         word = KEYS.get(said.strip().lower(), said.strip().lower())
         try:
             if word == "undo":
-                asked = service.undo(workspace, session, judge)
+                question = service.undo(workspace, session, judge)
             else:
-                asked = service.mark(workspace, session, word, judge, asked.position)
+                question = service.mark(workspace, session, word, judge, question.position)
         except UserError as error:
             if as_json:
                 raise
@@ -331,16 +331,16 @@ def remove_session(
     done({"removed": session}, f"Removed {session}.", as_json)
 
 
-def _show(asked: Any, as_json: bool) -> None:
-    if asked is None:
+def _show(question: Any, as_json: bool) -> None:
+    if question is None:
         done({"position": None}, "Everything is judged.", as_json)
     elif as_json:
-        emit_json(asdict(asked))
+        emit_json(asdict(question))
     else:
-        line(f"\n{asked.position + 1}. {asked.query}")
-        for side, texts in enumerate(asked.texts, 1):
+        line(f"\n{question.position + 1}. {question.query}")
+        for side, texts in enumerate(question.texts, 1):
             for text in texts:
-                line(f"   {f'{side} ' if len(asked.texts) > 1 else ''}> {text}")
+                line(f"   {f'{side} ' if len(question.texts) > 1 else ''}> {text}")
 
 
 def _status(found: dict[str, Any], as_json: bool) -> None:

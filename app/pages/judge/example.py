@@ -19,8 +19,8 @@ def by_label(workspace: Workspace, collection: str) -> Any:
     data: Any = workspace.catalog.load(collection)
     labels = dict(zip(data.sentences, data.labels, strict=True))
 
-    def answer(asked: Question) -> str:
-        return "relevant" if labels[asked.texts[0][0]] == labels[asked.query] else "not"
+    def answer(question: Question) -> str:
+        return "relevant" if labels[question.texts[0][0]] == labels[question.query] else "not"
 
     return answer
 

@@ -36,9 +36,9 @@ class JudgeJob(JudgeSpec, Job):
     named: str = ""
 
     @classmethod
-    def of(cls, asked: JudgeSpec, title: str = "") -> JudgeJob:
+    def of(cls, spec: JudgeSpec, title: str = "") -> JudgeJob:
         """A session of its own, also where the same was asked before."""
-        return cls(**vars(asked), session=new_id(), named=title.strip())
+        return cls(**vars(spec), session=new_id(), named=title.strip())
 
     @property
     def asked(self) -> JudgeSpec:

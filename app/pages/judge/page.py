@@ -108,64 +108,64 @@ def build(workspace: Workspace) -> None:
                 go: gr.update(variant="secondary" if session else "primary")}  # fmt: skip
 
     def load(request: gr.Request) -> Answer:
-        asked = controls.asked(request)
+        values = controls.from_address(request)
         named = bool(address.first(request, "in") or address.every(request, "encoder"))
-        sessions = _sessions(workspace, asked.session, newest=not named)
+        sessions = _sessions(workspace, values.session, newest=not named)
         run = followed(workspace, sessions["value"])
         most = service.MOST_ENCODERS if address.every(request, "encoder") else 2
-        encoders = choices.asked(workspace, request, most=service.MOST_ENCODERS)[:most]
-        found = vars(asked) | {
-            "collection": collections.filled(workspace, asked.collection)[1],
+        encoders = choices.from_address(workspace, request, most=service.MOST_ENCODERS)[:most]
+        found = vars(values) | {
+            "collection": collections.filled(workspace, values.collection)[1],
             "encoder": choices.filled(workspace, encoders),
             **({} if named else _first_row(workspace, sessions["value"])),
             "session": sessions,
-            "other": choices.one(workspace, asked.other),
+            "other": choices.one(workspace, values.other),
             "run": run["id"] if run else "",
         }
         return {controls[name]: value for name, value in found.items()}
 
-    def turn_to(asked: Values) -> Answer:
+    def turn_to(values: Values) -> Answer:
         """Another session is chosen."""
         told = {
             controls[name]: value
-            for name, value in _first_row(workspace, asked.session or "").items()
+            for name, value in _first_row(workspace, values.session or "").items()
         }
-        return {**show(asked), **told}
+        return {**show(values), **told}
 
-    def show(asked: Values) -> dict[Any, Any]:
-        run = followed(workspace, asked.session or "")
+    def show(values: Values) -> dict[Any, Any]:
+        run = followed(workspace, values.session or "")
         return {panel.run: run["id"] if run else "",
-                **standing(asked.session or "", asked.judge, asked.names)}  # fmt: skip
+                **standing(values.session or "", values.judge, values.names)}  # fmt: skip
 
-    def start(asked: Values) -> Answer:
-        job, run, sent = _started(workspace, asked)
+    def start(values: Values) -> Answer:
+        job, run, sent = _started(workspace, values)
         return {
             **({notice: parts.say(sent)} if sent else {}),
             panel.run: run, names: False, controls["session"]: _sessions(workspace, job.session),
-            **standing(job.session, asked.judge, False), **say_where(asked),
+            **standing(job.session, values.judge, False), **say_where(values),
         }  # fmt: skip
 
-    def say_where(asked: Values) -> dict[Any, Any]:
+    def say_where(values: Values) -> dict[Any, Any]:
         """Which texts would go where; the box is there while nobody has allowed it."""
-        words, host = _sending(workspace, asked)
+        words, host = _sending(workspace, values)
         label = f"Send documents and queries to {host}"
         return {where: words, sends: gr.update(visible=bool(host), value=False, label=label)}
 
-    def moved(asked: Values) -> Answer:
+    def moved(values: Values) -> Answer:
         """The run got on; once it has done what it should, the next one is shown, or none."""
-        told = {controls["session"]: _sessions(workspace, asked.session or "")}
-        return {**show(asked), **told}
+        told = {controls["session"]: _sessions(workspace, values.session or "")}
+        return {**show(values), **told}
 
-    def act(asked: Values, event: PageEvent) -> Answer:
-        said = _acted(workspace, asked.session or "", asked.judge, event)
-        seen = not asked.names if event.act == "names" else asked.names
-        return {**show(Values(**vars(asked) | {"names": seen})), names: seen} | (
+    def act(values: Values, event: PageEvent) -> Answer:
+        said = _acted(workspace, values.session or "", values.judge, event)
+        seen = not values.names if event.act == "names" else values.names
+        return {**show(Values(**vars(values) | {"names": seen})), names: seen} | (
             {notice: parts.say(said)} if said else {}
         )
 
     given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
     answer = [place, another.place, panel.run, go]
-    first = on_open(load, lambda asked, _: [show(asked)], given, answer, notice)
+    first = on_open(load, lambda values, _: [show(values)], given, answer, notice)
     other = on([controls["session"].input, controls["judge"].submit], turn_to, given,
                [*answer, controls["encoder"], controls["collection"]], notice,
                **ALWAYS_LAST)  # fmt: skip
@@ -190,28 +190,28 @@ def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
             "encoder": choices.filled(workspace, spec["encoders"])}  # fmt: skip
 
 
-def _started(workspace: Workspace, asked: Values) -> tuple[JudgeJob, str, str]:
+def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
     """Have a session begun: the job, its run, and what is sent to endpoints for it."""
     spec = service.spec(
-        asked.collection, asked.encoder, queries=(asked.queries or "").splitlines(),
-        draw=asked.draw, k=asked.k, mode=asked.mode, measure=asked.measure,
-        margin=asked.margin, seed=asked.seed, second=asked.second or "",
+        values.collection, values.encoder, queries=(values.queries or "").splitlines(),
+        draw=values.draw, k=values.k, mode=values.mode, measure=values.measure,
+        margin=values.margin, seed=values.seed, second=values.second or "",
     )  # fmt: skip
     if spec.second:
-        second.consent(workspace, spec.second, asked.sends)
+        second.consent(workspace, spec.second, values.sends)
     job = JudgeJob.of(spec)
     run = queue(workspace, job)
     announced = endpoints.announced(workspace, spec.encoders, spec.collection)
     return job, run, " ".join(said for _, said in announced)
 
 
-def _sending(workspace: Workspace, asked: Values) -> tuple[str, str]:
+def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
     """What the second judge would be sent, as HTML, and the host that is to be allowed it."""
-    queries = tuple(text for text in (asked.queries or "").splitlines() if text.strip())
-    spec = JudgeSpec("", tuple(asked.encoder or ()), queries, int(asked.draw or 0),
-                     int(asked.k or 0))  # fmt: skip
+    queries = tuple(text for text in (values.queries or "").splitlines() if text.strip())
+    spec = JudgeSpec("", tuple(values.encoder or ()), queries, int(values.draw or 0),
+                     int(values.k or 0))  # fmt: skip
     try:
-        words, host = second.at_most(workspace, asked.second or "", spec)
+        words, host = second.at_most(workspace, values.second or "", spec)
     except UserError as error:
         words, host = f"{error.message} {error.hint}", ""
     return f'<p class="t-small t-muted">{escape(words)}</p>' if words else "", host
@@ -248,10 +248,10 @@ def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
     if run := preparing(workspace, session):
         return views.preparing(run["state"] in LIVE)
     visitor = workspace.read_only
-    asked = None if visitor else service.question(workspace, session, judge)
+    question = None if visitor else service.question(workspace, session, judge)
     now = service.opened(workspace, session)
     told = report.board(now)
-    left = views.last(told, "The last mark") if visitor else views.question(asked, told)
+    left = views.last(told, "The last mark") if visitor else views.question(question, told)
     positions = [] if visitor else told["disagreements"]
     shown = [service.shown(now, position) for position in positions]
     below = views.disagreements(now, positions, shown)
@@ -261,14 +261,14 @@ def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
     return views.whole(left, found, below)
 
 
-def _report(workspace: Workspace, asked: Values) -> Report:
+def _report(workspace: Workspace, values: Values) -> Report:
     """What is found by now; who judges without names gets none.
 
     Raises:
         UserError: there is nothing yet.
     """
-    if asked.session:
-        return answers.judgement(workspace, asked.session, names=asked.names)
+    if values.session:
+        return answers.judgement(workspace, values.session, names=values.names)
     told = example.board()
     if told is None:
         raise UserError("No session is there to report.", "Start one, or choose one.")

@@ -85,9 +85,9 @@ def _mark_all(
     Raises:
         UserError: the endpoint is gone, or refuses all; what was answered is kept.
     """
-    kept, pool, asked = workspace.store.judgements, found.pool, left(found)
+    kept, pool, units = workspace.store.judgements, found.pool, left(found)
     refused: dict[int, Unacceptable] = {}
-    taken = len(asked) < len(pool.keys)
+    taken = len(units) < len(pool.keys)
 
     def mark(unit: int) -> None:
         query, document = pool.keys[unit]
@@ -96,8 +96,8 @@ def _mark_all(
 
     threads = ThreadPoolExecutor(AT_ONCE)
     try:
-        working = {threads.submit(mark, unit): unit for unit in asked}
-        for done, one in enumerate(as_completed(working), len(pool.keys) - len(asked) + 1):
+        working = {threads.submit(mark, unit): unit for unit in units}
+        for done, one in enumerate(as_completed(working), len(pool.keys) - len(units) + 1):
             error = one.exception()
             if isinstance(error, Unacceptable):
                 refused[working[one]] = error
@@ -176,12 +176,12 @@ def sending(found: Session) -> Sending:
     from engine.judging import second
 
     pool = found.pool
-    asked = [pool.keys[unit] for unit in left(found)]
-    texts = [(pool.queries[q], pool.documents[d]) for q, d in asked]
+    pairs = [pool.keys[unit] for unit in left(found)]
+    texts = [(pool.queries[q], pool.documents[d]) for q, d in pairs]
     return second.sending(found.spec.second, texts)
 
 
-def at_most(workspace: Workspace, second: str, asked: JudgeSpec) -> tuple[str, str]:
+def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, str]:
     """Before a session is begun: which texts would go where, and the host that is to be allowed.
 
     Raises:
@@ -193,7 +193,7 @@ def at_most(workspace: Workspace, second: str, asked: JudgeSpec) -> tuple[str, s
     if not spec:
         return "", ""
     to = judges.address(spec)
-    many = (len(asked.queries) or asked.draw) * len(asked.encoders) * asked.k
+    many = (len(plan.queries) or plan.draw) * len(plan.encoders) * plan.k
     words = (
         f"Up to {many:,} documents, each with its query, are sent to {to.host}"
         f"{', on this machine' if to.is_here else ''}: a request each."

@@ -81,7 +81,7 @@ def spec(
 
 
 def begin(
-    workspace: Workspace, asked: JudgeSpec, title: str = "", progress: Progress | None = None,
+    workspace: Workspace, plan: JudgeSpec, title: str = "", progress: Progress | None = None,
     session: str = "",
 ) -> str:  # fmt: skip
     """Ask every encoder every query, keep what they return, and return the session's id.
@@ -90,7 +90,7 @@ def begin(
 
     Args:
         workspace: which keeps it.
-        asked: made with `spec`.
+        plan: made with `spec`.
         title: for people.
         progress: of encoding.
         session: its id; empty for a new one.
@@ -100,35 +100,35 @@ def begin(
             the same, or a second judge that texts may not be sent to.
     """
     workspace.refuse_visitors()
-    if asked.second:
-        check_allowed(workspace, asked.second)
-    queries = asked_of(workspace, asked)
+    if plan.second:
+        check_allowed(workspace, plan.second)
+    queries = asked_of(workspace, plan)
     place: dict[str, int] = {}
     rankings = {
         encoder: [
             [place.setdefault(text, len(place)) for text in texts]
-            for texts in returned(workspace, encoder, asked, queries, _share(progress, asked, at))
+            for texts in returned(workspace, encoder, plan, queries, _share(progress, plan, at))
         ]
-        for at, encoder in enumerate(asked.encoders)
+        for at, encoder in enumerate(plan.encoders)
     }
     kept = {"queries": queries, "documents": list(place), "rankings": rankings}
-    if not pool_of(kept, asked).keys:
+    if not pool_of(kept, plan).keys:
         raise UserError(
             "These encoders return the same for every query: there is nothing to judge.",
             "Choose others, more queries or a larger top k.",
         )
-    name = title.strip() or f"{asked.collection}: {', '.join(asked.encoders)}"
-    return workspace.store.judgements.begin(name[:200], asdict(asked), kept, session)
+    name = title.strip() or f"{plan.collection}: {', '.join(plan.encoders)}"
+    return workspace.store.judgements.begin(name[:200], asdict(plan), kept, session)
 
 
-def _share(progress: Progress | None, asked: JudgeSpec, at: int) -> Progress | None:
+def _share(progress: Progress | None, plan: JudgeSpec, at: int) -> Progress | None:
     """The progress of one encoder as that of all."""
     if progress is None:
         return None
-    return lambda done, total: progress(at * total + done, len(asked.encoders) * total)
+    return lambda done, total: progress(at * total + done, len(plan.encoders) * total)
 
 
-def asked_of(workspace: Workspace, asked: JudgeSpec) -> list[str]:
+def asked_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
     """The queries, one's own or drawn.
 
     Raises:
@@ -136,13 +136,13 @@ def asked_of(workspace: Workspace, asked: JudgeSpec) -> list[str]:
     """
     import numpy as np
 
-    documents, offered = _material(workspace, asked.collection)
-    rng = np.random.default_rng(asked.seed)
-    drawn = rng.permutation(len(offered))[: asked.draw].tolist()
-    queries = list(asked.queries) or [offered[i] for i in drawn]
+    documents, offered = _material(workspace, plan.collection)
+    rng = np.random.default_rng(plan.seed)
+    drawn = rng.permutation(len(offered))[: plan.draw].tolist()
+    queries = list(plan.queries) or [offered[i] for i in drawn]
     if not queries or len(documents) < 2:
         raise UserError(
-            f"{asked.collection} has {formats.plural(len(documents), 'document')} and "
+            f"{plan.collection} has {formats.plural(len(documents), 'document')} and "
             f"{formats.plural(len(queries), 'query', 'queries')}: too few to search in.",
             "Choose a larger collection, or give queries of your own.",
         )
@@ -150,7 +150,7 @@ def asked_of(workspace: Workspace, asked: JudgeSpec) -> list[str]:
 
 
 def returned(
-    workspace: Workspace, encoder: str, asked: JudgeSpec, queries: Sequence[str],
+    workspace: Workspace, encoder: str, plan: JudgeSpec, queries: Sequence[str],
     progress: Progress | None = None,
 ) -> list[list[str]]:  # fmt: skip
     """The top k documents of each query, without the query itself.
@@ -162,13 +162,13 @@ def returned(
 
     from app.pages.search.service import Limits, nearest
 
-    sentences, _ = workspace.catalog.sentences(asked.collection)
-    documents = set(_material(workspace, asked.collection)[0])
+    sentences, _ = workspace.catalog.sentences(plan.collection)
+    documents = set(_material(workspace, plan.collection)[0])
     among = np.array([i for i, text in enumerate(sentences) if text in documents])
-    limits = Limits(asked.k + 1, among=among)
-    found = nearest(workspace, encoder, asked.collection, queries, limits, progress)
+    limits = Limits(plan.k + 1, among=among)
+    found = nearest(workspace, encoder, plan.collection, queries, limits, progress)
     return [
-        [hit.sentence for hit in hits if hit.sentence != query][: asked.k]
+        [hit.sentence for hit in hits if hit.sentence != query][: plan.k]
         for query, hits in zip(queries, found, strict=True)
     ]
 
@@ -241,10 +241,10 @@ def mark(
     workspace.refuse_visitors()
     _check_judge(judge)
     if position is None:
-        asked = question(workspace, session, judge)
-        if asked is None:
+        current = question(workspace, session, judge)
+        if current is None:
             raise UserError("Everything is judged here.", "Take one back to change it.")
-        position = asked.position
+        position = current.position
     value = _value(opened(workspace, session), said, position)
     workspace.store.judgements.add_mark(session, position, judge, value)
     return question(workspace, session, judge)
@@ -298,9 +298,9 @@ def play(
     most: int | None = None,
 ) -> int:  # fmt: skip
     """Have a function judge until enough is judged, or so many; return how many marks it made."""
-    made, asked = 0, question(workspace, session, judge)
-    while asked and made != most and not opened(workspace, session).enough:
-        asked = mark(workspace, session, answer(asked), judge, asked.position)
+    made, current = 0, question(workspace, session, judge)
+    while current and made != most and not opened(workspace, session).enough:
+        current = mark(workspace, session, answer(current), judge, current.position)
         made += 1
     return made
 

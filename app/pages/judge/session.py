@@ -165,21 +165,21 @@ class Session:
         return bool(np.random.default_rng([self.spec.seed, position, 1]).integers(2))
 
 
-def pool_of(kept: dict[str, Any], asked: JudgeSpec) -> Pool:
+def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
     """What can be judged of what the encoders returned."""
     from engine.judging import pool
 
-    rankings = {name: kept["rankings"][name] for name in asked.encoders}  # JSON has no order
-    if asked.mode == "preference":
-        keys, units = pool.preferences(rankings, asked.k)
+    rankings = {name: kept["rankings"][name] for name in spec.encoders}  # JSON has no order
+    if spec.mode == "preference":
+        keys, units = pool.preferences(rankings, spec.k)
     else:
-        measure: Any = asked.measure
-        keys, units = pool.documents(rankings, asked.k, measure)
+        measure: Any = spec.measure
+        keys, units = pool.documents(rankings, spec.k, measure)
     second_keys = []
-    if asked.second:
+    if spec.second:
         from engine.judging import second
 
-        where = str(second.address(asked.second))
+        where = str(second.address(spec.second))
         second_keys = [
             hash_of(where, to_json(second.messages(kept["queries"][q], kept["documents"][d])))
             for q, d in keys
@@ -192,8 +192,8 @@ def _opened(workspace: Workspace, session: str) -> tuple[str, JudgeSpec, Pool]:
     """What never changes of a session."""
     row = workspace.store.judgements.get(session)
     given = row["spec"] | {name: tuple(row["spec"][name]) for name in ("encoders", "queries")}
-    asked = JudgeSpec(**given)
-    return row["title"], asked, pool_of(workspace.store.judgements.pool(session), asked)
+    spec = JudgeSpec(**given)
+    return row["title"], spec, pool_of(workspace.store.judgements.pool(session), spec)
 
 
 def opened(workspace: Workspace, session: str) -> Session:
@@ -205,14 +205,14 @@ def opened(workspace: Workspace, session: str) -> Session:
     from engine.judging.sampling import Draw
 
     workspace.store.judgements.get(session)  # it may have been removed since
-    title, asked, pool = _opened(workspace, session)
+    title, spec, pool = _opened(workspace, session)
     draws = [
         Draw(one["unit"], tuple(one["rates"]), tuple(one["undecided"]), one.get("seen", 0))
         for one in workspace.store.judgements.draws(session)
     ]
     marks = workspace.store.judgements.marks(session)
-    second = _second_marks(workspace, pool) if asked.second else None
-    return Session(session, title, asked, pool, draws, marks, second)
+    second = _second_marks(workspace, pool) if spec.second else None
+    return Session(session, title, spec, pool, draws, marks, second)
 
 
 def _second_marks(workspace: Workspace, pool: Pool) -> SecondMarks:

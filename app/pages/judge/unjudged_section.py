@@ -39,16 +39,16 @@ class Section:
 
     def connect(self, controls: Controls, marked: Sequence[Any]) -> None:
         """Count when an encoder is chosen, and anew after each event that may change the marks."""
-        asked = {name: controls[name] for name in ("other", "session")}
+        inputs = {name: controls[name] for name in ("other", "session")}
         for event in (controls["other"].change, *(one.then for one in marked)):
-            on(event, self._count, asked, [self._said], self._notice, **ALWAYS_LAST)
+            on(event, self._count, inputs, [self._said], self._notice, **ALWAYS_LAST)
 
     def shown(self, session: str) -> dict[Any, Any]:
         """Whether there is something to be counted."""
         return {self.place: gr.update(visible=_countable(self._workspace, session))}
 
-    def _count(self, asked: Values, request: gr.Request) -> Iterator[Answer]:
-        session, encoder = asked.session or "", asked.other
+    def _count(self, values: Values, request: gr.Request) -> Iterator[Answer]:
+        session, encoder = values.session or "", values.other
         if not encoder or not _countable(self._workspace, session):
             yield {self._said: ""}
             return

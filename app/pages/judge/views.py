@@ -30,21 +30,21 @@ _MEANING = (
 )
 
 
-def question(asked: Question | None, told: Mapping[str, Any]) -> str:
+def question(current: Question | None, told: Mapping[str, Any]) -> str:
     """What is judged next, with the buttons and their keys."""
-    if asked is None:
+    if current is None:
         over = parts.empty("Everything is judged", "The difference is known now, not estimated.")
         return f'<section class="t-judge" aria-label="Question">{over}{_undo(told)}</section>'
     mode = told["mode"]
     ask = "Is this relevant?" if mode == "relevance" else "Which list answers better?"
     buttons = "".join(
-        button(f"{label} {key}", "mark", f"{asked.position}:{said}", about=label, keys=keys)
+        button(f"{label} {key}", "mark", f"{current.position}:{said}", about=label, keys=keys)
         .replace(f" {key}</button>", f"<kbd>{key}</kbd></button>")
         for said, label, keys, key in BUTTONS[mode]
     )  # fmt: skip
     return (
-        f'<section class="t-judge" aria-label="Question {asked.position + 1}">'
-        f"{_texts(asked.query, asked.texts)}"
+        f'<section class="t-judge" aria-label="Question {current.position + 1}">'
+        f"{_texts(current.query, current.texts)}"
         f'<div class="t-judge-marks" role="group" aria-label="{ask}">{buttons}{_undo(told)}'
         "</div></section>"
     )
@@ -150,22 +150,22 @@ def _second(told: Mapping[str, Any], visitor: bool, marking: bool) -> str:
     )
 
 
-def unjudged(asked: JudgeSpec, encoder: str, told: Mapping[str, int]) -> str:
+def unjudged(spec: JudgeSpec, encoder: str, told: Mapping[str, int]) -> str:
     """How much of what another encoder finds is judged, and how to have it judged."""
     name, rest = f"<code>{escape(encoder)}</code>", told["returned"] - told["unjudged"]
     said = (
-        f"Of the top {asked.k} of {name} for "
+        f"Of the top {spec.k} of {name} for "
         f"{formats.plural(told['queries'], 'judged query', 'judged queries')} "
         f"<strong>{told['unjudged']:,} of {formats.plural(told['returned'], 'document')}</strong> "
         "are unjudged; they are never counted as wrong. "
     )
     if rest:
         said += f"The others: {told['relevant']:,} relevant, {told['not_relevant']:,} not. "
-    joins = encoder not in asked.encoders and len(asked.encoders) < service.MOST_ENCODERS
-    if told["unjudged"] and joins and not asked.queries:
-        again = {"draw": str(asked.draw), "k": str(asked.k), "seed": str(asked.seed)}
-        page = address.link("judge", encoder=[*asked.encoders, encoder],
-                            collection=asked.collection, **again)  # fmt: skip
+    joins = encoder not in spec.encoders and len(spec.encoders) < service.MOST_ENCODERS
+    if told["unjudged"] and joins and not spec.queries:
+        again = {"draw": str(spec.draw), "k": str(spec.k), "seed": str(spec.seed)}
+        page = address.link("judge", encoder=[*spec.encoders, encoder],
+                            collection=spec.collection, **again)  # fmt: skip
         said += f'<a href="{escape(page)}">Begin a session with it</a> to mark them.'
     return f'<p class="t-muted">{said}</p>'
 
@@ -232,12 +232,12 @@ def _drawn(path: Sequence[tuple[float, float, float]]) -> str:
 def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Question]) -> str:
     """What judges said different things of, with buttons that settle it."""
     rows = []
-    for position, asked in zip(positions[:20], shown, strict=False):
+    for position, current in zip(positions[:20], shown, strict=False):
         buttons = "".join(
             button(label, "settle", f"{position}:{said}", about=f"Settle as: {label}")
             for said, label, _, _ in BUTTONS[found.spec.mode]
         )
-        rows.append(f"<li>{_texts(asked.query, asked.texts)}<p>{buttons}</p></li>")
+        rows.append(f"<li>{_texts(current.query, current.texts)}<p>{buttons}</p></li>")
     if not rows:
         return ""
     title = parts.heading(

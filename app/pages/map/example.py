@@ -17,9 +17,9 @@ NAMES = ("map", "spaces")
 
 def key_of(question: Mapping[str, Any]) -> str | None:
     """The key of the map that answers a question; None where none ships."""
-    asked = hash_of(to_json(question))
+    digest = hash_of(to_json(question))
     found = (shipped.read(name) for name in NAMES)
-    return next((e.facts["keys"][asked] for e in found if e and asked in e.facts["keys"]), None)
+    return next((e.facts["keys"][digest] for e in found if e and digest in e.facts["keys"]), None)
 
 
 def get(key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:

@@ -76,62 +76,63 @@ def build(workspace: Workspace) -> None:
     panel.connect(
         controls, shown, shown["trust"], go, notice,
         load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),
-        make=lambda asked: queue_unless_stored(workspace, _spec(asked)),
+        make=lambda values: queue_unless_stored(workspace, _spec(values)),
     )  # fmt: skip
     report_button(controls, notice, partial(_report, workspace))
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    place, collection = collections.filled(workspace, asked.collection)
-    encoder = next(iter(choices.asked(workspace, request)), None)
-    return vars(asked) | {
+    values = controls.from_address(request)
+    place, collection = collections.filled(workspace, values.collection)
+    encoder = next(iter(choices.from_address(workspace, request)), None)
+    return vars(values) | {
         "encoder": choices.one(workspace, encoder), "collection": collection,
-        "run": run_panel.asked(workspace, request), "seen": map_address.asked(request, place),
+        "run": run_panel.from_address(workspace, request),
+        "seen": map_address.from_address(request, place),
     }  # fmt: skip
 
 
-def _spec(asked: Values) -> MapJob:
+def _spec(values: Values) -> MapJob:
     """The controls as a question.
 
     Raises:
         UserError: no encoder, or a parameter that cannot be used.
     """
-    if not asked.encoder:
+    if not values.encoder:
         raise UserError("No encoder was chosen.", "Choose one above, or add one on Encoders.")
-    given = {"neighbours": asked.neighbours, "min_dist": asked.distance}
+    given = {"neighbours": values.neighbours, "min_dist": values.distance}
     return MapJob.of(
-        asked.encoder, asked.collection, method=asked.method, seed=seed_of(asked.seed),
+        values.encoder, values.collection, method=values.method, seed=seed_of(values.seed),
         **{name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
 
 
-def _report(workspace: Workspace, asked: Values) -> Report:
+def _report(workspace: Workspace, values: Values) -> Report:
     """The map that is seen: its principal components until it is made.
 
     Raises:
         UserError: there is none yet.
     """
-    spec = _spec(asked)
+    spec = _spec(values)
     meanwhile = MapJob.of(spec.encoder, spec.dataset, method="quick")
     if not spec.is_stored(workspace) and meanwhile.is_stored(workspace):
         spec = meanwhile
     return answers.map_of(workspace, spec)
 
 
-def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[Named]:
+def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
     """How far it is, then the map, or its principal components, or what to do."""
-    spec = _spec(asked)
-    alive = bool(asked.run) and workspace.store.runs.get(asked.run)["state"] in LIVE
+    spec = _spec(values)
+    alive = bool(values.run) and workspace.store.runs.get(values.run)["state"] in LIVE
 
     def drawn(found: service.StoredMap) -> dict[str, Any]:
         meanwhile = found.info["method"] != spec.method != "pca"
         making = spec.key(workspace) if meanwhile and alive else ""
-        return views.drawn(workspace, found, asked.seen, meanwhile, making)
+        return views.drawn(workspace, found, values.seen, meanwhile, making)
 
     for shown in run_panel.awaited(
-        workspace, asked.run, spec, [spec.encoder],
+        workspace, values.run, spec, [spec.encoder],
         lambda: quick(workspace, spec.encoder, spec.dataset), session,
         most=service.QUICK_POINTS, words="trust", drawn=drawn,
         nothing=partial(views.nothing, workspace, spec.dataset),

@@ -63,8 +63,8 @@ def build(workspace: Workspace) -> None:
         }
 
     def load(request: gr.Request) -> Answer:
-        asked = address.first(request, "result")
-        opened = views.card(workspace, int(asked)) if asked.isdecimal() else ""
+        result = address.first(request, "result")
+        opened = views.card(workspace, int(result)) if result.isdecimal() else ""
         return {**everything(), card: opened}
 
     def refresh(known: list[list[Any]]) -> Answer:

@@ -157,10 +157,10 @@ def waiting(workspace: Workspace) -> set[tuple[str, str]]:
     from engine.tasks import defaults
     from store.run_rows import LIVE
 
-    asked = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
+    specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
     return {
         (encoder, task)
-        for spec in asked
+        for spec in specs
         for encoder in spec["encoders"]
         for task in spec["tasks"]
         if spec["protocol"] in (None, *defaults(task))

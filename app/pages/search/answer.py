@@ -17,28 +17,26 @@ if TYPE_CHECKING:
 
 
 def answer(
-    workspace: Workspace, asked: SearchSpec, move: Move | None = None
+    workspace: Workspace, spec: SearchSpec, move: Move | None = None
 ) -> dict[str, list[list[Hit]]]:
     """Hits by encoder, a list a query; of words and patterns under the name of the mode.
 
     Args:
         workspace: where everything is.
-        asked: the question.
+        spec: the question.
         move: told how far the encoding of a large collection is.
 
     Raises:
         UserError: an encoder, collection or query that cannot be used.
     """
-    limits = service.limits_of(workspace, asked)
-    if not asked.is_near:
-        found = [
-            service.hits_of_text(workspace, asked, query, limits)[0] for query in asked.queries
-        ]
-        return {asked.mode: found}
-    return dict(_by_encoder(workspace, asked, limits, move))
+    limits = service.limits_of(workspace, spec)
+    if not spec.is_near:
+        found = [service.hits_of_text(workspace, spec, query, limits)[0] for query in spec.queries]
+        return {spec.mode: found}
+    return dict(_by_encoder(workspace, spec, limits, move))
 
 
-def among(encoder: Encoder, sentences: Sequence[str], asked: SearchSpec) -> list[list[Hit]]:
+def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> list[list[Hit]]:
     """Hits among sentences that are no data set, each of them once; nothing is kept.
 
     Raises:
@@ -48,16 +46,16 @@ def among(encoder: Encoder, sentences: Sequence[str], asked: SearchSpec) -> list
     exact = searchable.Exact(encoder, distinct)
     exact.complete()
     opened = searchable.Searchable(exact, distinct, encoder)
-    return service.hits_in(opened, asked, service.Limits(asked.k, asked.least))
+    return service.hits_in(opened, spec, service.Limits(spec.k, spec.least))
 
 
 def _by_encoder(
-    workspace: Workspace, asked: SearchSpec, limits: service.Limits, move: Move | None
+    workspace: Workspace, spec: SearchSpec, limits: service.Limits, move: Move | None
 ) -> Iterator[tuple[str, list[list[Hit]]]]:
-    for name in asked.encoders:
-        needed = job.needed(workspace, name, asked.collection)
+    for name in spec.encoders:
+        needed = job.needed(workspace, name, spec.collection)
         if needed is not None and not needed.is_stored(workspace):
             for _ in perform(workspace, needed, move=move):
                 pass
-        opened = searchable.open_collection(workspace, name, asked.collection)
-        yield name, service.hits_in(opened, asked, limits)
+        opened = searchable.open_collection(workspace, name, spec.collection)
+        yield name, service.hits_in(opened, spec, limits)

@@ -56,19 +56,19 @@ def search(
     from app.pages.search import searchable, service
     from app.pages.search.job import needed
 
-    asked = service.spec(
+    query_spec = service.spec(
         [query], collection, mode="examples" if unlike and by == "meaning" else by, k=k,
         least=least, only=only or (), unlike=unlike or (), encoders=encoder or ["minilm"],
     )  # fmt: skip
-    limits = service.limits_of(workspace, asked)
-    if not asked.is_near:
-        hits, total = service.hits_of_text(workspace, asked, query, limits)
+    limits = service.limits_of(workspace, query_spec)
+    if not query_spec.is_near:
+        hits, total = service.hits_of_text(workspace, query_spec, query, limits)
         rows = [{"id": hit.index, "sentence": hit.sentence} for hit in hits]
         emit(rows, ("id", "sentence"), as_json)
         say(f"{total:,} found, the first {len(rows)} shown.")
         return
     rows = []
-    for spec in asked.encoders:
+    for spec in query_spec.encoders:
         job = needed(workspace, spec, collection, index=index)
         if job is not None and queue:
             queued(submit.queue(workspace, job), as_json)
@@ -76,7 +76,7 @@ def search(
         if job is not None:
             do_here(workspace, job)
         opened = searchable.open_collection(workspace, spec, collection)
-        (found,) = service.hits_in(opened, asked, limits)
+        (found,) = service.hits_in(opened, query_spec, limits)
         rows += [
             {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}
             for rank, hit in enumerate(found, 1)

@@ -18,24 +18,24 @@ QUERY = "The storm cut the power to our street."
 
 def make(workspace: Workspace) -> None:
     """Ask every shipped encoder."""
-    asked = service.spec([QUERY])
+    spec = service.spec([QUERY])
     found = {
         encoder: [
             [hit.index, hit.cosine]
-            for hit in service.nearest(workspace, encoder, asked.collection, [QUERY], asked.k)[0]
+            for hit in service.nearest(workspace, encoder, spec.collection, [QUERY], spec.k)[0]
         ]
         for encoder in STARTER_ENCODERS
     }
-    shipped.write_answer(workspace, "search", found, STARTER_ENCODERS, [asked.collection])
+    shipped.write_answer(workspace, "search", found, STARTER_ENCODERS, [spec.collection])
 
 
-def known(workspace: Workspace, asked: SearchSpec) -> dict[str, list[list[Hit]]]:
+def known(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
     """Encoder -> its hits, where just this was asked of it when the example was made."""
     example = shipped.read("search")
-    if example is None or asked != service.spec([QUERY], encoders=asked.encoders):
+    if example is None or spec != service.spec([QUERY], encoders=spec.encoders):
         return {}
-    mine = [name for name in asked.encoders if example.is_of(workspace, name)]
-    sentences = workspace.catalog.sentences(asked.collection)[0] if mine else []
+    mine = [name for name in spec.encoders if example.is_of(workspace, name)]
+    sentences = workspace.catalog.sentences(spec.collection)[0] if mine else []
     return {
         name: [[Hit(index, sentences[index], cosine) for index, cosine in example.answer[name]]]
         for name in mine

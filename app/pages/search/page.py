@@ -93,17 +93,17 @@ def build(workspace: Workspace) -> None:
     def changed(named: Mapping[str, Any]) -> Answer:
         return {shown[name]: value for name, value in named.items()}
 
-    def search(asked: Values) -> Iterator[Answer]:
-        answers = views.answer(workspace, _spec(asked), start=True)
+    def search(values: Values) -> Iterator[Answer]:
+        answers = views.answer(workspace, _spec(values), start=True)
         yield from map(changed, answers)
 
-    def reopen(asked: Values) -> Iterator[Answer]:
-        yield from map(changed, _reopened(workspace, asked))
+    def reopen(values: Values) -> Iterator[Answer]:
+        yield from map(changed, _reopened(workspace, values))
 
-    def poll(asked: Values) -> Answer:
-        if views.marks(workspace, asked.collection) == asked.seen:
+    def poll(values: Values) -> Answer:
+        if views.marks(workspace, values.collection) == values.seen:
             return None
-        *_, last = views.answer(workspace, _spec(asked), start=False)
+        *_, last = views.answer(workspace, _spec(values), start=False)
         return changed(last)
 
     def filter_of(collection: str) -> Answer:
@@ -140,14 +140,14 @@ def _has(workspace: Workspace, dataset: str) -> bool:
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    place, collection = collections.filled(workspace, asked.collection)
-    found = vars(asked) | {
-        "query": "\n".join(address.every(request, "q")) or _usual(asked.mode),
+    values = controls.from_address(request)
+    place, collection = collections.filled(workspace, values.collection)
+    found = vars(values) | {
+        "query": "\n".join(address.every(request, "q")) or _usual(values.mode),
         "unlike": "\n".join(address.every(request, "unlike")),
         "collection": collection,
-        "only": _only(workspace, place, asked.only),
-        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
+        "only": _only(workspace, place, values.only),
+        "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
     }
     return {controls[name]: value for name, value in found.items()}
 
@@ -175,24 +175,24 @@ def _shaped(controls: Controls, pick: gr.Button, mode: str) -> dict[Any, Any]:
     }
 
 
-def _spec(asked: Values) -> SearchSpec:
+def _spec(values: Values) -> SearchSpec:
     """The controls as a question.
 
     Raises:
         UserError: something that cannot be asked.
     """
-    query, mode = service.mode_of(asked.query, asked.mode)
+    query, mode = service.mode_of(values.query, values.mode)
     return service.spec(
-        service.lines(query), asked.collection, mode=mode, k=asked.k,
-        least=asked.least, only=asked.only or (), unlike=service.lines(asked.unlike or ""),
-        encoders=asked.encoder or (),
+        service.lines(query), values.collection, mode=mode, k=values.k,
+        least=values.least, only=values.only or (), unlike=service.lines(values.unlike or ""),
+        encoders=values.encoder or (),
     )  # fmt: skip
 
 
-def _reopened(workspace: Workspace, asked: Values) -> Iterator[dict[str, Any]]:
+def _reopened(workspace: Workspace, values: Values) -> Iterator[dict[str, Any]]:
     """A page just opened is no reason to ask for a query, nor to work long."""
-    if asked.query.strip():
-        spec = _spec(asked)
+    if values.query.strip():
+        spec = _spec(values)
         known = example.known(workspace, spec)
         yield from views.answer(workspace, spec, start=False, known=known)
         return

@@ -149,37 +149,37 @@ def lines(text: str) -> list[str]:
     return found
 
 
-def limits_of(workspace: Workspace, asked: SearchSpec) -> Limits:
+def limits_of(workspace: Workspace, query_spec: SearchSpec) -> Limits:
     """How many may be found, how near, and among which sentences.
 
     Raises:
         UserError: an unknown collection, or a property that none of its sentences has.
     """
-    among = filters.among(workspace, asked.collection, asked.only)
-    return Limits(asked.k, asked.least, among)
+    among = filters.among(workspace, query_spec.collection, query_spec.only)
+    return Limits(query_spec.k, query_spec.least, among)
 
 
-def hits_in(opened: Searchable, asked: SearchSpec, limits: Limits) -> list[list[Hit]]:
+def hits_in(opened: Searchable, query_spec: SearchSpec, limits: Limits) -> list[list[Hit]]:
     """Hits by vectors, of what is there of a collection: a list a query, one for all examples.
 
     Raises:
         UserError: for a query that cannot be used.
     """
-    if asked.mode == "examples":
-        return [alike_in(opened, asked.queries, asked.unlike, limits)]
-    return nearest_in(opened, asked.queries, limits)
+    if query_spec.mode == "examples":
+        return [alike_in(opened, query_spec.queries, query_spec.unlike, limits)]
+    return nearest_in(opened, query_spec.queries, limits)
 
 
 def hits_of_text(
-    workspace: Workspace, asked: SearchSpec, query: str, limits: Limits
+    workspace: Workspace, query_spec: SearchSpec, query: str, limits: Limits
 ) -> tuple[list[Hit], int]:
     """Hits by words or pattern, and how many there are in all.
 
     Raises:
         UserError: a pattern that cannot be read or takes too long.
     """
-    find = containing if asked.mode == "words" else matching
-    return find(workspace, asked.collection, query, limits)
+    find = containing if query_spec.mode == "words" else matching
+    return find(workspace, query_spec.collection, query, limits)
 
 
 def nearest(

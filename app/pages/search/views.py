@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def answer(
-    workspace: Workspace, asked: SearchSpec, *, start: bool,
+    workspace: Workspace, spec: SearchSpec, *, start: bool,
     known: Mapping[str, list[list[Hit]]] | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Columns as they become ready; those that wait for a background run are looked at again.
 
     Args:
         workspace: where everything is.
-        asked: the question.
+        spec: the question.
         start: whether what must be encoded or indexed before may be started.
         known: encoder -> hits that ship; these encoders are not asked.
 
@@ -40,14 +40,14 @@ def answer(
         By name what changes: `nothing`, what stands when there is nothing; `hits`, the columns;
         `timer`; `seen`, the marks of the runs.
     """
-    limits = service.limits_of(workspace, asked)
-    if not asked.is_near:
-        yield {"nothing": "", "hits": _by_words(workspace, asked, limits),
+    limits = service.limits_of(workspace, spec)
+    if not spec.is_near:
+        yield {"nothing": "", "hits": _by_words(workspace, spec, limits),
                "timer": gr.update(active=False), "seen": []}  # fmt: skip
         return
-    names = choices.need(asked.encoders)
-    title = [_examples(asked)] if asked.mode == "examples" else asked.queries
-    more = _more(asked)
+    names = choices.need(spec.encoders)
+    title = [_examples(spec)] if spec.mode == "examples" else spec.queries
+    more = _more(spec)
     known = known or {}
     done = [
         HitsColumn(name, known[name], shipped=True) if name in known
@@ -59,14 +59,14 @@ def answer(
             continue
         yield {"nothing": "", "hits": columns(title, done, more)}
         try:
-            done[place] = _column(workspace, name, asked, limits, start)
+            done[place] = _column(workspace, name, spec, limits, start)
         except UserError as error:  # one encoder that fails leaves the others standing
             done[place] = HitsColumn(name, instead=parts.problem(error))
-    live = any(run["state"] in LIVE for run in job.runs(workspace, asked.collection))
+    live = any(run["state"] in LIVE for run in job.runs(workspace, spec.collection))
     waiting = live and any(column.instead or column.above for column in done)
     yield {
         "nothing": _without(limits), "hits": columns(title, done, more),
-        "timer": gr.update(active=waiting), "seen": marks(workspace, asked.collection),
+        "timer": gr.update(active=waiting), "seen": marks(workspace, spec.collection),
     }  # fmt: skip
 
 
@@ -76,20 +76,20 @@ def _without(limits: Limits) -> str:
     return ""
 
 
-def _by_words(workspace: Workspace, asked: SearchSpec, limits: Limits) -> str:
+def _by_words(workspace: Workspace, spec: SearchSpec, limits: Limits) -> str:
     """One column: which words stand where is no matter of encoders."""
     blocks = []
-    for query in asked.queries:
+    for query in spec.queries:
         begun = time.perf_counter()
-        hits, total = service.hits_of_text(workspace, asked, query, limits)
+        hits, total = service.hits_of_text(workspace, spec, query, limits)
         took = time.perf_counter() - begun
-        name = "sentences with these words" if asked.mode == "words" else "sentences that match"
+        name = "sentences with these words" if spec.mode == "words" else "sentences that match"
         said = f"{total:,} found" + (
             f", the first {len(hits)} are shown" if total > len(hits) else ""
         )
-        instead = "" if hits else _nothing(asked.mode)
+        instead = "" if hits else _nothing(spec.mode)
         column = HitsColumn(name, [hits], took, note=said, instead=instead, by_encoder=False)
-        blocks.append(block(query, 0, [column], _more(asked)))
+        blocks.append(block(query, 0, [column], _more(spec)))
     return written(blocks)
 
 
@@ -98,24 +98,24 @@ def _nothing(mode: str) -> str:
     return f'<div class="t-notice"><p><strong>None.</strong></p><p>{hint}</p></div>'
 
 
-def _examples(asked: SearchSpec) -> str:
-    said = f"Like {formats.plural(len(asked.queries), 'example')}"
-    n = len(asked.unlike)
+def _examples(spec: SearchSpec) -> str:
+    said = f"Like {formats.plural(len(spec.queries), 'example')}"
+    n = len(spec.unlike)
     return said + (f", unlike {formats.plural(n, 'example')}" if n else "")
 
 
-def _more(asked: SearchSpec) -> Any:
+def _more(spec: SearchSpec) -> Any:
     """Links beside a hit: more sentences like it, or fewer."""
-    examples = asked.mode == "examples"
+    examples = spec.mode == "examples"
 
     def links(sentence: str) -> list[tuple[str, str]]:
-        mine = list(asked.queries) if examples else []
-        where = {"in": asked.collection, "encoder": list(asked.encoders), "mode": "examples",
-                 "only": list(asked.only), "k": str(asked.k),
-                 "least": None if asked.least is None else str(asked.least)}  # fmt: skip
-        found = [("more like this", {"q": [*mine, sentence], "unlike": list(asked.unlike)})]
+        mine = list(spec.queries) if examples else []
+        where = {"in": spec.collection, "encoder": list(spec.encoders), "mode": "examples",
+                 "only": list(spec.only), "k": str(spec.k),
+                 "least": None if spec.least is None else str(spec.least)}  # fmt: skip
+        found = [("more like this", {"q": [*mine, sentence], "unlike": list(spec.unlike)})]
         if examples:
-            found.append(("less like this", {"q": mine, "unlike": [*asked.unlike, sentence]}))
+            found.append(("less like this", {"q": mine, "unlike": [*spec.unlike, sentence]}))
         return [(words, address.link("search", **where, **what)) for words, what in found]
 
     return links
@@ -130,34 +130,34 @@ def _searching(name: str) -> str:
 
 
 def _column(
-    workspace: Workspace, name: str, asked: SearchSpec, limits: Limits, start: bool
+    workspace: Workspace, name: str, spec: SearchSpec, limits: Limits, start: bool
 ) -> HitsColumn:
     """Search, among what is encoded so far where that is not all, and start what is to be done."""
-    opened = searchable.so_far(workspace, name, asked.collection)
+    opened = searchable.so_far(workspace, name, spec.collection)
     waiting = ""
-    if service.undone(opened, asked.collection):
-        waiting = _waiting(workspace, name, asked.collection, opened, start)
+    if service.undone(opened, spec.collection):
+        waiting = _waiting(workspace, name, spec.collection, opened, start)
         if not opened.index.size or opened.needs_index:
             return HitsColumn(name, instead=waiting)
     begun = time.perf_counter()
     if not waiting:
-        opened = searchable.open_collection(workspace, name, asked.collection)
-    found = service.hits_in(opened, asked, limits)
+        opened = searchable.open_collection(workspace, name, spec.collection)
+    found = service.hits_in(opened, spec, limits)
     took = time.perf_counter() - begun
     if waiting:
         n = len(opened.sentences)
         note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
         return HitsColumn(name, found, took, note=note, above=waiting)
     if start:
-        job.searched(workspace, name, asked.collection, opened)
-    instead = "" if any(found) else _none_near(asked)
-    return HitsColumn(name, found, took, instead, _note(workspace, asked.collection, opened))
+        job.searched(workspace, name, spec.collection, opened)
+    instead = "" if any(found) else _none_near(spec)
+    return HitsColumn(name, found, took, instead, _note(workspace, spec.collection, opened))
 
 
-def _none_near(asked: SearchSpec) -> str:
-    if asked.least is None:
+def _none_near(spec: SearchSpec) -> str:
+    if spec.least is None:
         return _nothing("words")
-    least = f"{asked.least:g}".replace("-", "−")
+    least = f"{spec.least:g}".replace("-", "−")
     return (
         f'<div class="t-notice"><p><strong>None has a cosine of {least} or more.</strong></p>'
         "<p>Lower the minimum cosine, or clear it.</p></div>"

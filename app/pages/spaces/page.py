@@ -89,54 +89,56 @@ def build(workspace: Workspace) -> None:
     panel.connect(
         controls, shown, shown["words"], go, notice,
         load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),
-        make=lambda asked: queue_unless_stored(workspace, _spec(asked)),
+        make=lambda values: queue_unless_stored(workspace, _spec(values)),
     )  # fmt: skip
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    asked = controls.asked(request)
-    chosen = choices.asked(workspace, request)[:2]
+    values = controls.from_address(request)
+    chosen = choices.from_address(workspace, request)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
     one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
-    place, collection = collections.filled(workspace, asked.collection)
-    return vars(asked) | {
+    place, collection = collections.filled(workspace, values.collection)
+    return vars(values) | {
         "first": gr.update(choices=offered, value=one),
         "second": gr.update(choices=offered, value=other), "collection": collection,
-        "run": run_panel.asked(workspace, request), "seen": map_address.asked(request, place),
+        "run": run_panel.from_address(workspace, request),
+        "seen": map_address.from_address(request, place),
     }  # fmt: skip
 
 
-def _spec(asked: Values) -> SpacesJob:
+def _spec(values: Values) -> SpacesJob:
     """The controls as a question.
 
     Raises:
         UserError: fewer than two encoders, or a parameter that cannot be used.
     """
-    if not asked.first or not asked.second:
+    if not values.first or not values.second:
         raise UserError("Two encoders are needed.", "Choose them above, or add one on Encoders.")
     return SpacesJob.of(
-        asked.first, asked.second, asked.collection, clustering=asked.groups, method=asked.method,
-        k=SpacesJob.k if asked.k is None else int(asked.k),
-        size=None if asked.size is None else int(asked.size),
+        values.first, values.second, values.collection,
+        clustering=values.groups, method=values.method,
+        k=SpacesJob.k if values.k is None else int(values.k),
+        size=None if values.size is None else int(values.size),
     )  # fmt: skip
 
 
-def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[Named]:
+def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
     """How far it is, then the pair, or its principal components, or what to do."""
-    spec = _spec(asked)
+    spec = _spec(values)
     sentences = spec.sentences(workspace)
 
     def drawn(pair: Pair) -> dict[str, Any]:
         # The place that an address names is on the maps that were asked for.
         waits = not pair.report and spec.method != "pca"
-        view = {**asked.seen, "view": ""} if waits else asked.seen
+        view = {**values.seen, "view": ""} if waits else values.seen
         return views.drawn(
-            pair, sentences, view, moves=asked.show == "move", visitor=workspace.read_only
+            pair, sentences, view, moves=values.show == "move", visitor=workspace.read_only
         )
 
     yield from run_panel.awaited(
-        workspace, asked.run, spec, [spec.first, spec.second],
+        workspace, values.run, spec, [spec.first, spec.second],
         lambda: service.quick(workspace, spec), session,
         most=QUICK_POINTS, words="words", drawn=drawn,
         nothing=partial(views.nothing, workspace.read_only, len(sentences)),

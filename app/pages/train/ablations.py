@@ -56,8 +56,8 @@ def build(workspace: Workspace) -> None:
             for name, of in (("texts", "unsup"), ("pairs", "sup"))
         }
 
-    def queue(asked: Values, event: PageEvent) -> Answer:
-        return {queued: _queue(workspace, event.id, asked)}
+    def queue(values: Values, event: PageEvent) -> Answer:
+        return {queued: _queue(workspace, event.id, values)}
 
     on_load(load, controls.values(), notice)
     on(controls["seeds"].input, lambda n: {tables: _tables(int(n))}, [controls["seeds"]], [tables],
@@ -120,7 +120,7 @@ def _table(ablation: Ablation, seeds: int) -> str:
     )
 
 
-def _queue(workspace: Workspace, name: str, asked: Values) -> str:
+def _queue(workspace: Workspace, name: str, values: Values) -> str:
     """Queue a table; returns the sweep's run."""
     from app.jobs import submit
     from app.pages.train.sweep_job import SweepJob
@@ -130,8 +130,8 @@ def _queue(workspace: Workspace, name: str, asked: Values) -> str:
     if name not in ABLATIONS:
         raise UserError(f"There is no table {name[:40]!r}.", "Choose one of the list.")
     ablation = ABLATIONS[name]
-    spec = scaled(_spec(workspace, ablation, asked), asked.scale)
-    drawn = range(FIRST_SEED, FIRST_SEED + int(asked.seeds))
+    spec = scaled(_spec(workspace, ablation, values), values.scale)
+    drawn = range(FIRST_SEED, FIRST_SEED + int(values.seeds))
     children = sweeps.seeded(ablations.children(name, spec), drawn)
     title = f"Table {ablation.table}: {ablation.title.lower()}, {_shortly(spec)}"
     if len(drawn) > 1:
@@ -139,15 +139,15 @@ def _queue(workspace: Workspace, name: str, asked: Values) -> str:
     return submit.queue(workspace, SweepJob.of(workspace, spec, children), title=title)
 
 
-def _spec(workspace: Workspace, ablation: Ablation, asked: Values) -> TrainSpec:
+def _spec(workspace: Workspace, ablation: Ablation, values: Values) -> TrainSpec:
     """The run that the rows change: the preset for this machine from another base."""
     from engine.training.spec import TrainSpec
 
     preset = _preset(workspace, ablation.objective)
-    data = asked.pairs if ablation.objective == "sup" else asked.texts
-    if not asked.base or not data:
+    data = values.pairs if ablation.objective == "sup" else values.texts
+    if not values.base or not data:
         raise UserError("Base or data is missing.", "Choose both above the tables.")
-    spec = TrainSpec.from_dict(preset | {"base": asked.base, "train": data, "out": ""})
+    spec = TrainSpec.from_dict(preset | {"base": values.base, "train": data, "out": ""})
     return replace(spec, micro_batch=None)
 
 

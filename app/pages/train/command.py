@@ -68,9 +68,9 @@ def train(
     last is the outcome.
     """
     settings = _with_dev(workspace, settings)
-    asked = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
+    spec = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
     training = service.EncoderTraining(workspace)
-    progress.train(training, asked, estimate=estimate, queue=queue, as_json=as_json)
+    progress.train(training, spec, estimate=estimate, queue=queue, as_json=as_json)
 
 
 @verb

@@ -161,23 +161,23 @@ class Form:
         conditional = [self.controls[setting.name] for setting in settings if setting.when]
         return [*conditional, *self.aside.values(), *self.boxes.values()]
 
-    def spec(self, asked: SimpleNamespace) -> Any:
+    def spec(self, values: SimpleNamespace) -> Any:
         """The spec of everything that was typed.
 
         Raises:
             UserError: what does not fit.
         """
-        return self.training.spec(self._whole(vars(asked)))
+        return self.training.spec(self._whole(vars(values)))
 
-    def reshape(self, asked: SimpleNamespace, **changed: Any) -> dict[Any, Any]:
+    def reshape(self, values: SimpleNamespace, **changed: Any) -> dict[Any, Any]:
         """Show what applies.
 
         Args:
-            asked: the values as typed.
+            values: the values as typed.
             **changed: those that are set to something else.
         """
         updates: Updates = {name: {"value": value} for name, value in changed.items()}
-        return self._components(self._shaped(vars(asked) | changed, updates))
+        return self._components(self._shaped(vars(values) | changed, updates))
 
     def _shaped(self, values: Values, updates: Updates) -> Updates:
         """The updates with what is shown added to them."""
@@ -227,22 +227,22 @@ class Form:
             self.controls["preset"]: gr.update(**named),
         }
 
-    def _pick(self, asked: SimpleNamespace) -> Answer:
+    def _pick(self, values: SimpleNamespace) -> Answer:
         """Fill the form with a preset; with my own settings it stays as it is."""
-        if asked.preset == OWN:
+        if values.preset == OWN:
             return {self._about: ""}
-        return self._components(self._filled(vars(asked) | self.training.preset(asked.preset)))
+        return self._components(self._filled(vars(values) | self.training.preset(values.preset)))
 
-    def _review(self, asked: SimpleNamespace) -> dict[Any, Any]:
+    def _review(self, chosen: SimpleNamespace) -> dict[Any, Any]:
         """The preset if it still is one, the command, and what is wrong or about the cost.
 
         Controls that are filled one after the other leave a preset on the way and come back to it.
         """
         named, training = self.controls["preset"], self.training
-        if asked.preset is None:
+        if chosen.preset is None:
             return {}  # a control fired before all are filled
         try:
-            values = self._whole(vars(asked))
+            values = self._whole(vars(chosen))
             spec = training.spec(values)
         except UserError as error:
             return {named: OWN, self._about: "", self._command: "",
@@ -256,15 +256,15 @@ class Form:
             **{box: values[name] for name, box in self._hidden.items()},
         }
 
-    def _start(self, asked: SimpleNamespace) -> Answer:
-        run = self.training.start(self.spec(asked))
+    def _start(self, values: SimpleNamespace) -> Answer:
+        run = self.training.start(self.spec(values))
         said = {self._told: parts.say(self._done, "t-good")} if self._done else {}
         return {self.started: run, **said}
 
-    def _probe(self, asked: SimpleNamespace) -> Iterator[Answer]:
+    def _probe(self, values: SimpleNamespace) -> Iterator[Answer]:
         """What it will cost, after some seconds of work."""
         training = self.training
-        spec = self.spec(asked)
+        spec = self.spec(values)
         said = "Making a few updates on real batches; nothing is kept of them"
         for drawn, cost in background_call.followed(lambda _: training.probe(spec), said):
             found = (

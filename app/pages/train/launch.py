@@ -47,7 +47,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
             the same training goes on from its checkpoint.
     """
     with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
-        asked = Path(folder) / "asked.json"
+        request = Path(folder) / "asked.json"
         data, asked_to_stop = workspace.catalog.root, Path(folder) / "stop"
         said = {
             "spec": spec.to_dict(),
@@ -56,11 +56,11 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
             "stop": str(asked_to_stop),
             "threads": max(1, (os.cpu_count() or 1) // spec.processes),
         }
-        asked.write_text(json.dumps(said), "utf-8")
+        request.write_text(json.dumps(said), "utf-8")
         with (Path(folder) / "log").open("w+b") as printed:
             started = processes.start(
                 "app.pages.train.rank",
-                [str(asked), str(spec.processes)],
+                [str(request), str(spec.processes)],
                 stdout=subprocess.PIPE,
                 stderr=printed,
             )

@@ -79,10 +79,10 @@ def build(workspace: Workspace) -> None:
     )
     if upload is not None:
 
-        def take_in(asked: SimpleNamespace) -> Answer:
-            name = choices.taken_in(workspace, asked.upload)
+        def take_in(chosen: SimpleNamespace) -> Answer:
+            name = choices.taken_in(workspace, chosen.upload)
             return {
-                **form.reshape(asked, source="here", dataset=name),
+                **form.reshape(chosen, source="here", dataset=name),
                 upload: None,
                 form.notice: parts.say(f"Taken in as {name}.", "t-good"),
             }

@@ -33,18 +33,18 @@ def main() -> None:
     )  # fmt: skip
 
 
-def _train(asked: dict[str, Any]) -> None:
+def _train(request: dict[str, Any]) -> None:
     import torch
 
     from app.workspace import Workspace
     from engine.train import train
     from engine.training.spec import TrainSpec
 
-    torch.set_num_threads(asked["threads"])  # torchrun gives every process one
-    stop = Path(asked["stop"])
-    workspace = Workspace(Path(asked["store"]), asked["data"] and Path(asked["data"]))
+    torch.set_num_threads(request["threads"])  # torchrun gives every process one
+    stop = Path(request["stop"])
+    workspace = Workspace(Path(request["store"]), request["data"] and Path(request["data"]))
     try:
-        spec = TrainSpec.from_dict(asked["spec"])
+        spec = TrainSpec.from_dict(request["spec"])
         for event in train(spec, workspace.catalog, stop=stop.exists):
             tell(event.to_dict())
     except UserError as error:

@@ -155,10 +155,10 @@ class Training(ABC, Generic[Spec, Cost]):
     def preset_of(self, values: Values) -> Any | None:
         """The preset that says what a form says, in everything that applies; None for none."""
         usual = self.defaults()
-        asked = [name for name, setting in self.settings.items() if setting.applies(values)]
+        applicable = [name for name, setting in self.settings.items() if setting.applies(values)]
         for preset in self.presets():
             said = usual | self._shown(preset.changes)
-            names = [*asked, *(name for name in self.named if name in said)]
+            names = [*applicable, *(name for name in self.named if name in said)]
             if all(values[name] == said[name] for name in names):
                 return preset
         return None

@@ -65,15 +65,15 @@ class Sweep:
         """Attach the events to the form whose values are the base of all runs."""
         controls, inputs = self._controls, {**self._controls, **form.inputs}
 
-        def preview(asked: Values) -> Answer:
-            if not (asked.lines or "").strip():
+        def preview(values: Values) -> Answer:
+            if not (values.lines or "").strip():
                 return {self._preview: ""}
-            base = form.spec(asked)
-            return {self._preview: _preview(form, base, asked, _children(base, asked))}
+            base = form.spec(values)
+            return {self._preview: _preview(form, base, values, _children(base, values))}
 
-        def start(asked: Values) -> Answer:
-            base = form.spec(asked)
-            return {self._run: self._training.start_sweep(base, _children(base, asked))}
+        def start(values: Values) -> Answer:
+            base = form.spec(values)
+            return {self._run: self._training.start_sweep(base, _children(base, values))}
 
         shape(lambda way: {controls[name]: gr.update(visible=way == DRAWN)
                            for name in ("draws", "draw_seed")},
@@ -84,32 +84,32 @@ class Sweep:
         self._run.change(None, self._run, js=LEAVE)
 
 
-def _children(spec: TrainSpec, asked: Values) -> list[tuple[str, dict[str, Any]]]:
+def _children(spec: TrainSpec, values: Values) -> list[tuple[str, dict[str, Any]]]:
     """Label and changes of every run.
 
     Raises:
         UserError: a line that cannot be read, a value that cannot be, or too many runs.
     """
     draws = seed = None
-    if asked.way == DRAWN:
-        draws = int(number("number of runs to draw", asked.draws, whole=True, such_as=8))
-        seed = int(number("seed of the draws", asked.draw_seed, whole=True, such_as=0))
-    return service.varied(spec, (asked.lines or "").splitlines(), draws, seed or 0)
+    if values.way == DRAWN:
+        draws = int(number("number of runs to draw", values.draws, whole=True, such_as=8))
+        seed = int(number("seed of the draws", values.draw_seed, whole=True, such_as=0))
+    return service.varied(spec, (values.lines or "").splitlines(), draws, seed or 0)
 
 
 def _preview(
-    form: Form, spec: TrainSpec, asked: Values, children: Sequence[tuple[str, dict[str, Any]]]
+    form: Form, spec: TrainSpec, values: Values, children: Sequence[tuple[str, dict[str, Any]]]
 ) -> str:
     items = "".join(f"<li>{escape(label)}</li>" for label, _ in children[:SHOWN])
     more = len(children) - SHOWN
     items += f'<li class="t-absent">and {more} more</li>' if more > 0 else ""
     words = form.training.command(spec)
     words[1] = "sweep"
-    for line in (asked.lines or "").splitlines():
+    for line in (values.lines or "").splitlines():
         if line.strip():
             words += ["--set", re.sub(r"\s*([=,:])\s*", r"\1", line.strip())]
-    if asked.way == DRAWN:
-        words += ["--draw", str(asked.draws).strip(), "--draw-seed", str(asked.draw_seed).strip()]
+    if values.way == DRAWN:
+        words += ["--draw", str(values.draws).strip(), "--draw-seed", str(values.draw_seed).strip()]
     return (
         f'<p role="status">{formats.plural(len(children), "run")}, one after the other:</p>'
         f'<ul class="t-members">{items}</ul>{parts.command(words)}'

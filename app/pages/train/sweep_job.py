@@ -54,17 +54,17 @@ class SweepJob(Job):
         """
         if not children:
             raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
-        asked = [
+        specs = [
             (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
             for label, changes in children
         ]
         if not base.out:
-            together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
+            together = hashlib.blake2b("".join(s.hash for _, s in specs).encode(), digest_size=4)
             home = encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
             base = replace(base, out=str(home))
-        digits = len(str(len(asked)))
+        digits = len(str(len(specs)))
         made = []
-        for number, (label, spec) in enumerate(asked, 1):
+        for number, (label, spec) in enumerate(specs, 1):
             out = f"{base.out}/{number:0{digits}}-{slug(label)}"
             spec = TrainJob.of(workspace, replace(spec, out=out)).spec
             made.append({"label": label, "spec": spec.to_dict()})

@@ -75,11 +75,11 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
     for run in workspace.store.runs.list(limit=MOST, kinds=[DIAGNOSIS]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
-        over, asked = run["finished"] if run["started"] else None, spec_of(run)
+        over, spec = run["finished"] if run["started"] else None, spec_of(run)
         rows.append(none | own | {
             "key": run["id"], "run": run["id"], "kind": run["kind"], "label": run["title"],
-            "stopping": False, "encoder": asked["encoder"],
-            "settings": {name: asked[name] for name in asked if name not in trainings.ASIDE},
+            "stopping": False, "encoder": spec["encoder"],
+            "settings": {name: spec[name] for name in spec if name not in trainings.ASIDE},
             "seconds": over and over - (run["started"] or over),
         })  # fmt: skip
     return sorted(rows, key=lambda row: row["created"], reverse=True)

@@ -49,8 +49,8 @@ def build(workspace: Workspace) -> None:
     every = [chosen, opened, *shown.values()]
     report_button([chosen], notice, lambda kept: _report(workspace, _keys(kept)))
 
-    def viewed(*asked: Any) -> dict[Any, Any]:
-        return {shown[name]: value for name, value in _views(workspace, *asked).items()}
+    def viewed(*values: Any) -> dict[Any, Any]:
+        return {shown[name]: value for name, value in _views(workspace, *values).items()}
 
     def drawn(rows: list[TrainingRun], keys: list[str], sweep: str) -> dict[Any, Any]:
         return {chosen: ",".join(keys), opened: sweep, **viewed(rows, keys, sweep)}
@@ -115,9 +115,9 @@ def _known(rows: list[TrainingRun], keys: list[str]) -> list[TrainingRun]:
 
 def _named(rows: list[TrainingRun], request: gr.Request) -> tuple[list[str], str]:
     """What the address names: trainings by their keys, a sweep; else the newest."""
-    asked = address.first(request, "run").split(",")
-    keys = [row.key for row in rows if row.key in asked]
-    named = (*asked, address.first(request, "sweep"))
+    requested = address.first(request, "run").split(",")
+    keys = [row.key for row in rows if row.key in requested]
+    named = (*requested, address.first(request, "sweep"))
     sweep = next((row.run for row in rows if row.run in named and row.position is not None), "")
     if sweep and not keys:
         keys = _of_run(rows, sweep)

@@ -83,13 +83,13 @@ def table(
 
 def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     """A run by itself, or the children of a sweep in their order."""
-    asked = spec_of(run)
+    spec = spec_of(run)
     if run["kind"] != "sweep":
-        return [_row(workspace, run, None, asked, run["title"], run["state"], run)]
+        return [_row(workspace, run, None, spec, run["title"], run["state"], run)]
     units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
     begun = at_work(list(units.values()))
     rows = []
-    for position, child in enumerate(asked["children"]):
+    for position, child in enumerate(spec["children"]):
         unit = units.get(position)
         state = _child_state(run, unit, position in begun)
         failure = unit or {"error": None, "hint": ""}

@@ -133,11 +133,11 @@ class Visitors:
         if not path_of(request).startswith(API):
             return
         try:
-            asked = orjson.loads(body)
+            payload = orjson.loads(body)
         except orjson.JSONDecodeError:
             return  # Gradio says what is wrong with it
-        self._measure(asked)
-        tab = asked.get("session_hash") if isinstance(asked, dict) else None
+        self._measure(payload)
+        tab = payload.get("session_hash") if isinstance(payload, dict) else None
         _come_again(self._tabs.take(f"{address_of(request)} {tab}"))
 
     def stream(self, request: Request) -> Callable[[], None] | None:
@@ -162,8 +162,8 @@ class Visitors:
 
         return end
 
-    def _measure(self, asked: Any) -> None:
-        waiting, seen = [asked], 0
+    def _measure(self, payload: Any) -> None:
+        waiting, seen = [payload], 0
         while waiting:
             value = waiting.pop()
             if isinstance(value, str) and len(value) > self.limits.text:

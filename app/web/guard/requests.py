@@ -118,10 +118,10 @@ def address_of(request: Request) -> str:
 def _is_here(request: Request, url: str) -> bool:
     """Whether an address of a page has the name and the port that were asked."""
     try:
-        asked, given = urlsplit(f"//{request.headers.get('host', '')}"), urlsplit(url)
+        host, given = urlsplit(f"//{request.headers.get('host', '')}"), urlsplit(url)
         port = given.port or PORTS.get(given.scheme)
         # A proxy that ends HTTPS before us leaves the port out of a name that had none.
-        ports = {asked.port} if asked.port else set(PORTS.values())
-        return bool(given.hostname) and given.hostname == asked.hostname and port in ports
+        ports = {host.port} if host.port else set(PORTS.values())
+        return bool(given.hostname) and given.hostname == host.hostname and port in ports
     except ValueError:
         return False

@@ -108,10 +108,10 @@ def audit(
     encode = _Encode(examples, device)
     yield 0.0, "as asked"
     tried = _Tried()
-    asked = _try(tried, encode, None, spec)
-    if asked is None:
+    baseline = _try(tried, encode, None, spec)
+    if baseline is None:
         raise UserError(str(tried.rows[0].error), "Nothing can be compared with it.")
-    chosen, tried.notes = _chosen(spec, checkpoint, examples, groups, asked.unit)
+    chosen, tried.notes = _chosen(spec, checkpoint, examples, groups, baseline.unit)
     poolings = [s.spec for s in chosen if s.group == "pooling"]
     for place, setting in enumerate(chosen):
         yield (place + 1) / (len(chosen) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"

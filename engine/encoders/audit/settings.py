@@ -96,8 +96,8 @@ def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Set
         longest: tokens of the longest text.
     """
     positions = checkpoint.positions or longest
-    asked = int(spec.option("max_length") or checkpoint.max_length or longest)
-    tried = {min(asked, longest)}
+    limit = int(spec.option("max_length") or checkpoint.max_length or longest)
+    tried = {min(limit, longest)}
     for length in CUTS:
         kept = min(length, longest)
         if kept not in tried and length <= positions:

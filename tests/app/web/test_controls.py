@@ -68,7 +68,7 @@ def test_the_address_is_read_with_the_type_of_the_default(
     query: str, name: str, value: Any
 ) -> None:
     """A link may be old or written by hand: what cannot be had is the default."""
-    assert getattr(Controls(*DECLARED).asked(opened(query)), name) == value
+    assert getattr(Controls(*DECLARED).from_address(opened(query)), name) == value
 
 
 def test_a_control_has_its_name_label_and_default() -> None:
@@ -207,7 +207,7 @@ def test_a_page_is_filled_and_answered_by_one_event() -> None:
         kept, given = gr.State("kept"), gr.State()
 
         def load(request: gr.Request) -> dict[Any, Any]:
-            split = controls.asked(request).split
+            split = controls.from_address(request).split
             return {controls["split"]: gr.update(choices=["test"], value=split), given: {"a": 1}}
 
         def show(asked: SimpleNamespace, request: gr.Request) -> Iterator[dict[Any, Any]]:
