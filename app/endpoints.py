@@ -101,4 +101,4 @@ def announced(
         except UserError as error:
             yield name, f"{name}: {error.message} {error.hint}"
         else:
-            yield from ((name, f"Sends up to {said}.") for said in in_words(found))
+            yield from ((name, f"Sends up to {line}.") for line in in_words(found))

@@ -78,15 +78,15 @@ class Loaded:
             return
         from engine import encoders
 
-        said = encoders.as_a_gpu_chose(name)
+        settled = encoders.as_a_gpu_chose(name)
         prints: set[str] = set()
-        if said is not None:
-            half = encoders.load(said, datasets=self._catalog.every_sentence)
+        if settled is not None:
+            half = encoders.load(settled, datasets=self._catalog.every_sentence)
             prints = {
                 fingerprint
                 for fingerprint, data_hash in unsaid
                 if encoders.bind_task(half, (), data_hash).fingerprint == fingerprint
             }
-        moved = self._store.precisions.settle(name, said or name, prints)
-        if moved and said and self._store.encoders.get(name):
-            self._store.encoders.add(said, encoders.describe(said))
+        moved = self._store.precisions.settle(name, settled or name, prints)
+        if moved and settled and self._store.encoders.get(name):
+            self._store.encoders.add(settled, encoders.describe(settled))

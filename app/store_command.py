@@ -83,8 +83,8 @@ def clean_store(
     if results_older_than is not None:
         results = forget.results_older(opened, results_older_than)
     freed = opened.clean()
-    said = f"{formats.size(freed)} reclaimed."
+    text = f"{formats.size(freed)} reclaimed."
     if runs or results:
         gone = f"{formats.plural(runs, 'run')} and {formats.plural(results, 'result')}"
-        said = f"{gone} forgotten, {said}"
-    done({"bytes": freed, "runs": runs, "results": results}, said, as_json)
+        text = f"{gone} forgotten, {text}"
+    done({"bytes": freed, "runs": runs, "results": results}, text, as_json)

@@ -215,10 +215,10 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:
             log.exception("%s failed", command.__name__)
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
-            message = f"That did not work, and it is not your fault ({said})."
-            told = UserError(message, f"{file} has the details.")
-            raise _report_error(told, as_json) from error
+            text = f"{type(error).__name__}: {error}".splitlines()[0]
+            message = f"That did not work, and it is not your fault ({text})."
+            shown = UserError(message, f"{file} has the details.")
+            raise _report_error(shown, as_json) from error
 
     return run
 

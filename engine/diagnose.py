@@ -86,16 +86,16 @@ def diagnose(
     """
     began = time.perf_counter()
     seed = VEC2SENT.seed if seed is None else seed
-    said = _checked(sentences)
+    references = _checked(sentences)
     notes: list[str] = []
     tell = tick or nobody
     words = words or _mover_words(notes)
-    vectors, decoded = _reproduced(decoder, encoder, said, lambda share: tell(0.4 * share))
+    vectors, decoded = _reproduced(decoder, encoder, references, lambda share: tell(0.4 * share))
     back: dict[System, list[str]] = {"decoder": [one.sentence for one in decoded]}
     near: dict[System, np.ndarray] = {
         "decoder": np.array([one.cosine for one in decoded], np.float64)
     }
-    other = _others(len(said), seed)
+    other = _others(len(references), seed)
     back["another"] = [back["decoder"][row] for row in other]
     near["another"] = cosine(encoder.encode(back["another"]), vectors)
     if known:
@@ -106,31 +106,31 @@ def diagnose(
         notes.append("No training sentences were given: how near they come is not known.")
     given: dict[System, _Given] = {}
     for system in (system for system in SYSTEMS if system in back):
-        given[system] = _measured(said, back[system], near[system], words)
+        given[system] = _measured(references, back[system], near[system], words)
         tell(0.7 + 0.1 * len(given))
     mover = f"mover-{words.name}" if words else ""
     rows = _figure_rows(given, mover, seed)
-    notes += _notes(decoder, encoder, said, known, decoded, rows)
+    notes += _notes(decoder, encoder, references, known, decoded, rows)
     tell(1.0)
     return Diagnosis(
         encoder=encoder.name, dim=encoder.dim,
-        fingerprint=_hash(encoder.fingerprint, decoder.fingerprint), data_hash=_hash(*said),
+        fingerprint=_hash(encoder.fingerprint, decoder.fingerprint), data_hash=_hash(*references),
         decoder={name: decoder.facts.get(name) for name in ("architecture", "sentences", "words")}
         | {"fingerprint": decoder.fingerprint},
         mover=mover, known=len(known), rows=rows,
-        samples=_samples(said, decoded, back.get("nearest"), near.get("nearest"), seed),
+        samples=_samples(references, decoded, back.get("nearest"), near.get("nearest"), seed),
         notes=tuple(notes), seed=seed, seconds=time.perf_counter() - began,
         examples=given["decoder"].values,
     )  # fmt: skip
 
 
 def _checked(sentences: Sequence[str]) -> list[str]:
-    said = [sentence.strip() for sentence in sentences]
-    if len(said) < 2:
-        raise UserError(f"{len(said)} sentences cannot be measured.", "Give two or more.")
-    if "" in said:
-        raise UserError(f"Sentence {said.index('') + 1} is empty.", "Leave it out.")
-    return said
+    stripped = [sentence.strip() for sentence in sentences]
+    if len(stripped) < 2:
+        raise UserError(f"{len(stripped)} sentences cannot be measured.", "Give two or more.")
+    if "" in stripped:
+        raise UserError(f"Sentence {stripped.index('') + 1} is empty.", "Leave it out.")
+    return stripped
 
 
 def _mover_words(notes: list[str]) -> Encoder | None:
@@ -144,18 +144,18 @@ def _mover_words(notes: list[str]) -> Encoder | None:
 
 
 def _reproduced(
-    decoder: Decoder, encoder: Encoder, said: Sequence[str], tell: ProgressCallback
+    decoder: Decoder, encoder: Encoder, references: Sequence[str], tell: ProgressCallback
 ) -> tuple[np.ndarray, list[Decoded]]:
     """The vectors, and what the decoder makes of them; a batch between two words of progress."""
-    vectors = encoder.encode(said)
+    vectors = encoder.encode(references)
     found: list[Decoded] = []
-    for start in range(0, len(said), BATCH):
+    for start in range(0, len(references), BATCH):
         part = vectors[start : start + BATCH]
         found += decoder.decode(part, encoder=encoder, method="beam", beams=BEAMS)
-        tell(len(found) / len(said))
+        tell(len(found) / len(references))
     return vectors, [
         replace(one, cut=one.cut or decoder.too_long(sentence))
-        for one, sentence in zip(found, said, strict=True)
+        for one, sentence in zip(found, references, strict=True)
     ]
 
 
@@ -178,17 +178,17 @@ def _nearest(
 
 
 def _measured(
-    said: Sequence[str], back: Sequence[str], near: np.ndarray, words: Encoder | None
+    references: Sequence[str], back: Sequence[str], near: np.ndarray, words: Encoder | None
 ) -> _Given:
     values = {
-        "identical": diagnostics.identical(said, back),
-        "permuted": diagnostics.permuted(said, back),
-        "token_f1": diagnostics.token_f1(said, back),
+        "identical": diagnostics.identical(references, back),
+        "permuted": diagnostics.permuted(references, back),
+        "token_f1": diagnostics.token_f1(references, back),
         "round_trip": near,
     }
     if words is not None:
-        values["mover"] = word_mover_scores(said, back, words)
-    return _Given(said, back, values)
+        values["mover"] = word_mover_scores(references, back, words)
+    return _Given(references, back, values)
 
 
 def _figure_rows(given: Mapping[System, _Given], mover: str, seed: int) -> tuple[FigureRow, ...]:
@@ -208,7 +208,7 @@ def _figure_rows(given: Mapping[System, _Given], mover: str, seed: int) -> tuple
 def _figures(
     given: _Given, rows: np.ndarray, mover: str, seed: int, *, whole: bool
 ) -> tuple[Figure, ...]:
-    said, back = ([side[i] for i in rows] for side in (given.references, given.sentences))
+    references, back = ([side[i] for i in rows] for side in (given.references, given.sentences))
     values = {name: column[rows] for name, column in given.values.items()}
     times = diagnostics.resamples(len(rows), DRAWS, seed)
 
@@ -220,26 +220,28 @@ def _figures(
     low, high = diagnostics.ratio_interval(same, permuted, times)
     order = 100.0 * diagnostics.kept_order(same, permuted), 100.0 * low, 100.0 * high
     found = [mean("id", "identical"), mean("perm", "permuted"), Figure("id_perm", *order)]
-    found.append(Figure("bleu", diagnostics.bleu(said, back),
-                        *diagnostics.bleu_interval(said, back, times)))  # fmt: skip
+    found.append(Figure("bleu", diagnostics.bleu(references, back),
+                        *diagnostics.bleu_interval(references, back, times)))  # fmt: skip
     if whole:
-        ends = diagnostics.reference_bleu_interval(said, back, times[: diagnostics.GLUED_DRAWS])
-        found.append(Figure("bleu-ref", diagnostics.reference_bleu(said, back), *ends))
+        ends = diagnostics.reference_bleu_interval(
+            references, back, times[: diagnostics.GLUED_DRAWS]
+        )
+        found.append(Figure("bleu-ref", diagnostics.reference_bleu(references, back), *ends))
     if mover:
         found.append(mean(mover, "mover"))
     return (*found, mean("token_f1", "token_f1"), mean("round_trip", "round_trip", 1.0))
 
 
 def _samples(
-    said: Sequence[str], decoded: Sequence[Decoded], nearest: Sequence[str] | None,
+    references: Sequence[str], decoded: Sequence[Decoded], nearest: Sequence[str] | None,
     near: np.ndarray | None, seed: int,
 ) -> tuple[DecodedSample, ...]:  # fmt: skip
     """Some of all, in their order."""
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(said))[:SAMPLES])
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(references))[:SAMPLES])
     found = []
     for row in chosen.tolist():
         one = decoded[row]
-        sample = DecodedSample(said[row], one.sentence, float(one.cosine or 0.0), one.cut)
+        sample = DecodedSample(references[row], one.sentence, float(one.cosine or 0.0), one.cut)
         if nearest is not None and near is not None:
             sample = replace(sample, nearest=nearest[row], nearest_cosine=float(near[row]))
         found.append(sample)
@@ -247,7 +249,7 @@ def _samples(
 
 
 def _notes(
-    decoder: Decoder, encoder: Encoder, said: Sequence[str], known: Sequence[str],
+    decoder: Decoder, encoder: Encoder, references: Sequence[str], known: Sequence[str],
     decoded: Sequence[Decoded], rows: Sequence[FigureRow],
 ) -> list[str]:  # fmt: skip
     """What a person should know of the sentences, and where the decoder is no better."""
@@ -255,11 +257,13 @@ def _notes(
     trained_for = decoder.facts.get("fingerprint")
     if trained_for and trained_for != encoder.fingerprint:
         found.append("The decoder was trained for another version of this encoder.")
-    if learned := len(set(said) & {sentence.strip() for sentence in known}):
-        found.append(f"{learned:,} of {len(said):,} sentences are among those it learned from.")
+    if learned := len(set(references) & {sentence.strip() for sentence in known}):
+        found.append(
+            f"{learned:,} of {len(references):,} sentences are among those it learned from."
+        )
     if cut := sum(one.cut for one in decoded):
-        found.append(f"{cut:,} of {len(said):,} sentences are longer than the decoder knows, or "
-                     "were cut.")  # fmt: skip
+        found.append(f"{cut:,} of {len(references):,} sentences were cut or are longer than those "
+                     "that the decoder was trained on.")  # fmt: skip
     whole = {row.system: {f.metric: f for f in row.figures} for row in rows if not row.length}
     for system in [system for system in whole if system != "decoder"]:
         alike = [

@@ -226,8 +226,8 @@ class Endpoint:
         text = raw.decode("utf-8", "replace")
         if answer.is_success:
             return self._object(text)
-        said = _error_message(text).replace(key, "…") if key else _error_message(text)
-        raise self._refusal(answer, f"HTTP {answer.status_code}{f': {said}' if said else ''}")
+        message = _error_message(text).replace(key, "…") if key else _error_message(text)
+        raise self._refusal(answer, f"HTTP {answer.status_code}{f': {message}' if message else ''}")
 
     def _object(self, text: str) -> dict[str, Any]:
         try:
@@ -243,11 +243,11 @@ class Endpoint:
             )
         return found
 
-    def _refusal(self, answer: httpx2.Response, said: str) -> Exception:
+    def _refusal(self, answer: httpx2.Response, text: str) -> Exception:
         """What an answer that is none comes to."""
         host, status = self.address.host, answer.status_code
         if status in _AGAIN:
-            return _Again(said, _retry_after(answer.headers.get("retry-after", "")))
+            return _Again(text, _retry_after(answer.headers.get("retry-after", "")))
         if answer.is_redirect:
             to = urlsplit(answer.headers["location"]).netloc or "another path"
             return UserError(
@@ -256,9 +256,9 @@ class Endpoint:
             )
         if status in (401, 403):
             hint = f"Set the environment variable {KEY}, or {_own_key(self.address)} for this host."
-            return UserError(f"{host} does not let us in ({said}).", hint)
+            return UserError(f"{host} does not let us in ({text}).", hint)
         kind = Unacceptable if status in _TOO_MUCH else UserError
-        return kind(f"{host} refuses ({said}).", "Check the address, the model and its limits.")
+        return kind(f"{host} refuses ({text}).", "Check the address, the model and its limits.")
 
 
 def _own_key(address: Address) -> str:

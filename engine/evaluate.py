@@ -266,10 +266,10 @@ def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
     """What stood before the sentences, if anything did: part of what a score depends on."""
     from engine.encoders import prompts_of
 
-    said = prompts_of(encoder)
+    prompts = prompts_of(encoder)
     if dataset.kind != "retrieval":
-        said.pop("query_prompt", None)
-    return {"prompts": said} if said else {}
+        prompts.pop("query_prompt", None)
+    return {"prompts": prompts} if prompts else {}
 
 
 def needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
@@ -290,8 +290,8 @@ def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Prog
     pieces = list(_pieces(encoder, n, queries))
     vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _IN_MEMORY else _mapped((n, dim))
     for side, start, stop in pieces:
-        told = partial(_shifted, progress, start, n)
-        some = np.asarray(side.encode(sentences[start:stop], told))
+        shifted = partial(_shifted, progress, start, n)
+        some = np.asarray(side.encode(sentences[start:stop], shifted))
         if some.shape != (stop - start, dim):
             raise UserError(
                 f"The encoder gave vectors of shape {some.shape} for {stop - start} sentences; "
@@ -362,8 +362,8 @@ def _failed(result: Result, error: Exception, seconds: float) -> Result:
     """Turn an exception into a result that says what went wrong; the log keeps the traceback."""
     hint = getattr(error, "hint", None)
     if hint is not None:  # meant for people: a UserError, or what a durable cache has to say
-        said = getattr(error, "message", str(error))
-        return replace(result, error=said, hint=hint, seconds=seconds)
+        message = getattr(error, "message", str(error))
+        return replace(result, error=message, hint=hint, seconds=seconds)
     log.exception("%s on %s failed", result.task, result.encoder, exc_info=error)
     if isinstance(error, MemoryError):
         return replace(

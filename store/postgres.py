@@ -94,9 +94,9 @@ class Postgres:
                 self.close()
                 if old and isinstance(error, psycopg.OperationalError):  # it was restarted since
                     return self.rows(sql, given)
-                said = str(error).strip().splitlines()
+                lines = str(error).strip().splitlines()
                 raise FleetAway(
-                    f"The fleet's database {self.name} does not answer: {(said or ['?'])[0]}",
+                    f"The fleet's database {self.name} does not answer: {(lines or ['?'])[0]}",
                     "What waits there goes on when it is back.",
                 ) from error
 

@@ -25,14 +25,14 @@ class Precisions:
         )
         return [(row["fingerprint"], row["data_hash"]) for row in rows]
 
-    def settle(self, encoder: str, said: str, fingerprints: Collection[str]) -> int:
+    def settle(self, encoder: str, settled: str, fingerprints: Collection[str]) -> int:
         """Give results of these fingerprints the spec that says their precision.
 
         Nothing is noted of the encoder afterwards.
 
         Args:
             encoder: the spec without `dtype`.
-            said: the spec with it.
+            settled: the spec with it.
             fingerprints: those that `said` has.
 
         Returns:
@@ -44,7 +44,7 @@ class Precisions:
                 moved += connection.execute(
                     "UPDATE OR IGNORE results SET encoder = ?"
                     " WHERE encoder = ? AND fingerprint = ?",
-                    [said, encoder, fingerprint],
+                    [settled, encoder, fingerprint],
                 ).rowcount
                 # The same question was asked under both specs: one answer is enough.
                 connection.execute(

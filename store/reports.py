@@ -40,11 +40,11 @@ class Reports:
 
     def add(self, unit: str, reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Tell (kind, data) of a unit."""
-        told = [{"kind": kind, "data": dict(data)} for kind, data in reports]
+        rows = [{"kind": kind, "data": dict(data)} for kind, data in reports]
         self._rows(
             "INSERT INTO theodolite.reports (unit, kind, data) SELECT %s, one.kind, one.data"
             " FROM jsonb_to_recordset(%s) AS one (kind text, data jsonb)",
-            [unit, _json(told)],
+            [unit, _json(rows)],
         )
 
     def of(self, units: Sequence[str]) -> list[Report]:

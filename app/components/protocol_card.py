@@ -22,8 +22,8 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
 
     protocol = protocols.get(name)
     lines = "".join(
-        f"<dt>{escape(what)}</dt><dd>{code(said)}</dd>"
-        for what, said in [*protocol.card(), *more]
+        f"<dt>{escape(what)}</dt><dd>{code(description)}</dd>"
+        for what, description in [*protocol.card(), *more]
         if "table B.1" not in what  # shown as a table below
     )
     return (
@@ -32,10 +32,11 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
     )
 
 
-def prompts(said: Mapping[str, str]) -> list[tuple[str, str]]:
+def prompts(prompts_used: Mapping[str, str]) -> list[tuple[str, str]]:
     """Rows on what stood before the sentences, such as `query_prompt`; none where nothing did."""
     return [
-        (name.replace("_", " "), f"`{text}`" if text else "none") for name, text in said.items()
+        (name.replace("_", " "), f"`{text}`" if text else "none")
+        for name, text in prompts_used.items()
     ]
 
 

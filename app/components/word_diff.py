@@ -46,9 +46,9 @@ def tallied(words: Sequence[Word]) -> str:
         return f"All of it came back, {formats.plural(len(had), 'word')}."
     if had and len(by["kept"]) == len(had) and not by["new"]:
         return f"All {formats.plural(len(had), 'word')} kept; the marks between them differ."
-    said = [f"{len(by['kept'])} of {formats.plural(len(had), 'word')} kept in place."]
+    counts = [f"{len(by['kept'])} of {formats.plural(len(had), 'word')} kept in place."]
     for fate in ("moved", "lost", "new"):
         name = fate.capitalize()
         if by[fate]:
-            said.append(f"{name}: {', '.join(by[fate][:12])}{'…' if len(by[fate]) > 12 else ''}.")
-    return " ".join(said)
+            counts.append(f"{name}: {', '.join(by[fate][:12])}{'…' if len(by[fate]) > 12 else ''}.")
+    return " ".join(counts)

@@ -53,8 +53,8 @@ def remove(as_json: JsonOption = False) -> None:
     from app.desktop import launcher
 
     files = launcher.remove()
-    said = "It is out of the menu." if files else "It was not in the menu."
-    done({"files": list(map(str, files))}, said, as_json)
+    text = "It is out of the menu." if files else "It was not in the menu."
+    done({"files": list(map(str, files))}, text, as_json)
 
 
 def stay(window: Window, workspace: Workspace, address: str) -> None:

@@ -61,9 +61,9 @@ class Window:
         """
         code = self._process.wait()
         if code:
-            said = _log(self._profile).read_text("utf-8", "replace").strip().splitlines()
+            text = _log(self._profile).read_text("utf-8", "replace").strip().splitlines()
             raise UserError(
-                f"{self._browser.name} ended with code {code}{f': {said[-1]}' if said else '.'}",
+                f"{self._browser.name} ended with code {code}{f': {text[-1]}' if text else '.'}",
                 "Start the app without --window, or name another browser by "
                 f"{browsers.VARIABLE}=/path/to/browser.",
             )
@@ -122,9 +122,9 @@ def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterat
     with _free_profile(folder or _folder(browser)) as profile:
         size = () if profile.exists() else (f"--window-size={FIRST_SIZE}",)
         command = (*browser.command, f"--app={address}", _with_profile(profile), *FLAGS, *size)
-        with _log(profile).open("wb") as said:
+        with _log(profile).open("wb") as log:
             process = subprocess.Popen(  # noqa: S603 - a browser that is installed here
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         window = Window(browser, process, profile)
         try:

@@ -39,8 +39,8 @@ class Outcome:
         """The failure in words."""
         if self.failure is None or isinstance(self.failure, UserError | StoreError):
             return self.failure
-        said = f"{type(self.failure).__name__}: {self.failure}"
-        return UserError(said, "The log of the run has more.")
+        text = f"{type(self.failure).__name__}: {self.failure}"
+        return UserError(text, "The log of the run has more.")
 
     def to_dict(self) -> dict[str, Any]:
         """What `Runs.end_unit` takes: seconds, error, hint, left_out."""

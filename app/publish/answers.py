@@ -44,14 +44,14 @@ def choices(shown: Props) -> list[tuple[str, Any]]:
 def _of_choices(opened: OpenedPage, block: Block) -> dict[str, Parts]:
     """Value of a control -> the parts that depend on it."""
     shown = opened.shown[block._id]
-    said = {
+    changes = {
         str(value): _changed(opened, block, "input", value=value)
         for _, value in choices(shown)
         if value != shown["value"]
     }
-    parts = {number for answer in said.values() for number in answer}
+    parts = {number for answer in changes.values() for number in answer}
     first = {number: opened.shown[int(number)]["value"] for number in parts}
-    return {str(shown["value"]): first} | {value: first | new for value, new in said.items()}
+    return {str(shown["value"]): first} | {value: first | new for value, new in changes.items()}
 
 
 def _of_things(opened: OpenedPage, block: Any, asks: Asks) -> dict[str, Any]:

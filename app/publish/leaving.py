@@ -63,11 +63,11 @@ def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     for name, public in choice.encoders.items():
         about = f"here {name}" if public != name else ""
         yield "encoder", public, about, known.get(name, {}).get("licence") or UNSTATED, None
-    told = [name for name, public in choice.tasks.items() if _named(site.files, public)]
-    for name in told:
+    named = [name for name, public in choice.tasks.items() if _named(site.files, public)]
+    for name in named:
         public = choice.tasks[name]
         yield "task", public, f"here {name}" if public != name else "", "", None
-    if told:
+    if named:
         many = formats.count(len(choice.results))
         yield "results", many, "at most: scores, intervals, protocols", "", None
     for kind, name in site.answers:

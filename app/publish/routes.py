@@ -57,12 +57,12 @@ def routes(workspace: Workspace) -> list[Route]:
         except (ValueError, TypeError, KeyError, AttributeError):
             return PlainTextResponse("This cannot be read", status_code=400)
         try:
-            told = await run_in_threadpool(_freeze, workspace, last, arguments)
+            outcome = await run_in_threadpool(_freeze, workspace, last, arguments)
         except UserError as error:
-            said = f"{error.message} {error.hint}".strip()
-            return JSONResponse({"error": said}, headers=NO_STORE)
+            message = f"{error.message} {error.hint}".strip()
+            return JSONResponse({"error": message}, headers=NO_STORE)
         words = ["theodolite", "publish", "FOLDER", *arguments]
-        return JSONResponse({**told, "command": shlex.join(words)}, headers=NO_STORE)
+        return JSONResponse({**outcome, "command": shlex.join(words)}, headers=NO_STORE)
 
     def fetch(request: Request) -> Response:
         with last.lock:
@@ -115,19 +115,19 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
             code, printed, complained = processes.output("app.cli", command, SECONDS)
         except subprocess.TimeoutExpired as error:
             raise UserError(f"It takes longer than {SECONDS // 60} minutes.") from error
-        said = printed.decode()
+        output = printed.decode()
         if code:
-            raise _error(said, complained.decode("utf-8", "replace"))
+            raise _error(output, complained.decode("utf-8", "replace"))
         last.token = secrets.token_urlsafe(16)
-        *rows, _ = map(json.loads, said.splitlines())
+        *rows, _ = map(json.loads, output.splitlines())
         return {"rows": rows, "zip": f"./theodolite/publish/{last.token}.zip"}
 
 
-def _error(said: str, wrong: str) -> UserError:
+def _error(output: str, wrong: str) -> UserError:
     """What the verb said went wrong, for people."""
     try:
-        told = json.loads((said.splitlines() or [""])[-1])
-        return UserError(told["error"], told.get("hint") or "")
+        error = json.loads((output.splitlines() or [""])[-1])
+        return UserError(error["error"], error.get("hint") or "")
     except (ValueError, KeyError, TypeError):
         return UserError(" ".join(wrong.split())[-500:] or "This page could not be published.")
 

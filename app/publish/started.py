@@ -35,9 +35,9 @@ def lend(decorated: Encode, store: Path) -> None:
         try:
             return decorated(number, sentences)
         except gr.Error as error:  # a quota is used up, no GPU is free: it says which
-            said = " ".join(_TAG.sub(" ", str(error.message)).split())
+            text = " ".join(_TAG.sub(" ", str(error.message)).split())
             advice = "Try it again later, or with an encoder that needs none."
-            raise UserError(f"No GPU was lent for this: {said}.", advice) from error
+            raise UserError(f"No GPU was lent for this: {text}.", advice) from error
 
     lent.lend(ask)
     workspace = Workspace(store, demo=True)

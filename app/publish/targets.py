@@ -78,28 +78,28 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
         about: one line; the hub takes 60 characters.
         models: of the hub, which a Gradio Space downloads while it is built.
     """
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "title": title, "emoji": "📐", "colorFrom": "blue", "colorTo": "gray", "sdk": target.sdk,
     }  # fmt: skip
     if target.sdk == "gradio":
-        said |= {"sdk_version": version("gradio"), "python_version": source.PYTHON,
+        fields |= {"sdk_version": version("gradio"), "python_version": source.PYTHON,
                  "app_file": SCRIPT}  # fmt: skip
     elif target.sdk == "docker":
-        said["app_port"] = PORT
+        fields["app_port"] = PORT
     else:
-        said["app_file"] = "index.html"
+        fields["app_file"] = "index.html"
     if target.live:
-        said["startup_duration_timeout"] = "1h"
+        fields["startup_duration_timeout"] = "1h"
     if target.hardware:
-        said["suggested_hardware"] = target.hardware
-    said |= {"fullWidth": True, "header": "mini", "pinned": False,
+        fields["suggested_hardware"] = target.hardware
+    fields |= {"fullWidth": True, "header": "mini", "pinned": False,
              "short_description": about[:LONGEST_DESCRIPTION],
              "tags": ["sentence-embeddings", "theodolite"]}  # fmt: skip
     if models:
-        said["models"] = list(models)
+        fields["models"] = list(models)
     if models and target.sdk == "gradio":
-        said["preload_from_hub"] = list(models)
-    block = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=1000)
+        fields["preload_from_hub"] = list(models)
+    block = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{block}---\n"
 
 

@@ -158,12 +158,12 @@ def _said_plainly(left: str, broken: str | None = None) -> Iterator[None]:
     except HfHubHTTPError as error:
         status = error.response.status_code
         words = (error.server_message or "").strip().splitlines()
-        said = f': "{words[0]}"' if words else ""
-        raise UserError(f"The hub refused ({status}){said}. {left}",
+        reason = f': "{words[0]}"' if words else ""
+        raise UserError(f"The hub refused ({status}){reason}. {left}",
                         ADVICE.get(status, "Try it again later.")) from error  # fmt: skip
     except ValueError as error:  # of what is sent: a front matter that the hub does not take
-        said = " ".join(str(error).split())[:300]
-        raise UserError(f"The hub does not take it: {said}. {left}") from error
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(f"The hub does not take it: {reason}. {left}") from error
     except (httpx2.HTTPError, OSError, RuntimeError) as error:  # the last by the package hf-xet
         raise UserError(f"The connection to the hub broke ({type(error).__name__}). "
                         f"{broken or left}", "Give the same command again.") from error  # fmt: skip

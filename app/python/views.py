@@ -83,9 +83,9 @@ def comparison(answer: Comparison) -> Parts:
     if len(answer.encoders) - 1 > differences.MOST_DRAWN:
         of = differences.of_means
         shown = [Piece("board", board.table(answer, [], {}))]
-    intervals, said = of(answer)
-    picture = chart(differences.picture(answer, intervals, said)) if intervals else ""
-    return [parts.heading(said) if said else "", picture, *shown, panel(answer.cautions)]
+    intervals, title = of(answer)
+    picture = chart(differences.picture(answer, intervals, title)) if intervals else ""
+    return [parts.heading(title) if title else "", picture, *shown, panel(answer.cautions)]
 
 
 def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -> Parts:
@@ -100,12 +100,12 @@ def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -
 def plane(answer: StoredMap) -> Parts:
     """How far it can be trusted, and its points."""
     info = answer.info
-    labels, said = [""] * len(answer.points), ""
+    labels, caption = [""] * len(answer.points), ""
     column = next((one for one in answer.columns if one.kind == "label"), None)
     if column is not None:
         labels = [column.labels[number] for number in answer.values[column.key].tolist()]
     if info["trust"]:
-        said = (
+        caption = (
             f"{percent(info['trust']['recall'])} of a sentence's {info['trust']['k']} nearest are "
             "its nearest here too."
         )
@@ -127,7 +127,7 @@ def plane(answer: StoredMap) -> Parts:
         traces, axis(**hidden), axis(scaleanchor="x", **hidden), height=_MAP_HEIGHT, left=12,
         legend=len(places) > 1,
     )  # fmt: skip
-    return [parts.heading(title, said), chart(drawing(figure, title, name="map"), _MAP_HEIGHT)]
+    return [parts.heading(title, caption), chart(drawing(figure, title, name="map"), _MAP_HEIGHT)]
 
 
 def training(happened: Sequence[Event]) -> Parts:
@@ -136,14 +136,14 @@ def training(happened: Sequence[Event]) -> Parts:
     from engine.training.events import Evaluated, Finished, Stepped
 
     last = happened[-1]
-    said, kept = "", None
+    heading, kept = "", None
     if isinstance(last, Finished):
         kept = last.best_step
         best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
-        said = parts.heading(
+        heading = parts.heading(
             f"Trained in {formats.duration(last.seconds)}{best}", f"It is loaded as {last.encoder}"
         )
-    shown: list[str | Piece] = [said]
+    shown: list[str | Piece] = [heading]
     for kind, value, what in ((Evaluated, "score", "dev score"), (Stepped, "loss", "loss")):
         events: list[Any] = [event for event in happened if isinstance(event, kind)]
         steps, values = [one.step for one in events], [getattr(one, value) for one in events]
@@ -159,11 +159,11 @@ def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
 
     shown: list[str] = []
     for given, results in found:
-        said = [
+        cards = [
             (one.encoder, parts.problem(one.problem)) if one.problem is not None else one
             for one in results
         ]
-        shown += [parts.heading(given), views.cards(said)]
+        shown += [parts.heading(given), views.cards(cards)]
     return shown
 
 

@@ -68,9 +68,9 @@ def _compared(found: Comparison) -> Parts:
 
     shown = list(views.comparison(found))
     if found.ranks:
-        said, picture = ranking_view.ranks(found, "within")
+        title, picture = ranking_view.ranks(found, "within")
         head = parts.heading("Confidence intervals of the ranks", ranking_view.RANKS_LEAD)
-        shown += [head, said, chart(picture) if picture else ""]
+        shown += [head, title, chart(picture) if picture else ""]
     return shown
 
 
@@ -197,10 +197,10 @@ def _trained(found: Sequence[tuple[TrainingRun, Curves]], cap: Cap) -> Parts:
 
 
 def _settings(name: str, row: TrainingRun) -> dict[str, Any]:
-    told = asdict(row)
-    settings = told.pop("settings")
+    fields = asdict(row)
+    settings = fields.pop("settings")
     left = ("label", "title", "stopping", "hint", "created")
-    return {"training": name} | {k: v for k, v in told.items() if k not in left} | settings
+    return {"training": name} | {k: v for k, v in fields.items() if k not in left} | settings
 
 
 def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Report:
@@ -217,49 +217,49 @@ def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Repo
     from app.pages.judge import report, service
 
     found = service.opened(workspace, session)
-    told = report.board(found)
+    board = report.board(found)
     command = ["theodolite", "report", "judgement", session, *([] if names else ["--blind"])]
-    return of_judgement(told, found, names=names, command=command)
+    return of_judgement(board, found, names=names, command=command)
 
 
 def of_judgement(
-    told: Mapping[str, Any], session: Session | None = None, *, names: bool = True,
+    board: Mapping[str, Any], session: Session | None = None, *, names: bool = True,
     command: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     """The same of what `app.pages.judge.report.board` says.
 
     Args:
-        told: by it.
+        board: by it.
         session: whose marks are listed; None for those of an example.
         names: whether the encoders are named.
         command: that writes this report again.
     """
     called = {
-        name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(told["blind"])
+        name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(board["blind"])
     }
-    order = dict.fromkeys(pair[side] for pair in told["pairs"] for side in "ab")
+    order = dict.fromkeys(pair[side] for pair in board["pairs"] for side in "ab")
     whose = formats.listed(order if names else sorted(called.values()))
     pairs = [
         {name: called.get(value, value) if name in ("a", "b", "verdict") else value
          for name, value in pair.items() if name not in ("path", "without_second")}
-        for pair in told["pairs"]
+        for pair in board["pairs"]
     ]  # fmt: skip
     marks = _marks(session, called) if session else []
     tables = [_flat("pairs", pairs), *([_flat("marks", marks)] if marks else [])]
     return Report(
         "judgement",
-        f"Judgement of {whose} on {told['collection']}",
-        f"{formats.plural(told['marks'], 'mark')}, {told['left']:,} left unmarked.",
-        lambda cap: _judged(told, tables, names, cap),
+        f"Judgement of {whose} on {board['collection']}",
+        f"{formats.plural(board['marks'], 'mark')}, {board['left']:,} left unmarked.",
+        lambda cap: _judged(board, tables, names, cap),
         tables,
         command,
     )
 
 
-def _judged(told: Mapping[str, Any], tables: Sequence[Table], names: bool, cap: Cap) -> Parts:
+def _judged(board: Mapping[str, Any], tables: Sequence[Table], names: bool, cap: Cap) -> Parts:
     from app.pages.judge import views as pages
 
-    shown = [pages.findings({**told, "id": ""}, names=names, visitor=True)]
+    shown = [pages.findings({**board, "id": ""}, names=names, visitor=True)]
     for table in tables[1:]:
         shown.append(parts.heading("What was judged", "In the order in which it was asked."))
         shown.append(_read(table.cut(replace(cap, rows=min(cap.rows, MOST_ROWS)))))

@@ -130,11 +130,11 @@ def _document(report: Report, cap: Cap) -> str:
     """As it is with so much of its texts and rows."""
     tables = [table.cut(cap) for table in report.tables]
     cut = left_out(report, tables, cap)
-    said = parts.say(f"Shortened to stay a small file: {cut}.") if cut else ""
+    notice = parts.say(f"Shortened to stay a small file: {cut}.") if cut else ""
     about = f'<p class="t-muted">{escape(report.about)}</p>' if report.about else ""
     return document(
         [
-            f'<header class="t-header"><h1>{escape(report.title)}</h1></header>{about}{said}',
+            f'<header class="t-header"><h1>{escape(report.title)}</h1></header>{about}{notice}',
             *report.draw(cap),
             parts.heading("Numbers", "Everything above as files for other programs."),
             f'<ul class="t-report-files">{"".join(map(_button, tables))}</ul>',
@@ -156,15 +156,15 @@ def _button(table: Table) -> str:
 
 def left_out(report: Report, cut: Sequence[Table], cap: Cap) -> str:
     """What a report lacks by its cap, in words; empty where it lacks nothing."""
-    said = []
+    reasons = []
     if any(_is_longer(table, cap) for table in report.tables):
-        said.append(f"texts end after {cap.characters:,} characters")
-    said += [
+        reasons.append(f"texts end after {cap.characters:,} characters")
+    reasons += [
         f"{table.name} has {len(table.rows):,} of {table.total:,} rows, evenly spaced"
         for table in cut
         if len(table.rows) < table.total
     ]
-    return "; ".join(said)
+    return "; ".join(reasons)
 
 
 def _is_longer(table: Table, cap: Cap) -> bool:

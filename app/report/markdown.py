@@ -130,8 +130,8 @@ class _Reader(HTMLParser):
         return self._blocks
 
     def _end(self) -> None:
-        if said := _text("".join(self._words)):
-            self._blocks.append(self._before + said)
+        if text := _text("".join(self._words)):
+            self._blocks.append(self._before + text)
             self._before = ""
         self._words = []
 

@@ -114,7 +114,7 @@ def together(
     running = {name: _Work(do, firsts[name], question) for name, do in works.items()}
     try:
         until = time.monotonic() + SOON_SECONDS
-        shown, told = None, until
+        shown, reported = None, until
         while not question.stale:
             question.changed.clear()
             if error := next((work.error for work in running.values() if work.error), None):
@@ -124,8 +124,8 @@ def together(
             over = all(work.done for work in running.values())
             now = time.monotonic()
             state = [work.done or work.said for work in running.values()]
-            if over or (now >= until and (state != shown or now >= told + ALIVE_SECONDS)):
-                shown, told = state, now
+            if over or (now >= until and (state != shown or now >= reported + ALIVE_SECONDS)):
+                shown, reported = state, now
                 yield {name: ("", work.result) if work.done else (card(*work.said), None)
                        for name, work in running.items()}  # fmt: skip
             if over:

@@ -200,8 +200,8 @@ def on_open(
     def fill(request: gr.Request) -> Iterator[Answer]:
         filled = load(request) or {}
         yield {box: parts.left(box, value) for box, value in filled.items()}
-        said = {name: _value(filled.get(box, gr.skip()), box) for name, box in asks.items()}
-        yield from show(Values(**said), request)
+        values = {name: _value(filled.get(box, gr.skip()), box) for name, box in asks.items()}
+        yield from show(Values(**values), request)
 
     places = dict.fromkeys([*asks.values(), *outputs])
     return on(opening(), fill, None, places, notice, **parts.HIDE_PROGRESS | options)

@@ -370,27 +370,27 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
 
 def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
     """How many of the differences to the baseline are real; encoders of one verdict together."""
-    told: dict[str, list[str]] = {}
+    by_verdict: dict[str, list[str]] = {}
     for encoder in dict.fromkeys(i.encoder for i in intervals):
         mine = [i for i in intervals if i.encoder == encoder]
         better = sum(i.clear and i.delta > 0 for i in mine)
         worse = sum(i.clear and i.delta < 0 for i in mine)
-        said = [
+        parts = [
             f"{words} on {number}"
             for words, number in (("better", better), ("worse", worse))
             if number
         ]
         tied = len(mine) - better - worse
         if tied:
-            said.append(f"tied on {tied}")
+            parts.append(f"tied on {tied}")
         tasks = formats.plural(len(mine), "task")
-        words = f"{formats.listed(said)} of {tasks}"
-        if len(said) == 1 and len(mine) > 1:
-            words = f"{said[0].split()[0]} on all {tasks}"
-        told.setdefault(words, []).append(encoder)
+        words = f"{formats.listed(parts)} of {tasks}"
+        if len(parts) == 1 and len(mine) > 1:
+            words = f"{parts[0].split()[0]} on all {tasks}"
+        by_verdict.setdefault(words, []).append(encoder)
     sentences = [
         f"{formats.listed(names, most=4)} {'is' if len(names) == 1 else 'are'} {words}"
-        for words, names in told.items()
+        for words, names in by_verdict.items()
     ]
     return f"Against {baseline}, {'; '.join(sentences)}" if sentences else ""
 

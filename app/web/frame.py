@@ -55,12 +55,12 @@ def entry(line: Line) -> Entry:
     )
 
 
-def rail(groups: Sequence[Sequence[Entry]], said: str = "", *, publish: bool = False) -> str:
+def rail(groups: Sequence[Sequence[Entry]], label: str = "", *, publish: bool = False) -> str:
     """The rail as HTML: the script marks the line of the page that is open.
 
     Args:
         groups: its lines.
-        said: what stands at its foot where there is nowhere to jump to.
+        label: what stands at its foot where there is nowhere to jump to.
         publish: whether the page that is open can be published: not by visitors.
     """
     search = (
@@ -77,8 +77,8 @@ def rail(groups: Sequence[Sequence[Entry]], said: str = "", *, publish: bool = F
             f'aria-haspopup="dialog" data-press="publish">{icons.svg("publish")}'
             "<span>Publish</span></button>"
         )
-    if said:
-        search, jump = "", f'<p class="t-dated"><span>{escape(said)}</span></p>'
+    if label:
+        search, jump = "", f'<p class="t-dated"><span>{escape(label)}</span></p>'
     return (
         '<a class="t-skip" href="#t-main" data-press="skip">Skip to content</a>'
         '<div class="t-head"><button type="button" class="t-icon" aria-label="Pages" '

@@ -133,11 +133,11 @@ def heading(title: str, lead: str = "", html: str = "", beside: str = "") -> str
     return f'<div class="t-section"><h2>{escape(title)}{beside}</h2>{sentence}</div>'
 
 
-def readings(said: Mapping[str, str]) -> str:
+def readings(values: Mapping[str, str]) -> str:
     """What a picture says of each encoder, in a sentence or two. Plain text."""
     items = "".join(
         f'<li><span class="t-spec">{escape(name)}</span>{escape(text)}</li>'
-        for name, text in said.items()
+        for name, text in values.items()
     )
     return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
 
@@ -189,11 +189,11 @@ def say(text: str, kind: str = "") -> str:
 
 def warn(texts: Iterable[str]) -> str:
     """Warnings to read before trusting a number; empty text when there are none."""
-    said = [escape(text) for text in texts]
-    if not said:
+    paragraphs = [escape(text) for text in texts]
+    if not paragraphs:
         return ""
-    items = "".join(f"<li>{text}</li>" for text in said)
-    body = f"<ul>{items}</ul>" if len(said) > 1 else f"<p>{said[0]}</p>"
+    items = "".join(f"<li>{text}</li>" for text in paragraphs)
+    body = f"<ul>{items}</ul>" if len(paragraphs) > 1 else f"<p>{paragraphs[0]}</p>"
     return f'<div class="t-notice t-warn" role="note">{body}</div>'
 
 
@@ -228,20 +228,20 @@ def left(box: Any, value: Any) -> Any:
 
     begins = getattr(box, "value", None)
     if isinstance(value, dict) and value.get("__type__") == "update":
-        same = {key for key, said in value.items() if key in _LEFT and said is not None
-                and getattr(box, key, None) == said}  # fmt: skip
-        changed = {key: said for key, said in value.items() if key not in same}
+        same = {key for key, given in value.items() if key in _LEFT and given is not None
+                and getattr(box, key, None) == given}  # fmt: skip
+        changed = {key: given for key, given in value.items() if key not in same}
         return changed if len(changed) > 1 else gr.skip()
     empty = value == "" and isinstance(box, gr.Textbox) and not begins
     return gr.skip() if empty or (begins is not None and value == begins) else value
 
 
-def command(words: Sequence[str], said: str = "The same on the command line") -> str:
+def command(words: Sequence[str], text: str = "The same on the command line") -> str:
     """A command with a button to copy it, usually the one that does the same as the page."""
     spans = " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in words)
     return (
-        f'<div class="t-copied"><p class="t-small t-muted">{escape(said)}</p>'
-        f'<pre class="t-command" tabindex="0" aria-label="{escape(said)}">{spans}'
+        f'<div class="t-copied"><p class="t-small t-muted">{escape(text)}</p>'
+        f'<pre class="t-command" tabindex="0" aria-label="{escape(text)}">{spans}'
         '</pre><button type="button" class="t-link" data-press="copy">Copy</button>'
         "</div>"
     )

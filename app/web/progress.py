@@ -37,10 +37,10 @@ def how_far(run: Mapping[str, Any]) -> str:
     if run["failed"]:
         units += f", {run['failed']} failed"
     if run["state"] == "running":
-        said = [
+        message = [
             text for text in (units or "starting", formats.time_left(run["eta_seconds"])) if text
         ]
-        return ", ".join(said)
+        return ", ".join(message)
     took = ""
     if run["started"] and run["finished"]:
         took = f"in {formats.duration(run['finished'] - run['started'])}"

@@ -57,7 +57,7 @@ def _manifest(request: Request) -> Response:
          "purpose": "maskable" if name == "maskable" else "any"}
         for name, size in ICONS.items()
     ]  # fmt: skip
-    told = {
+    manifest = {
         "name": "Theodolite",
         "description": "A workbench for sentence embeddings",
         "icons": icons,
@@ -67,7 +67,7 @@ def _manifest(request: Request) -> Response:
         "theme_color": PALETTE["paper"][0],
         "background_color": PALETTE["paper"][0],
     }
-    return JSONResponse(told, media_type="application/manifest+json")
+    return JSONResponse(manifest, media_type="application/manifest+json")
 
 
 def _no_uploads(request: Request) -> Response:

@@ -191,9 +191,9 @@ def in_own_process(
     try:
         found: dict[str, Any] = json.loads(last)
     except ValueError:
-        said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        text = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         raise UserError(
-            f"{spec} cannot be measured: {said}", "Does it encode a sentence?"
+            f"{spec} cannot be measured: {text}", "Does it encode a sentence?"
         ) from None
     if "error" in found:
         raise UserError(found["error"], found["hint"])

@@ -361,8 +361,8 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
 
 
 def _of_corpus(name: str, folder: Path) -> DatasetInfo:
-    said = f"Encoded into the folder {folder.name}."
-    return DatasetInfo(_CORPUS + name, "sentences", "corpus", said)
+    text = f"Encoded into the folder {folder.name}."
+    return DatasetInfo(_CORPUS + name, "sentences", "corpus", text)
 
 
 def _read_corpus(name: str, folder: Path) -> Dataset:

@@ -222,8 +222,8 @@ class _Parser:
         else:
             token = Token("end", "", len(self._expression.rstrip()) + 1)
             found = "its end"
-        said = f"The expression has {found} where {what} was expected."
-        return self._refused(said, "Correct it.", token)
+        text = f"The expression has {found} where {what} was expected."
+        return self._refused(text, "Correct it.", token)
 
     def _refused(self, message: str, hint: str, token: Token) -> PlacedError:
         return PlacedError(message, hint, self._expression, token.place, max(1, len(token.text)))

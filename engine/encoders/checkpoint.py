@@ -80,9 +80,9 @@ class Checkpoint:
     @property
     def max_length(self) -> int | None:
         """Most tokens of a text that it reads unless told otherwise; None when no file says so."""
-        said = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
+        config = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
         limit = self._json(self.root / "tokenizer_config.json", dict).get("model_max_length")
-        stated = [n for n in (said, limit) if isinstance(n, int) and 0 < n < 10**6]
+        stated = [n for n in (config, limit) if isinstance(n, int) and 0 < n < 10**6]
         return min(stated, default=self.positions)
 
     @cached_property
@@ -122,10 +122,10 @@ class Checkpoint:
         text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
         head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
         try:
-            said = yaml.safe_load(head)
+            metadata = yaml.safe_load(head)
         except yaml.YAMLError:
             return {}
-        return said if isinstance(said, dict) else {}
+        return metadata if isinstance(metadata, dict) else {}
 
     @property
     def has_pooler(self) -> bool:

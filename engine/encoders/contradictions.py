@@ -24,12 +24,12 @@ def contradictions(checkpoint: Checkpoint, spec: SourceSpec) -> tuple[str, ...]:
 
 def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
     prompts = Prompts.of(checkpoint)
-    said = [spec.option(name) for name in PROMPTS]
-    if said == [None, None]:
+    given = [spec.option(name) for name in PROMPTS]
+    if given == [None, None]:
         yield from _unsaid(checkpoint, spec, prompts)
-    if TASK_DATA in said and not prompts.own:
+    if TASK_DATA in given and not prompts.own:
         yield f"The files of {checkpoint.label} name no prompts: @task puts none before sentences."
-    for text in dict.fromkeys(said):
+    for text in dict.fromkeys(given):
         if text and text != TASK_DATA and text not in prompts.own:
             yield from _unknown(checkpoint, text, prompts)
 
@@ -68,9 +68,9 @@ def _unknown(checkpoint: Checkpoint, text: str, prompts: Prompts) -> Iterator[st
 
 
 def _length(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
-    said, stated = spec.option("max_length"), checkpoint.max_length
-    if said is not None and stated is not None and int(said) > stated:
+    given, stated = spec.option("max_length"), checkpoint.max_length
+    if given is not None and stated is not None and int(given) > stated:
         yield (
-            f"max_length={said} is more than the {stated} tokens that the files of "
+            f"max_length={given} is more than the {stated} tokens that the files of "
             f"{checkpoint.label} say."
         )

@@ -176,19 +176,19 @@ def _trained_on(checkpoint: Checkpoint) -> list[str]:
     return [*(_texts(base.card.get("datasets")) if base else ()), own]
 
 
-def _text(said: Any) -> str | None:
-    return said if isinstance(said, str) else None
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
-def _texts(said: Any) -> list[str]:
-    listed = said if isinstance(said, list) else [said]
+def _texts(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else [value]
     return [one for one in listed if isinstance(one, str)]
 
 
 def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
     """The prompts of a spec as texts; `@task` stays what it is."""
-    said = {name: spec.option(name) for name in PROMPTS}
-    return {name: own.get(text, text) for name, text in said.items() if text is not None}
+    given = {name: spec.option(name) for name in PROMPTS}
+    return {name: own.get(text, text) for name, text in given.items() if text is not None}
 
 
 def _here(spec: SourceSpec) -> Checkpoint | None:

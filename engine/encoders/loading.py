@@ -64,8 +64,8 @@ def as_a_gpu_chose(spec: str) -> str | None:
         UserError: the spec cannot be read, or a checkpoint not found.
     """
     parsed = parse(spec)
-    said = replace(parsed, sources=tuple(map(_in_half, parsed.sources)))
-    return None if said == parsed else str(said)
+    halved = replace(parsed, sources=tuple(map(_in_half, parsed.sources)))
+    return None if halved == parsed else str(halved)
 
 
 def _in_half(spec: SourceSpec) -> SourceSpec:

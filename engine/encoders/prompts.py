@@ -59,11 +59,11 @@ class Prompts:
         """Those that say something."""
         return {name: text for name, text in self.named.items() if text}
 
-    def text(self, said: str | None) -> str:
+    def text(self, given: str | None) -> str:
         """What stands before every sentence: a prompt by its name, a text as it is written."""
-        if said is None:
+        if given is None:
             return self.named[self.default] if self.default else ""
-        return self.named.get(said, said)
+        return self.named.get(given, given)
 
     def of_task(self, task: PromptTask, side: Side | None) -> str | None:
         """Name of the prompt that the task takes; None for the default.

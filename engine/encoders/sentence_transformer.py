@@ -128,9 +128,9 @@ class SentenceTransformerSource(Source):
                     model_kwargs={"dtype": read_as(self._dtype)},
                 )
         except Exception as error:  # the library raises every kind for a damaged folder
-            said = first_line(error)
+            text = first_line(error)
             raise UserError(
-                f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {said}",
+                f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {text}",
                 "Check that the folder is complete, or give a pooling to use the transformer.",
             ) from error
         check_unchanged(self._hashes, _hashes(self.checkpoint.folder), self.name)

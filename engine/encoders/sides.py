@@ -32,8 +32,8 @@ def prompts_of(encoder: Encoder) -> dict[str, str]:
         the prompts are joined by " + ".
     """
     prompt, query = _prompt(encoder), _prompt(query_side(encoder))
-    said = {"prompt": prompt} if prompt else {}
-    return said | ({"query_prompt": query} if query != prompt else {})
+    prompts = {"prompt": prompt} if prompt else {}
+    return prompts | ({"query_prompt": query} if query != prompt else {})
 
 
 def _prompt(encoder: Any) -> str:

@@ -75,8 +75,8 @@ def read(answer: dict[str, Any]) -> int | None:
         return None
     if not isinstance(text, str):
         return None
-    said = set(_GRADE.findall(text.rpartition("</think>")[2]))
-    return 1 + int(said.pop()) if len(said) == 1 else None
+    grades = set(_GRADE.findall(text.rpartition("</think>")[2]))
+    return 1 + int(grades.pop()) if len(grades) == 1 else None
 
 
 class SecondJudge:

@@ -215,24 +215,24 @@ def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
     from sklearn.preprocessing import MultiLabelBinarizer
 
     gold = MultiLabelBinarizer().fit_transform(rows[task.label_column_name]).astype(bool)
-    said = np.array(predictions, bool)
-    if said.shape[1:] != gold.shape:  # of more sentences than MTEB scores it draws some
+    predicted = np.array(predictions, bool)
+    if predicted.shape[1:] != gold.shape:  # of more sentences than MTEB scores it draws some
         return {}
-    wanted, chosen = gold.sum(1), said.sum(2)
-    hits = (said & gold).sum(2)
+    wanted, chosen = gold.sum(1), predicted.sum(2)
+    hits = (predicted & gold).sum(2)
     # A label is placed by its own row's first or last rank, since what is predicted is yes or no.
     found = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
     every = (wanted == 0) | (wanted == gold.shape[1])
     precision = np.where(every, 1.0, found / np.maximum(wanted, 1))
-    return {"accuracy": (said == gold).all(2).mean(0), "lrap": precision.mean(0)}
+    return {"accuracy": (predicted == gold).all(2).mean(0), "lrap": precision.mean(0)}
 
 
 def _numbers(task: Any, rows: Any, predictions: Any) -> Values:
     """What is predicted, and each sentence's part in Kendall's tau, to first order."""
     gold = np.array(rows[task.label_column_name], np.float64)
-    said = np.array(predictions, np.float64)
-    parts = np.mean([_tau_parts(one, gold) for one in said], axis=0)
-    return {"kendalltau": parts, "estimate": said.mean(0), "gold": gold}
+    predicted = np.array(predictions, np.float64)
+    parts = np.mean([_tau_parts(one, gold) for one in predicted], axis=0)
+    return {"kendalltau": parts, "estimate": predicted.mean(0), "gold": gold}
 
 
 def _tau_parts(a: np.ndarray, b: np.ndarray) -> np.ndarray:

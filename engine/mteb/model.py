@@ -125,8 +125,10 @@ class Model:
         loader, sides = part("_create_dataloaders.create_dataloader"), part("types.PromptType")
 
         def encode(rows: Any, side: str) -> np.ndarray:
-            said = {"task_metadata": task_metadata, "prompt_type": sides(side)}
-            return self.encode(loader(rows, **said), hf_split=hf_split, hf_subset=hf_subset, **said)
+            options = {"task_metadata": task_metadata, "prompt_type": sides(side)}
+            return self.encode(
+                loader(rows, **options), hf_split=hf_split, hf_subset=hf_subset, **options
+            )
 
         corpus, keys, names = self._corpus, list(queries["id"]), list(self._corpus["id"])
         encoded = encode(queries, "query")

@@ -79,5 +79,5 @@ _OFFLINE = {
 def is_offline(chain: Sequence[BaseException]) -> bool:
     """Whether an error comes of a hub that cannot be reached, and nothing being here."""
     words = " ".join(str(one) for one in chain).lower()
-    said = ("couldn't reach", "couldn't find cache", "couldn't connect")
-    return any(type(one).__name__ in _OFFLINE for one in chain) or any(w in words for w in said)
+    phrases = ("couldn't reach", "couldn't find cache", "couldn't connect")
+    return any(type(one).__name__ in _OFFLINE for one in chain) or any(w in words for w in phrases)

@@ -140,9 +140,9 @@ def _each(files: Iterable[NamedFile]) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 
 def _about(raw: bytes) -> _About:
-    said = _json(raw)
-    facts = {ours: said[name] for name, ours in _FACTS.items() if said.get(name) is not None}
-    return _About(str(said.get("name") or ""), str(said.get("revision") or ""), facts)
+    content = _json(raw)
+    facts = {ours: content[name] for name, ours in _FACTS.items() if content.get(name) is not None}
+    return _About(str(content.get("name") or ""), str(content.get("revision") or ""), facts)
 
 
 def _whose(
@@ -152,17 +152,17 @@ def _whose(
     experiment = ""
     if folder.parent.name == "experiments":
         folder, experiment = folder.parent.parent, f" ({folder.name})"
-    said = about.get(folder, _About("", "", {}))
+    described = about.get(folder, _About("", "", {}))
     above = folder.parent.name
-    if said.model or "__" in above:
-        name = said.model or above.replace("__", "/")
-        model, revision = name, said.revision or folder.name
+    if described.model or "__" in above:
+        name = described.model or above.replace("__", "/")
+        model, revision = name, described.revision or folder.name
     if not model:
         return None
     model, revision = (
         "".join(c for c in text if c.isprintable())[:_LONGEST] for text in (model, revision)
     )
-    return _About(model + experiment, revision, said.facts)
+    return _About(model + experiment, revision, described.facts)
 
 
 def _nobodys(names: Sequence[str]) -> str:
@@ -204,16 +204,16 @@ def _results(path: PurePosixPath, raw: bytes) -> list[PublishedResult]:
 
 def _json(raw: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(raw)
+        content = json.loads(raw)
     except ValueError as error:
         raise UserError(f"is not JSON ({first_line(error)})") from error
-    return said if isinstance(said, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _of_json(name: str, raw: bytes) -> PublishedResult:
-    said = _json(raw)
-    version = str(said.get("mteb_version") or "")
-    if not isinstance(said.get("scores"), dict):
+    content = _json(raw)
+    version = str(content.get("mteb_version") or "")
+    if not isinstance(content.get("scores"), dict):
         if _line(version) > _line(TESTED):
             raise UserError(
                 f"was written by mteb {version} in a layout that this release does not know "
@@ -223,12 +223,12 @@ def _of_json(name: str, raw: bytes) -> PublishedResult:
             "is not a result of mteb 1.11 or newer; `mteb` itself can read older ones and write "
             "them anew"
         )
-    parts = [(split, one) for split, several in said["scores"].items() for one in several]
+    parts = [(split, one) for split, several in content["scores"].items() for one in several]
     if not parts:
         raise UserError("has no scores")
     if not all(math.isfinite(float(one["main_score"])) for _, one in parts):
         raise UserError("has a main score that is no number")
-    date = said.get("date")
+    date = content.get("date")
     facts = {
         "file": name,
         "languages": sorted({code for _, one in parts for code in one.get("languages", ())}),
@@ -240,7 +240,7 @@ def _of_json(name: str, raw: bytes) -> PublishedResult:
     }  # fmt: skip
     scores = scores_of(parts, _main_metric([one for _, one in parts]))
     return PublishedResult(
-        "", "", PREFIX + str(said["task_name"]), str(said["dataset_revision"]), version,
+        "", "", PREFIX + str(content["task_name"]), str(content["dataset_revision"]), version,
         tuple(scores), facts,
     )  # fmt: skip
 

@@ -80,8 +80,8 @@ def scores_of(
         yield _score(split, subset, metric, main, size, main=len(parts) == 1)
         for name, value in one.items():
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            told = name in (*BESIDE, metric) or name.startswith("nauc")
-            if number and not math.isnan(value) and not told:
+            is_shared = name in (*BESIDE, metric) or name.startswith("nauc")
+            if number and not math.isnan(value) and not is_shared:
                 yield _score(split, subset, name, float(value), size)
 
 
@@ -111,9 +111,9 @@ def write(folder: Path, results: Iterable[Mapping[str, Any]]) -> list[Path]:
             "embed_dim": one["dim"],
         }
         _write_json(place / META, meta)
-        said = as_mteb(one)
-        file = place / f"{as_file(said['task_name'])}.json"
-        _write_json(file, said)
+        content = as_mteb(one)
+        file = place / f"{as_file(content['task_name'])}.json"
+        _write_json(file, content)
         written.append(file)
     return written
 
@@ -163,18 +163,18 @@ def as_yaml(results: Iterable[Mapping[str, Any]], data_sets: Mapping[str, str]) 
 
     rows = []
     for one in results:
-        said = as_mteb(one)
-        notes = f"Obtained using MTEB v{said['mteb_version']}" if said["mteb_version"] else (
+        content = as_mteb(one)
+        notes = f"Obtained using MTEB v{content['mteb_version']}" if content["mteb_version"] else (
             "Obtained using Theodolite"
         )  # fmt: skip
-        for split, parts in said["scores"].items():
+        for split, parts in content["scores"].items():
             for part in parts:
-                task_id = f"{said['task_name']}_{part['hf_subset']}_{split}"
+                task_id = f"{content['task_name']}_{part['hf_subset']}_{split}"
                 rows.append({
                     "dataset": {
-                        "id": data_sets.get(one["task"], said["task_name"]),
+                        "id": data_sets.get(one["task"], content["task_name"]),
                         "task_id": task_id,
-                        "revision": said["dataset_revision"],
+                        "revision": content["dataset_revision"],
                     },
                     "value": round(100.0 * part["main_score"], 5),
                     "date": datetime.fromtimestamp(one["created"], UTC).date().isoformat(),

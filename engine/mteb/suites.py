@@ -209,8 +209,8 @@ def _is_here(task: Any) -> bool:
     """Whether the data lie in the cache of `datasets` or of the hub, at MTEB's revision."""
     if task.is_aggregate:
         return all(_is_here(one) for one in task.metadata.tasks)
-    said = task.metadata.dataset
-    path, revision = str(said["path"]), str(said["revision"])
+    source = task.metadata.dataset
+    path, revision = str(source["path"]), str(source["revision"])
     if Path(path).is_dir():
         return True
     import datasets

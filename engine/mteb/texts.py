@@ -88,8 +88,8 @@ def _names(rows: Any, column: str) -> list[str]:
 
 def _translations(task: Any, rows: Any) -> ExampleTexts:
     left, right = list(rows["sentence1"]), list(rows["sentence2"])
-    told = rows["gold"] if isinstance(rows, Mapping) and "gold" in rows else None
-    gold = [pair[1] for pair in told] if told is not None else range(len(left))
+    gold_rows = rows["gold"] if isinstance(rows, Mapping) and "gold" in rows else None
+    gold = [pair[1] for pair in gold_rows] if gold_rows is not None else range(len(left))
     return [((text,), right[at]) for text, at in zip(left, gold, strict=True)]
 
 

@@ -47,8 +47,8 @@ def load(name: str) -> MtebTask:
         UserError: as of `make`.
     """
     task = make(name)
-    said = task.metadata.dataset
-    where = [str(said.get(key)) for key in ("path", "name", "revision")]
+    source = task.metadata.dataset
+    where = [str(source.get(key)) for key in ("path", "name", "revision")]
     digest = content_hash([*where, *task.hf_subsets, *task.eval_splits])
     texts, _ = counted(task)
     return MtebTask(named(task), task.metadata.name, task.metadata.type, digest, texts or 0)
@@ -134,13 +134,13 @@ def _characters(stats: Mapping[str, Any]) -> int:
 
 def notes(task: Any) -> list[str]:
     """What a person should know of a task before reading its score."""
-    said = []
+    sentences = []
     if task.metadata.superseded_by:
         newer = task.metadata.superseded_by
-        said.append(f"{task.metadata.name} is superseded by {newer} in MTEB.")
+        sentences.append(f"{task.metadata.name} is superseded by {newer} in MTEB.")
     if task.metadata.is_beta:
-        said.append(f"{task.metadata.name} is a beta task in MTEB: its scores may change.")
-    return said
+        sentences.append(f"{task.metadata.name} is a beta task in MTEB: its scores may change.")
+    return sentences
 
 
 def explained(error: Exception, task: Any) -> UserError | None:

@@ -174,8 +174,8 @@ def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[
 
 def of_data(name: str, dataset: str) -> Task:
     """The task on labelled sentences."""
-    said = f"Find the labels of {dataset} as clusters."
-    return Task(name, "clustering", dataset, "labels", "mteb-v2", "v_measure", said)
+    description = f"Find the labels of {dataset} as clusters."
+    return Task(name, "clustering", dataset, "labels", "mteb-v2", "v_measure", description)
 
 
 def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts:

@@ -76,10 +76,10 @@ def measure(
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             classifier.fit(vectors[np.searchsorted(used, learnt)], labels[learnt])
-            said = classifier.predict(vectors[np.searchsorted(used, held_out)])
+            predictions = classifier.predict(vectors[np.searchsorted(used, held_out)])
         unfinished += any(issubclass(w.category, ConvergenceWarning) for w in caught)
-        found.append(_metrics(labels[held_out], said))
-        share[held_out] += (said == labels[held_out]) * (
+        found.append(_metrics(labels[held_out], predictions))
+        share[held_out] += (predictions == labels[held_out]) * (
             len(predicted) / len(held_out) / len(draws.parts)
         )
     means = np.mean(found, axis=0)
@@ -100,7 +100,7 @@ def measure(
     return Measurement(scores, {"share_right": share[predicted]}, details)
 
 
-def _metrics(labels: np.ndarray, said: np.ndarray) -> list[float]:
+def _metrics(labels: np.ndarray, predicted: np.ndarray) -> list[float]:
     """Those of `METRICS`, in their order; nan where one is not defined."""
     from sklearn.metrics import (
         accuracy_score,
@@ -111,15 +111,15 @@ def _metrics(labels: np.ndarray, said: np.ndarray) -> list[float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of labels that nothing is predicted as
         macro, weighted = (
-            precision_recall_fscore_support(labels, said, average=average)
+            precision_recall_fscore_support(labels, predicted, average=average)
             for average in ("macro", "weighted")
         )
     both = [value for i in (2, 0, 1) for value in (macro[i], weighted[i])]
     names = np.unique(labels)
     ap = [np.nan, np.nan]
     if len(names) == 2:
-        ap = [average_precision_score(labels == names[1], said)] * 2
-    return [accuracy_score(labels, said), *both, *ap]
+        ap = [average_precision_score(labels == names[1], predicted)] * 2
+    return [accuracy_score(labels, predicted), *both, *ap]
 
 
 def scored(data: LabelledSentences) -> str:
@@ -211,8 +211,8 @@ def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> Exam
 
 def of_data(name: str, dataset: str) -> Task:
     """The task on labelled sentences."""
-    said = f"Tell the labels of {dataset} apart, of which {SHOTS} sentences each are known."
-    return Task(name, "few-shot", dataset, "labels", "mteb-v2", "accuracy", said)
+    description = f"Tell the labels of {dataset} apart, of which {SHOTS} sentences each are known."
+    return Task(name, "few-shot", dataset, "labels", "mteb-v2", "accuracy", description)
 
 
 def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:

@@ -15,9 +15,9 @@ from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 def of_name(name: str) -> Task:
     """The task of a name with the prefix of MTEB's own."""
-    said = f"MTEB's {name.partition(':')[2]}, by its own code."
+    description = f"MTEB's {name.partition(':')[2]}, by its own code."
     own = package.installed() or package.SHORT
-    return Task(name, package.TASK, name, "mteb", own, "main_score", said)
+    return Task(name, package.TASK, name, "mteb", own, "main_score", description)
 
 
 def _measure(task: Task, *_: object) -> Measurement:

@@ -137,9 +137,9 @@ def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
             "Label pairs that mean the same 1 and the others 0 (also known: yes and no, "
             "entailment, neutral and contradiction).",
         )
-    told = [i for i, label in enumerate(folded) if label not in _NEITHER]
-    labels = np.array([folded[i] in _SAME for i in told], np.int64)
-    return split or "all", np.array(mine)[told], labels
+    unknown = [i for i, label in enumerate(folded) if label not in _NEITHER]
+    labels = np.array([folded[i] in _SAME for i in unknown], np.int64)
+    return split or "all", np.array(mine)[unknown], labels
 
 
 def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:

@@ -156,8 +156,10 @@ def _of_labels(name: str) -> Task | None:
         return None
     match ending:
         case "classify":
-            said = f"Tell the labels of {dataset} apart, in its own splits or else in five folds."
-            return classification.of_data(name, dataset, said, "starter-2")
+            description = (
+                f"Tell the labels of {dataset} apart, in its own splits or else in five folds."
+            )
+            return classification.of_data(name, dataset, description, "starter-2")
         case "search":
             return search.of_data(
                 name, dataset, f"Find sentences of {dataset} with the same label."

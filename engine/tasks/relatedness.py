@@ -138,9 +138,9 @@ def _examples(data: ScoredPairs, protocol: str, seed: int) -> ExampleTexts:
 
 
 def _finetune(dataset: str) -> Task:
-    said = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
+    text = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
     name = dataset + _FINETUNE
-    return Task(name, "relatedness", dataset, "pairs", "senteval", "spearman", said)
+    return Task(name, "relatedness", dataset, "pairs", "senteval", "spearman", text)
 
 
 TYPE = TaskType(

@@ -105,9 +105,9 @@ def _plainly(spec: TrainSpec) -> str:
 
 def settings(spec: BaseSpec, aside: Collection[str]) -> str:
     """A table of the fields that the text does not tell."""
-    told = [(code(name), code(value)) for name, value in spec.relative_paths().to_dict().items()
+    rows = [(code(name), code(value)) for name, value in spec.relative_paths().to_dict().items()
             if name not in ("version", *aside)]  # fmt: skip
-    return table(("setting", "value"), told)
+    return table(("setting", "value"), rows)
 
 
 def _scores(record: Record) -> str:

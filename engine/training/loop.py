@@ -337,9 +337,9 @@ class Trainer(ABC):
             self._load()
         # Nobody writes into the folder before all have read.
         if len(steps := set(distributed.gather_numbers(self.step))) > 1:
-            told = ", ".join(str(step) for step in sorted(steps))
+            listed = ", ".join(str(step) for step in sorted(steps))
             raise UserError(
-                f"The processes found different checkpoints in {self.folder}: of the steps {told}.",
+                f"The processes found different checkpoints in {self.folder}, of steps {listed}.",
                 "All of them need the same folder, on a disk that they share.",
             )
 
@@ -352,7 +352,9 @@ class Trainer(ABC):
             if name not in ("out", "processes") and then[name] != now[name]
         ]
         other += [
-            told for name, told in self.identity.items() if kept[name] != getattr(self.state, name)
+            value
+            for name, value in self.identity.items()
+            if kept[name] != getattr(self.state, name)
         ]
         if other:
             raise UserError(

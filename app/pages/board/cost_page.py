@@ -87,16 +87,16 @@ def _priced(workspace: Workspace, values: Values) -> dict[str, Any]:
         value=f"Measure the cost of {left if left > 1 else 'one'}{' more' if rows else ''}",
     )
     quality: dict[str, float] = {}
-    tasks, said = 0, ""
+    tasks, hint = 0, ""
     if not rows:
         rows, quality, tasks = cost.example()
-        said = f'<p class="t-said">{escape(cost_views.elsewhere(rows, workspace.read_only))}</p>'
+        hint = f'<p class="t-said">{escape(cost_views.elsewhere(rows, workspace.read_only))}</p>'
     else:
         with suppress(UserError):
             board = service.board(workspace, service.BoardSpec(values.suite))
             quality, tasks = cost.quality(board), len(board.columns)
     finding, picture = cost_views.pareto(quality, tasks, rows, values.axis)
-    return {"headline": finding + said, "measure": go, "pareto": picture,
+    return {"headline": finding + hint, "measure": go, "pareto": picture,
             "costs": cost_views.table(rows)}  # fmt: skip
 
 
@@ -107,8 +107,8 @@ def _curves(workspace: Workspace, values: Values) -> dict[str, Any]:
         lines = curves.curves(workspace, values.encoder, values.task)
     except UserError as error:
         return {"said": parts.say(str(error.message)), "curves": None}
-    said, picture = cost_views.curves(lines, values.encoder, values.task)
-    return {"said": said, "curves": picture}
+    text, picture = cost_views.curves(lines, values.encoder, values.task)
+    return {"said": text, "curves": picture}
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:

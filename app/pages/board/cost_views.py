@@ -62,23 +62,23 @@ def pareto(
     what, _, more = cost.AXES[key]
     known = {n: (row[key], quality[n]) for n, row in rows.items() if row[key] and n in quality}
     if not known:
-        said = "Nobody of those has every task of the suite"
-        return parts.heading(said, "Their cost is in the table."), None
+        title = "Nobody of those has every task of the suite"
+        return parts.heading(title, "Their cost is in the table."), None
     best = cost.front(known, more)
     lead = f"{what}, on {next(iter(rows.values()))['machine']}."
     if len(known) == 1:
-        said = f"The cost of {best[0]} alone is measured"
+        title = f"The cost of {best[0]} alone is measured"
     else:
         number = f"{len(best)} of {len(known)} encoders"
         verb = "is" if len(best) == 1 else "are"
-        said = f"{formats.listed(best, 3)} {verb} on the Pareto front, {number}"
+        title = f"{formats.listed(best, 3)} {verb} on the Pareto front, {number}"
     words = f"{tasks} tasks"
     drawn = _pareto(known, rows, best, key, f"mean over {words}")
     table = [[n, known[n][0], rows[n].get(f"{key}_low"), rows[n].get(f"{key}_high"), known[n][1],
               n in best] for n in known]  # fmt: skip
     columns = ["encoder", what, "lowest", "highest", f"mean over {words}", "on the front"]
-    label = f"Mean over {words} against {what.lower()}. {said}."
-    return parts.heading(said, lead), drawing(
+    label = f"Mean over {words} against {what.lower()}. {title}."
+    return parts.heading(title, lead), drawing(
         drawn, label, name="theodolite-cost", columns=columns, rows=table
     )
 
@@ -86,11 +86,11 @@ def pareto(
 def elsewhere(rows: Mapping[str, Mapping[str, Any]], visitor: bool) -> str:
     """That an example was measured on another machine, and what to do."""
     machine = next((row["machine"] for row in rows.values()), "no machine")
-    told = (
+    text = (
         f"An example, measured on {machine}, which did other work meanwhile; quality on the "
         "starter set. Nothing is measured here yet."
     )
-    return told if visitor else f"{told} It takes some ten seconds an encoder."
+    return text if visitor else f"{text} It takes some ten seconds an encoder."
 
 
 def _pareto(
@@ -151,7 +151,7 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
     near = [s for s in found if s.score >= whole.score - 1.0]
     least = min(near, key=lambda s: (s.how.bytes, -s.score))
     how = f"{METHODS[least.how.method]}, {least.how.dim} dimensions"
-    said = (
+    text = (
         f"On {task}, {encoder} keeps within a point of its {formats.score(whole.score)} from "
         f"{_bytes(whole.how.bytes)} a vector down to {_bytes(least.how.bytes)} ({how})."
     )
@@ -169,11 +169,11 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
                   height=400, left=64, legend=True)  # fmt: skip
     rows = [[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in found]
     picture = drawing(
-        figure, f"Score of {encoder} on {task} with smaller vectors. {said}",
+        figure, f"Score of {encoder} on {task} with smaller vectors. {text}",
         name="theodolite-smaller-vectors",
         columns=["method", "dimensions", "bytes", "score"], rows=rows,
     )  # fmt: skip
-    return f'<p class="t-said">{escape(said)}</p>', picture
+    return f'<p class="t-said">{escape(text)}</p>', picture
 
 
 def _bytes(number: float) -> str:

@@ -26,13 +26,13 @@ def shown(found: Disagreement) -> str:
     """A sentence, the examples furthest apart, and a way to save them."""
     does = "is right" if found.whole else "is nearer the grade" if found.graded else "does better"
     than = f"that {found.worse} gets wrong" if found.whole else f"than {found.worse}"
-    said = (
+    text = (
         f"{found.better} {does} on {formats.plural(found.ahead, 'example')} of {found.task} "
         f"{than}, the other way round on {formats.count(found.behind)}, of "
         f"{formats.count(found.of)}."
     )
     if not found.examples:
-        return f'<p class="t-said">{escape(said)}</p>'
+        return f'<p class="t-said">{escape(text)}</p>'
     heads = ("Example", "Expected", found.better, found.worse)
     rows = [
         (_text(one), _short(one.label), _quality(one.right, found), _quality(one.wrong, found))
@@ -46,7 +46,7 @@ def shown(found: Disagreement) -> str:
           for one in found.examples),
     ]  # fmt: skip
     save = parts.csv_button("Download CSV", "theodolite-examples.csv", data)
-    return f'<p class="t-said">{escape(said)}</p>{table}{save}'
+    return f'<p class="t-said">{escape(text)}</p>{table}{save}'
 
 
 def none(error: UserError) -> str:

@@ -169,14 +169,14 @@ def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence
     """What is known of its training data, and what of it can be looked through."""
     if not names:
         return f"Neither the files of {encoder} nor MTEB say what it was trained on."
-    by = [
+    named_by = [
         f"{who} {verb} {formats.listed(some, MOST_NAMED)}"
         for who, verb in ((trained.FILES, "name"), (trained.MTEB, "names"))
-        if (some := [name for name, said in names.items() if said == who])
+        if (some := [name for name, source in names.items() if source == who])
     ]
     which = [f"{name} ({', '.join(those)})" for name, those in there.items()]
-    said = f"Of its training data {' and '.join(by)}."
-    return f"{said} Here: {'; '.join(which)}." if which else f"{said} None of them is here."
+    summary = f"Of its training data {' and '.join(named_by)}."
+    return f"{summary} Here: {'; '.join(which)}." if which else f"{summary} None of them is here."
 
 
 def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:

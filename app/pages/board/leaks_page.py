@@ -83,10 +83,10 @@ def _asked(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
 
 def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     names = leaks.known(workspace, values.encoder)
-    said = leaks.told(values.encoder, names, leaks.here(workspace, names))
+    summary = leaks.told(values.encoder, names, leaks.here(workspace, names))
     tasks, sets = _asked(workspace, values)
     example = [] if values.tasks or values.trained_on else leaks.example(workspace, values.encoder)
-    shown = {"headline": leaks_views.finding(example, values.encoder, said, shipped=True),
+    shown = {"headline": leaks_views.finding(example, values.encoder, summary, shipped=True),
              "look": gr.update(visible=False), "table": leaks_views.table(example),
              "examples": ""}  # fmt: skip
     if not tasks or not sets:
@@ -94,7 +94,7 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
             workspace.read_only, "see the tasks whose data are named on the Board",
             "Choose above what it was trained on.",
         )  # fmt: skip
-        empty = parts.empty("Nothing that it was trained on is here", f"{said} {hint}")
+        empty = parts.empty("Nothing that it was trained on is here", f"{summary} {hint}")
         return shown if example else shown | {"headline": empty}
     found = leaks.found(workspace, LeakJob.of(tasks, sets))
     left = sum(leak is None for leak in found.values())
@@ -105,10 +105,10 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
         f"{len(sets)} training {'set' if len(sets) == 1 else 'sets'}",
     )
     if not there:
-        empty = parts.empty("Nobody looked for leaks here yet", said)
+        empty = parts.empty("Nobody looked for leaks here yet", summary)
         return shown | {"look": go} | ({} if example else {"headline": empty})
     return {
-        "headline": leaks_views.finding(there, values.encoder, said), "look": go,
+        "headline": leaks_views.finding(there, values.encoder, summary), "look": go,
         "table": leaks_views.table(there), "examples": leaks_views.examples(there),
     }  # fmt: skip
 

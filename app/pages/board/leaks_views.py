@@ -28,13 +28,13 @@ READING = (
 NOT_SHIPPED = "Looked for before Theodolite was shipped; the texts themselves do not come with it."
 
 
-def finding(leaks: Sequence[Leak], encoder: str, said: str, *, shipped: bool = False) -> str:
+def finding(leaks: Sequence[Leak], encoder: str, summary: str, *, shipped: bool = False) -> str:
     """How many of the tasks have texts that were seen, and the worst of them."""
     compared = [leak for leak in leaks if not leak.problem]
     seen = list(dict.fromkeys(leak.task for leak in compared if leak.share))
     of = len({leak.task for leak in compared})
     if not compared:
-        return parts.heading("Nothing could be compared", said)
+        return parts.heading("Nothing could be compared", summary)
     if not seen:
         head = f"No text of {formats.plural(of, 'task')} stands in what was looked through"
     else:
@@ -47,27 +47,27 @@ def finding(leaks: Sequence[Leak], encoder: str, said: str, *, shipped: bool = F
             f"{worst.trained_on}"
         )
     beside = f" {parts.SHIPPED}" if shipped else ""
-    return parts.heading(head, f"{NOT_SHIPPED} {said}" if shipped else said, beside=beside)
+    return parts.heading(head, f"{NOT_SHIPPED} {summary}" if shipped else summary, beside=beside)
 
 
 def table(leaks: Sequence[Leak]) -> str:
     """A row a task and a training set that share texts, the largest share first."""
-    told = [leak for leak in leaks if leak.share or leak.problem]
-    rest = len(leaks) - len(told)
+    listed = [leak for leak in leaks if leak.share or leak.problem]
+    rest = len(leaks) - len(listed)
     heads = ("Task", "Stands in", "The same", "Nearly", "Of", "Share")
     rows = [
         (escape(leak.label), escape(leak.trained_on),
          *((formats.MISSING,) * 3 if leak.problem else
            tuple(map(formats.count, (leak.same, leak.nearly, leak.tested)))),
          escape(leak.problem) if leak.problem else f"{leak.share:.1%}")
-        for leak in told
+        for leak in listed
     ]  # fmt: skip
     further = f"{formats.plural(rest, 'pair')} of a task and a training set share no text. "
     reading = (
         f'<p class="t-small t-muted t-below">{escape((further if rest else "") + READING)}</p>'
     )
     named = "Texts of tasks in training sets"
-    shown = parts.table(heads, rows, named, (2, 3, 4, 5), stacked=True) if told else ""
+    shown = parts.table(heads, rows, named, (2, 3, 4, 5), stacked=True) if listed else ""
     return shown + reading
 
 

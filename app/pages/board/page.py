@@ -206,14 +206,14 @@ def _connect(
     def press(event: PageEvent) -> Answer:
         return {controls["task"]: event.text("column"), controls["better"]: event.text("row")}
 
-    told = (part, controls, [apart], notice)
+    targets = (part, controls, [apart], notice)
     chosen = on(asks, choose, controls, compared, notice, **ALWAYS_LAST)
     for filled in (opened, chosen):
-        on(filled.then, *told, **ALWAYS_LAST)
-    on([box.input for box in compared], *told, **ALWAYS_LAST)
+        on(filled.then, *targets, **ALWAYS_LAST)
+    on([box.input for box in compared], *targets, **ALWAYS_LAST)
     pressed = on(board.select, press, None, compared, notice, **HIDE_PROGRESS)
     again = on(pressed.then, choose, controls, compared, notice, **ALWAYS_LAST)
-    on(again.then, *told, scroll_to_output=True, **ALWAYS_LAST)
+    on(again.then, *targets, scroll_to_output=True, **ALWAYS_LAST)
 
 
 def _compared(workspace: Workspace, values: Values) -> dict[str, Any]:

@@ -84,15 +84,15 @@ def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None
         value=f"Compare {lacking} {'more' if found.rows else 'of them'}",
     )
     if found.rows:
-        said = views.finding(found)
+        text = views.finding(found)
     else:
         hint = parts.next_step(
             workspace.read_only, "look at the starter set by topic",
             f"Up to {found.job.sentences} sentences of each are encoded; what is encoded already "
             "is not again.",
         )  # fmt: skip
-        said = parts.empty(f"{found.job.encoder} has not seen these data sets yet", hint)
-    return {"headline": said, "measure": go, "matrix": views.picture(found, order or "cluster")}
+        text = parts.empty(f"{found.job.encoder} has not seen these data sets yet", hint)
+    return {"headline": text, "measure": go, "matrix": views.picture(found, order or "cluster")}
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:

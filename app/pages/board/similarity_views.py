@@ -46,10 +46,10 @@ def finding(found: Similarity) -> str:
     if not pairs:
         return parts.heading("There is nothing to compare yet", lead)
     best, worst = pairs[0], pairs[-1]
-    said = f"{best['first']} and {best['second']} are the most alike ({_told(best)})"
+    title = f"{best['first']} and {best['second']} are the most alike ({_told(best)})"
     if len(pairs) > 1:
-        said += f", {worst['first']} and {worst['second']} the least ({_told(worst)})"
-    return parts.heading(said, lead, beside=f" {parts.SHIPPED}" if found.shipped else "")
+        title += f", {worst['first']} and {worst['second']} the least ({_told(worst)})"
+    return parts.heading(title, lead, beside=f" {parts.SHIPPED}" if found.shipped else "")
 
 
 def _told(pair: Mapping[str, Any]) -> str:

@@ -61,10 +61,14 @@ def known(
     }
     found: dict[str, Names | None] = {}
     for encoder in encoders:
-        told = [by_model[model] for model in _models(encoder) if by_model.get(model) is not None]
+        reported = [
+            by_model[model] for model in _models(encoder) if by_model.get(model) is not None
+        ]
         listed = facts.get(encoder, {}).get("trained_on")
-        by_mteb = dict.fromkeys((name for names in told for name in names), MTEB)
-        found[encoder] = by_mteb | dict.fromkeys(listed or (), FILES) if told or listed else None
+        by_mteb = dict.fromkeys((name for names in reported for name in names), MTEB)
+        found[encoder] = (
+            by_mteb | dict.fromkeys(listed or (), FILES) if reported or listed else None
+        )
     return found
 
 
@@ -99,8 +103,8 @@ def _asked(models: Sequence[str]) -> dict[str, list[str] | None]:
 
 def tasks_of(board: Standings, names: Names) -> Names:
     """Tasks of the board whose data are among the names -> who says so."""
-    said = {one: who for name, who in names.items() for one in _wanted(name)}
-    found = {c.task: next((said[one] for one in _called(c.dataset) if one in said), "")
+    sources = {one: who for name, who in names.items() for one in _wanted(name)}
+    found = {c.task: next((sources[one] for one in _called(c.dataset) if one in sources), "")
              for c in board.columns}  # fmt: skip
     return {task: who for task, who in found.items() if who}
 

@@ -85,13 +85,13 @@ def finding(
     )
     first = [n for n, rank in zip(board.encoders, board.ranks, strict=True) if rank == 1]
     if len(board.encoders) == 1:
-        said = f"{board.encoders[0]} alone was measured {where}"
+        title = f"{board.encoders[0]} alone was measured {where}"
     elif not board.complete:
-        said = f"{formats.listed(first, MOST_NAMED)} leads by Borda count; nobody has every task"
+        title = f"{formats.listed(first, MOST_NAMED)} leads by Borda count; nobody has every task"
     elif first == board.complete[:1]:
-        said = f"{first[0]} leads {len(board.encoders)} encoders {where}, by mean and Borda count"
+        title = f"{first[0]} leads {len(board.encoders)} encoders {where}, by mean and Borda count"
     else:
-        said = (
+        title = (
             f"{board.complete[0]} has the highest mean {where}, "
             f"{formats.listed(first, MOST_NAMED)} the highest Borda count"
         )
@@ -99,14 +99,14 @@ def finding(
     if elsewhere:
         models = formats.plural(elsewhere, "published model")
         beside.append(f"{models} stand on other tasks: the protocol {OF_OTHERS!r} shows them.")
-    return parts.heading(said, " ".join(beside))
+    return parts.heading(title, " ".join(beside))
 
 
 def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
     """What was published, where nothing was measured here."""
     number = len(board.columns)
     whole = [one for one in imported if len(one.scores) == number]
-    said = (
+    title = (
         f"{formats.plural(len(imported), 'published model')} on "
         f"{formats.plural(number, 'task')}; none of them was measured here"
     )
@@ -115,29 +115,29 @@ def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
         lead.insert(
             0, f"{whole[0].model} has the highest mean of the {len(whole)} with every task."
         )
-    return f'<div class="t-references">{parts.heading(said, " ".join(lead))}</div>'
+    return f'<div class="t-references">{parts.heading(title, " ".join(lead))}</div>'
 
 
 def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
     """What has to be known of the order: ties, what is missing, under which protocol."""
-    said = []
+    notes = []
     if ranked and ranked.groups and board.complete:
         best = board.complete[0]
         tied = [n for n, letter in ranked.groups.items() if letter == "a" and n != best]
-        said.append(
+        notes.append(
             f"{formats.listed(tied, MOST_NAMED)} {'ties' if len(tied) == 1 else 'tie'} with {best} "
             "by the mean."
             if tied
             else f"Nobody ties with {best} by the mean."
         )
     if short := len(board.encoders) - len(board.complete):
-        said.append(f"{short} of {len(board.encoders)} miss a task: their means stand apart.")
+        notes.append(f"{short} of {len(board.encoders)} miss a task: their means stand apart.")
     under = {column.protocol for column in board.columns}
     if len(under) == 1:
-        said.append(f"Protocol {under.pop()}.")
+        notes.append(f"Protocol {under.pop()}.")
     if board.left_out:
-        said.append(f"{formats.plural(board.left_out, 'encoder')} left out by the filters.")
-    return said
+        notes.append(f"{formats.plural(board.left_out, 'encoder')} left out by the filters.")
+    return notes
 
 
 def table(
@@ -182,8 +182,8 @@ def table(
         found = intervals.get(name)
         rank: Cell = (formats.MISSING, "t-muted", _unranked(board, i), False)
         if found:
-            told = f"95 % of the resamples; first in {found.first:.0%} of them"
-            rank = (f"{found.rank}", "", told, False, f"{found.low} to {found.high}")
+            detail = f"95 % of the resamples; first in {found.first:.0%} of them"
+            rank = (f"{found.rank}", "", detail, False, f"{found.low} to {found.high}")
         kinds = int((board.type_counts[i] > 0).sum())
         borda = (formats.brief(board.points[i]), "", _missed(board, i), False, f"{board.ranks[i]}.")
         known = list(more.get(name, [NOTHING] * len(more_heads))) if more else []
@@ -287,12 +287,14 @@ def _trained(tasks: Mapping[str, str] | None, of: int) -> Cell:
     """On the data of how many of the tasks an encoder was trained, and who says so."""
     if tasks is None:
         return formats.MISSING, "t-muted", "nobody says what it was trained on", False
-    by = {who: [task for task, said in tasks.items() if said == who] for who in tasks.values()}
-    told = "; ".join(f"{who} names {', '.join(some)}" for who, some in by.items())
+    by = {
+        who: [task for task, sources in tasks.items() if sources == who] for who in tasks.values()
+    }
+    tooltip = "; ".join(f"{who} names {', '.join(some)}" for who, some in by.items())
     return (
         f"{len(tasks)} of {of}",
         "t-bad" if tasks else "",
-        told or "by the names of its training data",
+        tooltip or "by the names of its training data",
         False,
     )
 

@@ -65,7 +65,9 @@ def views(published: Published) -> list[View]:
 def _view(job: ChooseJob) -> View:
     limits = (("max_ms", job.max_ms), ("max_bytes", job.max_bytes),
               *(("licence", one) for one in job.licences))  # fmt: skip
-    said = tuple((name, f"{value:g}" if isinstance(value, float) else str(value))
+    values = tuple((name, f"{value:g}" if isinstance(value, float) else str(value))
                  for name, value in limits if value is not None)  # fmt: skip
-    label = " · ".join([job.dataset, *(value for _, value in said)])
-    return View(label, (*(("encoder", one) for one in job.encoders), ("data", job.dataset), *said))
+    label = " · ".join([job.dataset, *(value for _, value in values)])
+    return View(
+        label, (*(("encoder", one) for one in job.encoders), ("data", job.dataset), *values)
+    )

@@ -79,7 +79,7 @@ def build(workspace: Workspace) -> None:
     panel = RunPanel(workspace)
     with gr.Row(elem_classes=["t-sheet-row"]):
         with gr.Column(scale=5, min_width=320, elem_classes=["t-answer"]):
-            said = parts.static("", elem_id="sheet")
+            sheet_html = parts.static("", elem_id="sheet")
             with gr.Row(elem_classes=["t-sheet-files"]):
                 report_button(controls, notice, partial(_report, workspace))
                 files = parts.static("", elem_id="sheet-files")
@@ -87,8 +87,8 @@ def build(workspace: Workspace) -> None:
             finding = parts.static("", elem_id="front-finding")
             front = chart(elem_id="front")
     numbers = parts.static("", elem_id="numbers")
-    shown = {"plan": plan, "command": command, "sheet": said, "files": files, "finding": finding,
-             "front": front, "numbers": numbers}  # fmt: skip
+    shown = {"plan": plan, "command": command, "sheet": sheet_html, "files": files,
+             "finding": finding, "front": front, "numbers": numbers}  # fmt: skip
 
     def show(chosen: Values, session: str | None) -> Iterator[dict[str, Any]]:
         for words, found in background_call.followed(

@@ -197,18 +197,18 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
 
 def sent(workspace: Workspace, job: ChooseJob) -> Iterator[str]:
     """What endpoints would get, in a sentence each."""
-    for name, said in endpoints.announced(workspace, job.encoders, job.dataset):
+    for name, counts in endpoints.announced(workspace, job.encoders, job.dataset):
         timed = name in cost.measured(workspace)
-        yield said if timed else f"{said} Made-up texts are sent too, to time it."
+        yield counts if timed else f"{counts} Made-up texts are sent too, to time it."
 
 
 def command(job: ChooseJob) -> list[str]:
     """The words of `theodolite choose …`, what is usual left out."""
-    said = ["theodolite", "choose", job.dataset]
+    argv = ["theodolite", "choose", job.dataset]
     for name in job.encoders:
-        said += ["-e", name]
+        argv += ["-e", name]
     if job.max_ms is not None:
-        said += ["--max-ms", f"{job.max_ms:g}"]
+        argv += ["--max-ms", f"{job.max_ms:g}"]
     if job.max_bytes is not None:
-        said += ["--max-bytes", str(job.max_bytes)]
-    return said + (["--licence", ",".join(job.licences)] if job.licences else [])
+        argv += ["--max-bytes", str(job.max_bytes)]
+    return argv + (["--licence", ",".join(job.licences)] if job.licences else [])

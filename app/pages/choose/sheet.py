@@ -87,8 +87,8 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
         "agreement": agreement,
         "fingerprints": _fingerprints(workspace, every),
     }
-    said = cautions.found(workspace, job, dataset, every, made)
-    made = {**made, "warnings": [{"code": code, "message": text} for code, text in said]}
+    warnings = cautions.found(workspace, job, dataset, every, made)
+    made = {**made, "warnings": [{"code": code, "message": text} for code, text in warnings]}
     workspace.store.derived.put(key(workspace, job), KIND, made)
     tick(1.0)
     return made

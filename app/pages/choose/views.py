@@ -58,10 +58,10 @@ def _waiting(running: bool) -> dict[str, Any]:
 
 def drawn(found: Sheet, *, shipped: bool = False) -> dict[str, Any]:
     """The sheet itself: what is decided and what speaks against it, the picture, the numbers."""
-    said = words.front(found)
+    caption = words.front(found)
     return {
         "sheet": _said(found, shipped),
-        "finding": parts.heading(said, words.FRONT) if said else "",
+        "finding": parts.heading(caption, words.FRONT) if caption else "",
         "front": front(found),
         "numbers": _numbers(found),
     }

@@ -146,12 +146,12 @@ def _behind(cheap: Mapping[str, Any]) -> str:
     if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
         return "It scores the same."
     if abs(behind["delta"]) < LEAST_SHOWN:
-        said = "the same on average"
+        gap = "the same on average"
     else:
         word = "less" if behind["delta"] < 0 else "more"
-        said = f"{formats.score(abs(behind['delta']))} points {word}"
+        gap = f"{formats.score(abs(behind['delta']))} points {word}"
     ends = f"{formats.signed(behind['low'])} to {formats.signed(behind['high'])}"
-    return f"It scores {said} (95 % interval of the difference {ends})."
+    return f"It scores {gap} (95 % interval of the difference {ends})."
 
 
 def ratio(value: float) -> str:
@@ -278,9 +278,9 @@ def _row(row: Mapping[str, Any], remark: str) -> tuple[str, ...]:
 def _remark(sheet: Sheet, row: Mapping[str, Any]) -> str:
     if row["error"] or row["outside"]:
         return str(row["error"] or row["outside"])
-    said = ["baseline"] * (row["encoder"] == sheet["baseline"])
-    said += ["Pareto front"] * (row["encoder"] in sheet["front"])
-    return ", ".join(said)
+    remarks = ["baseline"] * (row["encoder"] == sheet["baseline"])
+    remarks += ["Pareto front"] * (row["encoder"] in sheet["front"])
+    return ", ".join(remarks)
 
 
 def _number(value: float | None) -> str:
@@ -289,10 +289,10 @@ def _number(value: float | None) -> str:
 
 def measured_how(sheet: Sheet) -> str:
     """The small print."""
-    said = f"Times were measured on {sheet['machine']}."
+    text = f"Times were measured on {sheet['machine']}."
     if sheet["task"] is None:
-        return said
-    return f"Task {sheet['task']} under the protocol {sheet['protocol']}. {said}"
+        return text
+    return f"Task {sheet['task']} under the protocol {sheet['protocol']}. {text}"
 
 
 def markdown(sheet: Sheet) -> str:

@@ -47,10 +47,10 @@ def _row(report: Comparison, name: str, spreads: Spreads) -> Line:
     found = report.average_differences.get(name)
     mean: Cell = ("", "", "", False)
     if report.common:
-        told = "" if found is None else _difference_note(report, name, None, found, found.p)
+        note = "" if found is None else _difference_note(report, name, None, found, found.p)
         group = report.average_groups.get(name, "")
         verdict = "tie" if found is None else found.verdict
-        mean = _scored(report.averages[name].score, group, verdict, told)
+        mean = _scored(report.averages[name].score, group, verdict, note)
     small = "baseline" if name == report.encoders[0] else ""
     return name, small, [mean, *(_cell(report, name, task, spreads) for task in report.tasks)]
 
@@ -61,23 +61,23 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> Cell:
         return formats.MISSING, "t-muted", "not measured", False
     if row["error"] is not None:
         return "error", "t-bad", row["error"], False
-    told, marked = "", "tie"
+    note, marked = "", "tie"
     difference = report.differences.get((name, task))
     if difference is not None:
         verdict = report.verdicts[name, task]
-        told, marked = (
+        note, marked = (
             _difference_note(report, name, task, difference, verdict.adjusted),
             verdict.verdict,
         )
     else:
-        told = untested(report, name, task)
+        note = untested(report, name, task)
     spread = spreads.get((name, task, row["protocol"]), "")
-    told = "; ".join(part for part in (told, spread) if part)
-    return _scored(row["score"], report.groups.get(task, {}).get(name, ""), marked, told)
+    note = "; ".join(part for part in (note, spread) if part)
+    return _scored(row["score"], report.groups.get(task, {}).get(name, ""), marked, note)
 
 
-def _scored(score: float | None, group: str, verdict: str, told: str) -> Cell:
-    return formats.score(score), _CSS[verdict], told, group == "a"
+def _scored(score: float | None, group: str, verdict: str, note: str) -> Cell:
+    return formats.score(score), _CSS[verdict], note, group == "a"
 
 
 def _difference_note(
@@ -85,8 +85,8 @@ def _difference_note(
 ) -> str:
     """A difference with its interval and p-value, for whoever points at the score."""
     low, high = formats.signed(difference.low), formats.signed(difference.high)
-    told = f"{formats.signed(difference.delta)}, {low} to {high}; p {formats.p_value(p)}"
-    return "; ".join(filter(None, (told, letters.note(report, name, task, "column"))))
+    note = f"{formats.signed(difference.delta)}, {low} to {high}; p {formats.p_value(p)}"
+    return "; ".join(filter(None, (note, letters.note(report, name, task, "column"))))
 
 
 def _published(report: Comparison, reference: Reference) -> Line:

@@ -69,8 +69,8 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a comparison as the table prints it."""
     p = row.get("p_holm", row.get("p"))
     verdict, note = row["verdict"], row.get("tie_group_note")
-    said = f"{verdict} ({note})" if note else verdict
-    return {**row, "p": None if p is None else formats.p_value(p), "verdict": said}
+    text = f"{verdict} ({note})" if note else verdict
+    return {**row, "p": None if p is None else formats.p_value(p), "verdict": text}
 
 
 VERBS = {"compare": compare}

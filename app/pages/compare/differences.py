@@ -29,10 +29,10 @@ def of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
         for name in report.encoders[1:]
         if (d := report.differences.get((name, task))) and (v := report.verdicts[name, task])
     ]
-    said = figures.forest_headline(intervals, base)
+    title = figures.forest_headline(intervals, base)
     if any(verdict.tasks > 1 for verdict in report.verdicts.values()):
-        said += ", after Holm's correction"
-    return intervals, said
+        title += ", after Holm's correction"
+    return intervals, title
 
 
 def of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
@@ -53,23 +53,23 @@ def of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
         )
         for name, d in ordered
     ]
-    told = Counter(d.verdict for _, d in ordered)
-    said = (
+    verdicts = Counter(d.verdict for _, d in ordered)
+    title = (
         f"{f'By their mean over {len(common)} tasks' if several else f'On {over}'} "
-        f"{told['a']} of {len(intervals)} encoders are better than {base}, "
-        f"{told['b']} worse, and {told['tie']} tie with it"
+        f"{verdicts['a']} of {len(intervals)} encoders are better than {base}, "
+        f"{verdicts['b']} worse, and {verdicts['tie']} tie with it"
     )
-    return intervals, said
+    return intervals, title
 
 
-def picture(report: Comparison, intervals: Sequence[figures.Interval], said: str) -> Any:
+def picture(report: Comparison, intervals: Sequence[figures.Interval], title: str) -> Any:
     """The intervals; of many encoders its table has the means alone, the rest is fetched."""
     many = len(report.encoders) - 1 > MOST_DRAWN
     columns, rows = table(report, means=many)
     return drawing(
         figures.forest(intervals, report.encoders[0]),
         "Differences to the baseline with their 95 % intervals. A filled mark is a real "
-        f"difference, a hollow one a tie. {said}",
+        f"difference, a hollow one a tie. {title}",
         name="theodolite-comparison",
         columns=columns,
         rows=rows,

@@ -44,21 +44,21 @@ def ranks(report: Comparison, drawn: str) -> tuple[str, Any]:
     rows = report.ranks_over_tasks if drawn == "over" else report.ranks
     if not rows:
         return parts.say("Resampling tasks needs at least two that all of them share."), None
-    said = rank_figures.headline(rows)
+    title = rank_figures.headline(rows)
     number = len(report.common)
     note = f"By the mean over {formats.plural(number, 'task')}"
     note += "." if number > MOST_NAMED else f": {', '.join(report.common)}."
     if drawn == "over" and number < FEW_TASKS:
         note += f" {number} tasks are few to resample: these intervals are a rough guide."
-    html = f'<p class="t-said">{escape(said)}.</p><p class="t-small t-muted">{escape(note)}</p>'
-    return html, _rank_picture(rows, said)
+    html = f'<p class="t-said">{escape(title)}.</p><p class="t-small t-muted">{escape(note)}</p>'
+    return html, _rank_picture(rows, title)
 
 
-def _rank_picture(rows: tuple[RankInterval, ...], said: str) -> Any:
+def _rank_picture(rows: tuple[RankInterval, ...], title: str) -> Any:
     columns = ["encoder", "mean", "rank", "rank_low", "rank_high", "share_first"]
     return drawing(
         rank_figures.intervals(rows),
-        f"Rank of each encoder with its 95 % interval. {said}.",
+        f"Rank of each encoder with its 95 % interval. {title}.",
         name="theodolite-ranks",
         columns=columns,
         rows=[[r.name, r.score, r.rank, r.low, r.high, r.first] for r in rows],
@@ -82,7 +82,7 @@ def _stable(
 ) -> tuple[str, Any, str]:
     found = stability.stability(workspace, kind, report.encoders, report.tasks, protocol)
     lines = stability.sentences(found, report.groups)
-    said = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     below = _agreements(found) + gaps(found.missing)
     if not found.ranks:
         nothing = f"Nothing to compare by {KINDS[kind].lower()} yet"
@@ -92,7 +92,7 @@ def _stable(
         way = (first.label, address.link(first.path, **first.state)) if first.label else None
         return parts.empty(nothing, first.text, way), None, gaps(others)
     over = f"{len(found.encoders)} encoders on {', '.join(found.tasks)}"
-    html = f'<div class="t-said">{said}</div><p class="t-small t-muted">{escape(over)}.</p>'
+    html = f'<div class="t-said">{text}</div><p class="t-small t-muted">{escape(over)}.</p>'
     rows = [[c, name, found.ranks[c][name], found.means[c][name]]
             for c in found.ranks for name in found.encoders]  # fmt: skip
     picture = drawing(

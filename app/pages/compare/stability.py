@@ -328,14 +328,14 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
     """
     if not found.ranks:
         return []
-    what, said = KINDS[found.kind].lower(), _mean_turns(found)
+    what, turns = KINDS[found.kind].lower(), _mean_turns(found)
     turned: dict[frozenset[str], dict[str, Turn]] = {}
     for turn in found.turns:
         turned.setdefault(frozenset((turn.ahead, turn.behind)), {}).setdefault(turn.task, turn)
     if not turned:
         number = f"any of these {len(found.tasks)} tasks"
         where = number if len(found.tasks) > 1 else found.tasks[0]
-        return [*said, f"No two encoders swap ranks with the {what} on {where}."]
+        return [*turns, f"No two encoders swap ranks with the {what} on {where}."]
     for tasks in sorted(turned.values(), key=lambda tasks: -len(tasks))[:most]:
         turn = next(iter(tasks.values()))
         text = (
@@ -346,10 +346,10 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
         letters = [ties.get(task, {}) for task in tasks]
         tied = [t.get(turn.ahead) is not None and t.get(turn.ahead) == t.get(turn.behind)
                 for t in letters]  # fmt: skip
-        said.append(text + (", and they tie there anyway." if all(tied) else "."))
+        turns.append(text + (", and they tie there anyway." if all(tied) else "."))
     if len(turned) > most:
-        said.append(f"So do {len(turned) - most} more pairs: see the numbers.")
-    return said
+        turns.append(f"So do {len(turned) - most} more pairs: see the numbers.")
+    return turns
 
 
 def _mean_turns(found: Stability) -> list[str]:
@@ -360,6 +360,6 @@ def _mean_turns(found: Stability) -> list[str]:
             pairs.setdefault(pair, conditions)
     if not pairs or len(found.tasks) < 2:
         return []
-    told = [f"{a} leads {b} under {first} and trails under {second}"
+    turns = [f"{a} leads {b} under {first} and trails under {second}"
             for (a, b), (first, second) in list(pairs.items())[:3]]  # fmt: skip
-    return [f"By the mean over {len(found.tasks)} tasks, {'; '.join(told)}."]
+    return [f"By the mean over {len(found.tasks)} tasks, {'; '.join(turns)}."]

@@ -40,32 +40,32 @@ def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) ->
 
 def reading(report: Comparison) -> str:
     """How to read the table, in a few sentences; only what it shows is explained."""
-    said = ["Each interval holds 95 % of the resamples of that task alone."]
+    sentences = ["Each interval holds 95 % of the resamples of that task alone."]
     several = any(verdict.tasks > 1 for verdict in report.verdicts.values())
     if several:
-        said.append(
+        sentences.append(
             "Each verdict holds for all tasks of its column together: after Holm's correction, so "
             "that many tasks do not make a difference by chance."
         )
     if any(v.test == "McNemar" for v in report.verdicts.values()):
-        said.append(
+        sentences.append(
             "Its p-value is of McNemar's test where answers are right or wrong, else of the paired "
             "bootstrap: point at the verdict, or see the numbers under the picture."
         )
     if several and _disagreeing(report):
-        said.append(
+        sentences.append(
             "Where an interval leaves out zero and the verdict is a tie nevertheless, the cell "
             "says so: the difference would count alone, and does not among so many."
         )
     if report.groups or report.average_groups:
-        said.append(
+        sentences.append(
             "Encoders with the letter a tie with the best of their row; those with b are behind "
             "it and tie with the best among themselves. The letters answer another question than "
             "the verdicts: all pairs of one row are tested, with Holm's correction over the pairs "
             "and not over the tasks. So one may say better and the other tie; where they do, the "
             "cell says what the letter was tested on."
         )
-    return f'<p class="t-small t-muted t-reading">{escape(" ".join(said))}</p>'
+    return f'<p class="t-small t-muted t-reading">{escape(" ".join(sentences))}</p>'
 
 
 def _disagreeing(report: Comparison) -> bool:
@@ -101,11 +101,11 @@ def about(report: Comparison, task: str) -> str:
     counts = {row["n"] for row in rows if row["n"]}
     protocols = {row["protocol"] for row in rows}
     learned = {row["metric"] for row in rows if row["metric"] and measured_as(row) == "relatedness"}
-    said = [f"learned, {METRICS.get(metric, metric)}" for metric in sorted(learned)]
-    said += [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
+    details = [f"learned, {METRICS.get(metric, metric)}" for metric in sorted(learned)]
+    details += [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
     own = {PROTOCOLS[name].seed for name in protocols if name in PROTOCOLS}
     seeds = [f"seed {seed}" for seed in sorted({row["seed"] for row in rows} - own)]
-    return escape(", ".join([*said, *sorted(protocols), *seeds]))
+    return escape(", ".join([*details, *sorted(protocols), *seeds]))
 
 
 def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
@@ -152,14 +152,14 @@ def _score(score: Any, letter: str) -> str:
 def _p_values(verdict: Verdict) -> str:
     """The p-values behind a verdict."""
     test = "McNemar" if verdict.test == "McNemar" else "Paired bootstrap"
-    told = f"{test} p {formats.p_value(verdict.p)}"
+    p_text = f"{test} p {formats.p_value(verdict.p)}"
     if verdict.tasks > 1:
-        told += f"; after Holm over {verdict.tasks} tasks {formats.p_value(verdict.adjusted)}"
-    return told
+        p_text += f"; after Holm over {verdict.tasks} tasks {formats.p_value(verdict.adjusted)}"
+    return p_text
 
 
 def _difference(
-    difference: Difference, shown: str, told: str, verdict: Verdict | None = None
+    difference: Difference, shown: str, note: str, verdict: Verdict | None = None
 ) -> str:
     interval = f"{formats.signed(difference.low)} to {formats.signed(difference.high)}"
     alone = ""
@@ -167,7 +167,7 @@ def _difference(
         alone = _small(f"{_WORDS[difference.verdict]} by the interval alone")
     return (
         f'<span class="t-figure">{formats.signed(difference.delta)}</span>'
-        f'<span class="t-tag {_CSS[shown]}" title="{escape(told)}">{_WORDS[shown]}</span>'
+        f'<span class="t-tag {_CSS[shown]}" title="{escape(note)}">{_WORDS[shown]}</span>'
         f"<small>{interval}</small>{alone}"
     )
 
@@ -194,8 +194,8 @@ def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
         found = report.average_differences.get(name)
         gap = ""
         if found is not None:
-            told = f"Paired bootstrap of the mean, p {formats.p_value(found.p)}"
-            gap = _difference(found, found.verdict, told) + _small(letters.note(report, name, None))
+            note = f"Paired bootstrap of the mean, p {formats.p_value(found.p)}"
+            gap = _difference(found, found.verdict, note) + _small(letters.note(report, name, None))
         score = _score(report.averages[name].score, report.average_groups.get(name, ""))
         cells.append(f"<td>{score}{gap}</td>")
     cells += [_printed(ref.mean(report)) for ref in printed]

@@ -52,16 +52,16 @@ def below(workspace: Workspace, values: Values) -> Iterator[Shown]:
     if not question.rows and service.measuring(workspace):
         yield _nothing(parts.awaited())
         return
-    for said in _waiting(service.resampling(question)):
-        yield {"busy": said}
+    for message in _waiting(service.resampling(question)):
+        yield {"busy": message}
     shipped = question.workspace is not workspace
     yield {"busy": "", **_compared(question, tuple(values.published), shipped)}
     yield {**_ranks(question, values), **_stable(question, values)}
 
 
-def _nothing(said: str) -> Shown:
+def _nothing(message: str) -> Shown:
     """All parts empty, and why."""
-    return {part: None if part in EMPTY else "" for part in PARTS} | {"busy": said}
+    return {part: None if part in EMPTY else "" for part in PARTS} | {"busy": message}
 
 
 def numbers(workspace: Workspace, values: Values) -> str:
@@ -109,12 +109,12 @@ def spec(workspace: Workspace, values: Values) -> ComparisonSpec:
 
 def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
     """What to say while tasks are resampled, once it takes long enough to be asked."""
-    start = said = time.monotonic()
+    start = shown_at = time.monotonic()
     for task, done, of in steps:
         now = time.monotonic()
         spent = now - start
-        if done and now - said > QUIET_SECONDS:
-            said = now
+        if done and now - shown_at > QUIET_SECONDS:
+            shown_at = now
             left = formats.time_left(spent / done * (of - done))
             words = f"Resampling {task}, {done} of {of} tasks done, {left}"
             yield (
@@ -132,15 +132,15 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) ->
     cautions = ranking_view.panel([*report.cautions, *published.cautions(report, printed)])
     if len(report.encoders) - 1 > differences.MOST_DRAWN:
         table, board = "", compare_board.table(report, printed, spreads)
-        intervals, said = differences.of_means(report)
+        intervals, title = differences.of_means(report)
     else:
         table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
         board = None
-        intervals, said = differences.of_tasks(report)
+        intervals, title = differences.of_tasks(report)
     base = report.encoders[0]
     if intervals:
-        told = {"lead": EXAMPLE, "beside": f" {parts.SHIPPED}"} if shipped else {}
-        headline = parts.heading(said, **told)
+        heading = {"lead": EXAMPLE, "beside": f" {parts.SHIPPED}"} if shipped else {}
+        headline = parts.heading(title, **heading)
     elif not any((base, task) in report.cells for task in report.tasks):
         headline = parts.heading(
             f"{base}, the baseline, is not measured yet",
@@ -148,11 +148,11 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) ->
             f'<a href="{escape(address.link("evaluate", encoder=base))}">measure it</a>.',
         )
     else:
-        headline = parts.say(said or NOTHING_ALIKE)
+        headline = parts.say(title or NOTHING_ALIKE)
     return {
         "headline": headline,
         "comparison": table,
         "board": board,
         "cautions": cautions,
-        "forest": differences.picture(report, intervals, said) if intervals else None,
+        "forest": differences.picture(report, intervals, title) if intervals else None,
     }

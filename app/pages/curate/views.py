@@ -20,16 +20,18 @@ MOST_IDS = 500
 
 def html(found: Answer, encoder: str) -> str:
     """The first rows, with where to look at each, and the links to all of them."""
-    said = f'<div class="t-section"><h2>{escape(sentence(found))}</h2>{_ways(found, encoder)}</div>'
+    heading = (
+        f'<div class="t-section"><h2>{escape(sentence(found))}</h2>{_ways(found, encoder)}</div>'
+    )
     if not len(found.ids):
-        return said
+        return heading
     table = frame(found).head(SHOWN)
     names = ["sentence", *(name for name in table.columns if name not in ("id", "sentence"))]
     rows = [[_cell(name, row[name], found, encoder) for name in names]
             for row in table.to_dict("records")]  # fmt: skip
     heads = ["sentence", *(HEADS[name] for name in names[1:])]
     numbers = [i for i, name in enumerate(names) if name in ("group", "occurs", "cosine")]
-    return said + parts.table(heads, rows, "What was found", numbers)
+    return heading + parts.table(heads, rows, "What was found", numbers)
 
 
 def _ways(found: Answer, encoder: str) -> str:

@@ -120,8 +120,8 @@ def add_data(
         mapping = service.mapping_of(file, kind, columns, type)
         row = service.keep(workspace, file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
-    said = [f"Added as upload:{row['name']}: {row['kind']}{f'; {used}' if used else ''}."]
-    done(row, " ".join([*said, *row["info"].get("notes", [])]), as_json)
+    lines = [f"Added as upload:{row['name']}: {row['kind']}{f'; {used}' if used else ''}."]
+    done(row, " ".join([*lines, *row["info"].get("notes", [])]), as_json)
 
 
 @data_verbs.command("suite")

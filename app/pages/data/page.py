@@ -81,8 +81,8 @@ def build(workspace: Workspace) -> None:
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "remove":
             service.remove(workspace, event.id)
-            said = parts.say(f"{event.id} is gone. Its results stay.")
-            return {**drawn(""), notice: said}
+            text = parts.say(f"{event.id} is gone. Its results stay.")
+            return {**drawn(""), notice: text}
         if event.act == "open":
             return drawn("" if event.id == values.opened else event.id)
         return drawn(event.id, asking=event.act == "ask")

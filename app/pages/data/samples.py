@@ -44,7 +44,7 @@ def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
         found += [("what it is", info.description), ("licence", info.licence or "not stated")]
         named = {"type of task": info.type or "", "tasks": ", ".join(info.tasks),
                  "languages": ", ".join(info.languages)}  # fmt: skip
-        found += [(what, said) for what, said in named.items() if said]
+        found += [(what, value) for what, value in named.items() if value]
     found += [("note", note) for note in getattr(data, "notes", ())]
     return [*found, ("content hash", data.hash)]
 
@@ -105,8 +105,8 @@ def _cells(data: Dataset) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
         case LabelledSentences():
             return ("Label", "Sentence"), _texts(zip(data.labels, data.sentences, strict=True))
         case LabelledPairs():
-            said, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
-            labelled = ((label, said[left], said[right]) for label, left, right in places)
+            sentences, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
+            labelled = ((label, sentences[left], sentences[right]) for label, left, right in places)
             return ("Label", "Left", "Right"), _texts(labelled)
         case Triplets():
             triplets = zip(data.anchors, data.positives, data.negatives, strict=True)

@@ -106,10 +106,10 @@ def in_words(found: Suite) -> str:
     """How much of a suite is here, and how large the rest is."""
     lacking, out = found.lacking, sum(bool(task.problem) for task in found.tasks)
     here = len(found.tasks) - len(lacking) - out
-    said = f"{here} of {formats.plural(len(found.tasks), 'task')} are here"
+    text = f"{here} of {formats.plural(len(found.tasks), 'task')} are here"
     if lacking:
-        said += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
-    return said + (f"; {out} cannot be read here" if out else "")
+        text += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
+    return text + (f"; {out} cannot be read here" if out else "")
 
 
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:

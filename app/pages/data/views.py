@@ -223,7 +223,7 @@ def card(
     close: str,
 ) -> str:  # fmt: skip
     """What was opened on the page: its name and facts, plain text; the rest is HTML."""
-    listed = "".join(f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>" for what, said in facts)
+    listed = "".join(f"<dt>{escape(what)}</dt><dd>{escape(value)}</dd>" for what, value in facts)
     return (
         f'<section class="t-card t-dataset" aria-label="{kind}"><h2>{escape(name)} '
         f'<small>{escape(about)}</small></h2><dl class="t-facts">{listed}</dl>{below}'

@@ -205,33 +205,37 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
 
 def _print_results(workspace: Workspace, found: Sequence[DecodeResult], as_json: bool) -> None:
     """What each encoder said; an error where none did, exit 1 where one did not."""
-    failed = [said for said in found if said.problem]
+    failed = [result for result in found if result.problem]
     if failed and len(failed) == len(found):
         offer(workspace, failed[0].encoder, failed[0].problem)
-    rows = [_row(said) for said in found]
+    rows = [_row(result) for result in found]
     if as_json:
         emit(rows, (), True)
     else:
         columns = ("encoder", "cosine", "sentence", *(("error",) if failed else ()))
         emit([_rounded(row) for row in rows], columns, False)
-        for said in found:
-            if said.longer:
-                say(f"{said.encoder}: the sentence has {said.given} words, and the decoder learned "
-                    f"from at most {said.known}: the rest was cut.")  # fmt: skip
-            elif said.cut:
-                say(f"{said.encoder}: it was still going on at its greatest length.")
+        for result in found:
+            if result.longer:
+                say(f"{result.encoder}: the sentence has {result.given} words, but the decoder was "
+                    f"trained on at most {result.known}: the rest was cut.")  # fmt: skip
+            elif result.cut:
+                say(f"{result.encoder}: it was still going on at its greatest length.")
     if failed:
         raise typer.Exit(1)
 
 
-def _row(said: DecodeResult) -> dict[str, Any]:
-    if said.problem:
-        return {"encoder": said.encoder, "error": said.problem.message, "hint": said.problem.hint}
+def _row(result: DecodeResult) -> dict[str, Any]:
+    if result.problem:
+        return {
+            "encoder": result.encoder,
+            "error": result.problem.message,
+            "hint": result.problem.hint,
+        }
     return {
-        "encoder": said.encoder, "decoder": said.decoder, "sentence": said.sentence,
-        "cosine": said.cosine, "cut": said.cut or said.longer,
-        "words": [{"text": word.text, "fate": word.fate} for word in said.words],
-        "others": [vars(other) for other in said.others], "seconds": said.seconds,
+        "encoder": result.encoder, "decoder": result.decoder, "sentence": result.sentence,
+        "cosine": result.cosine, "cut": result.cut or result.longer,
+        "words": [{"text": word.text, "fate": word.fate} for word in result.words],
+        "others": [vars(other) for other in result.others], "seconds": result.seconds,
     }  # fmt: skip
 
 

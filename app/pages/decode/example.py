@@ -136,10 +136,10 @@ def _plain(found: DecodeResult) -> dict[str, Any]:
 
 def _result(encoder: str, plain: Mapping[str, Any], beside: bool = False) -> DecodeResult:
     """What `_plain` wrote; with the words of the sentence that was given where `beside` says so."""
-    said = plain["sentence"]
+    sentence = plain["sentence"]
     return DecodeResult(
         encoder, **{**plain, "others": tuple(Other(*one) for one in plain["others"])},
-        words=differing(SENTENCE, said) if beside else (),
+        words=differing(SENTENCE, sentence) if beside else (),
         given=words(SENTENCE) if beside else 0, seconds=None,
     )  # fmt: skip
 

@@ -144,25 +144,25 @@ def answers(
     works = {encoder: work(encoder) for encoder in encoders if encoder not in known}
     firsts = {encoder: opening(encoder) for encoder in works}
     for found in background_call.together(works, firsts, session):
-        said: dict[str, Shown] = {
+        results: dict[str, Shown] = {
             encoder: (encoder, progress) if answer is None else answer
             for encoder, (progress, answer) in found.items()
         }
-        yield [known.get(encoder) or said[encoder] for encoder in encoders]
+        yield [known.get(encoder) or results[encoder] for encoder in encoders]
 
 
 def handlers(
-    said: Answering, nothing: Callable[[Values], Answer]
+    answering: Answering, nothing: Callable[[Values], Answer]
 ) -> tuple[Handler, Handler, Handler]:
     """Handlers of a question, of another option, and of a page that was just opened.
 
     Args:
-        said: answers what the controls say, for a tab; told whether what ships may be the answer.
+        answering: computes the answer for a tab; its flag says whether a shipped answer will do.
         nothing: what is shown while nothing is written; None where something is.
     """
 
     def ask(values: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from said(values, request.session_hash, False)
+        yield from answering(values, request.session_hash, False)
 
     def again(values: Values, request: gr.Request) -> Iterator[Answer]:
         """Another option is no reason to ask for a sentence."""
@@ -170,7 +170,7 @@ def handlers(
         yield from [shown] if shown else ask(values, request)
 
     def reopen(values: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from said(values, request.session_hash, True)
+        yield from answering(values, request.session_hash, True)
 
     return ask, again, reopen
 

@@ -327,10 +327,14 @@ def _of_sentence(
     def one(name: str) -> DecodeResult:
         row, decoder, model = _open(workspace, name)
         begun = time.perf_counter()
-        (said,) = _decode_points(name, row, decoder, model, model.encode([text]), options, waiting)
+        (sentence,) = _decode_points(
+            name, row, decoder, model, model.encode([text]), options, waiting
+        )
         took = time.perf_counter() - begun
         given = words(text)
-        return replace(said, words=differing(text, said.sentence), given=given, seconds=took)
+        return replace(
+            sentence, words=differing(text, sentence.sentence), given=given, seconds=took
+        )
 
     return _or_problem(encoder, one)
 

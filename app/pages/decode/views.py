@@ -131,25 +131,25 @@ def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, st
         marks += parts.tag("as a person might", "good")
     if one.cut:
         marks += parts.tag("cut at its greatest length", "warn")
-    said = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{others(one.others)}'
+    sentence = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{others(one.others)}'
     shipped = f" {parts.SHIPPED}" if one.seconds is None else ""
-    return f"{change(one.encoder)}{shipped}", said, cosine(one.cosine)
+    return f"{change(one.encoder)}{shipped}", sentence, cosine(one.cosine)
 
 
 def interpolated(
-    steps: Sequence[Step], said: str, lacking: str = "", collection: str | None = None
+    steps: Sequence[Step], headline: str, lacking: str = "", collection: str | None = None
 ) -> str:
     """What an interpolation shows, in words.
 
     Args:
         steps: of it.
-        said: what the picture shows. Plain text.
+        headline: what the picture shows. Plain text.
         lacking: why no real sentences can be shown; empty where they are.
         collection: whose they would be.
     """
     first = steps[0].result
     shipped = f" {parts.SHIPPED}" if first.seconds is None else ""
-    below = [f"<p>{escape(said)}{shipped}</p>"]
+    below = [f"<p>{escape(headline)}{shipped}</p>"]
     if known := next((step.result.known for step in steps if step.result.known), 0):
         below.append(
             f'<p class="t-small t-muted">The decoder {escape(first.decoder)} knows '

@@ -74,8 +74,8 @@ def build(workspace: Workspace) -> None:
         return opened
 
     def start(chosen: Values) -> Answer:
-        said = _start(workspace, chosen.encoder, chosen.text, chosen.sentences)
-        return _at(listed, views.listed(workspace, None)) | {notice: parts.say(said, "t-good")}
+        message = _start(workspace, chosen.encoder, chosen.text, chosen.sentences)
+        return _at(listed, views.listed(workspace, None)) | {notice: parts.say(message, "t-good")}
 
     def picked(chosen: str | None, what: str | None) -> Answer:
         return _at(shown, views.shown(workspace, chosen, what, METRICS))

@@ -110,8 +110,8 @@ def across(workspace: Workspace) -> str:
         "Spearman over those that have both.",
     )  # fmt: skip
     if found.relations is None:
-        said = found.problem
-        return head + parts.say(f"{said.message} {said.hint}" if said else "")
+        message = found.problem
+        return head + parts.say(f"{message.message} {message.hint}" if message else "")
     return head + _correlations(found) + _stability(found)
 
 
@@ -165,8 +165,8 @@ def _stability(found: Across) -> str:
         "sizes, over the encoders that have both.",
     )  # fmt: skip
     if not found.agreements:
-        said = found.unstable
-        return head + parts.say(f"{said.message} {said.hint}" if said else "")
+        reason = found.unstable
+        return head + parts.say(f"{reason.message} {reason.hint}" if reason else "")
     rows = [
         [escape(figures.name_of(one.diagnostic)), escape(one.first), escape(one.second),
          _number(one.rho), formats.count(one.encoders)]
@@ -210,9 +210,9 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
             value, ends = figures.shown(found.figures(system)[metric])
             small = f'<br><small class="t-muted">{ends}</small>' if ends else ""
             cells.append(f"{value}{small}")
-        said, above = figures.against_baselines(found, metric)
+        comparison, above = figures.against_baselines(found, metric)
         kind = {True: "good", False: "warn", None: ""}[above]
-        rows.append([*cells, parts.tag(said, kind) if said else ""])
+        rows.append([*cells, parts.tag(comparison, kind) if comparison else ""])
     numbers = tuple(range(1, len(systems) + 1))
     number = next(row.n for row in found.rows)
     f1 = [figures.shown(found.figures(system)["token_f1"])[0] for system in systems]
@@ -235,12 +235,12 @@ def _facts(found: Diagnosis) -> str:
     facts = found.decoder
     kind = str(facts.get("architecture"))
     words = ARCHITECTURES.get(kind, kind)
-    said = f"{words[:1].upper()}{words[1:]} as the decoder"
+    decoded = f"{words[:1].upper()}{words[1:]} as the decoder"
     if facts.get("sentences"):
-        said += f", trained on {formats.plural(int(facts['sentences']), 'sentence')}"
+        decoded += f", trained on {formats.plural(int(facts['sentences']), 'sentence')}"
     if facts.get("words"):
-        said += f" of at most {facts['words']} words"
-    return escape(f"{said}.")
+        decoded += f" of at most {facts['words']} words"
+    return escape(f"{decoded}.")
 
 
 def _samples(samples: Sequence[DecodedSample]) -> str:

@@ -154,8 +154,8 @@ def source(chosen: Values) -> str:
         options = {name: getattr(chosen, name) or "" for name in OF_MODELS}
         if options["pooling"] == LEFT_TO_MODEL:
             options["pooling"] = ""
-        said = "&".join(f"{n}={quote(v, safe='/:@._-')}" for n, v in options.items() if v)
-        return f"{text}?{said}" if said else text
+        query = "&".join(f"{n}={quote(v, safe='/:@._-')}" for n, v in options.items() if v)
+        return f"{text}?{query}" if query else text
     if kind not in WORDS or chosen.averaging == "avg":
         return text
     learns = _learns(kind, chosen.averaging)

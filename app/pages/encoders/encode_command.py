@@ -136,8 +136,8 @@ def _encode(
     if estimate:
         _estimate(sending, price, as_json)
         return
-    for said in endpoints.in_words(sending, price):
-        say(f"Sending {said}.")
+    for line in endpoints.in_words(sending, price):
+        say(f"Sending {line}.")
     if job is None or dataset is None:
         vectors = _encoded(workspace.load(encoder), sentences, typed=bool(texts))
     else:
@@ -166,8 +166,8 @@ def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> Non
         for one in sending:
             emit_json(vars(one))
         return
-    for said in endpoints.in_words(sending, price) or ["nothing"]:
-        say(f"Would send {said}.")
+    for line in endpoints.in_words(sending, price) or ["nothing"]:
+        say(f"Would send {line}.")
 
 
 def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:

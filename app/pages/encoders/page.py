@@ -54,8 +54,8 @@ def build(workspace: Workspace) -> None:
         name = event.id
         if event.act == "remove":
             service.remove(workspace, name)
-            said = parts.say(f"Removed {name}. Its results are kept.")
-            yield {listing: views.listing(workspace), checked: "", notice: said}
+            text = parts.say(f"Removed {name}. Its results are kept.")
+            yield {listing: views.listing(workspace), checked: "", notice: text}
         elif event.act == "audit":
             for drawn in views.auditing(name, service.audit(workspace, name)):
                 yield {checked: drawn}
@@ -97,8 +97,8 @@ class _Form:
 
         def save(inputs: Values) -> Answer:
             name = service.add(workspace, inputs.spec, send_texts=inputs.sends)["name"]
-            said = parts.say(f"Added {name}.", "t-good")
-            return {listing: views.listing(workspace, name), self.notice: said, **_sends(name)}
+            message = parts.say(f"Added {name}.", "t-good")
+            return {listing: views.listing(workspace, name), self.notice: message, **_sends(name)}
 
         def read(inputs: Values) -> Answer:
             return {verdict: views.verdict(inputs.spec), **_sends(inputs.spec)}
@@ -128,7 +128,7 @@ def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
     for row in service.coverage(workspace, name, wanted):
         rows.append(row)
         left = (time.monotonic() - start) / len(rows) * (len(wanted) - len(rows))
-        said = f"{len(rows)} of {len(wanted)} tasks, {formats.time_left(left)}"
+        text = f"{len(rows)} of {len(wanted)} tasks, {formats.time_left(left)}"
         bar = parts.progress_bar(len(rows) / len(wanted), f"Coverage of {name}")
-        yield f'{bar}<p class="t-muted">{escape(said)}</p>'
+        yield f'{bar}<p class="t-muted">{escape(text)}</p>'
     yield views.coverage(name, rows)

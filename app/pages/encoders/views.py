@@ -155,8 +155,8 @@ def auditing(name: str, steps: Iterator[tuple[float, str] | Audit]) -> Iterator[
             return
         share, what = step
         bar = parts.progress_bar(share, f"Audit of {name}")
-        said = escape(f"Measuring {what} …")
-        yield f'{bar}<p class="t-muted" role="status">{said}</p>'
+        text = escape(f"Measuring {what} …")
+        yield f'{bar}<p class="t-muted" role="status">{text}</p>'
 
 
 def audit(name: str, made: Audit, seconds: float) -> str:
@@ -231,12 +231,12 @@ def _setting(row: dict[str, Any]) -> str:
 def _interval(row: dict[str, Any], reach: float) -> str:
     """From where to where, in numbers and drawn to one scale for all rows."""
     low, at, high = (50.0 + 50.0 * row[name] / reach for name in ("low", "change", "high"))
-    said = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
+    text = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
     kind = {"better": " t-good", "worse": " t-bad"}.get(row["verdict"], "")
     places = f"--low:{low:.1f}%;--high:{high:.1f}%;--at:{at:.1f}%"
     return (
         f'<span class="t-interval{kind}"><i style="{places}"></i></span>'
-        f'<small class="t-muted">{said}</small>'
+        f'<small class="t-muted">{text}</small>'
     )
 
 

@@ -162,8 +162,8 @@ def _print_estimate(
          ("encoder", "results", "new_sentences", "encoding", "training", "in_all", "memory", "disk",
           "error"), False)  # fmt: skip
     for made in found:
-        for said in endpoints.in_words(made.sending, price):
-            say(f"{made.encoder} would send {said}.")
+        for text in endpoints.in_words(made.sending, price):
+            say(f"{made.encoder} would send {text}.")
     say("Estimates, on this machine as busy as it is now: mostly within a factor of two.")
 
 

@@ -55,7 +55,7 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes=["t-desk"]):
         with gr.Column(scale=5, min_width=320):
             controls.render("encoder")
-            spec, said, add = _adding(workspace)
+            spec, spec_note, add = _adding(workspace)
             suite = gr.Radio([(label, name) for name, label in suites.LABELS.items()], value=None,
                              label="Tasks", elem_id="suite")  # fmt: skip
             members = parts.static("", elem_id="members")
@@ -98,13 +98,13 @@ def build(workspace: Workspace) -> None:
     def added(text: str, chosen: list[str]) -> Answer:
         name = encoders.add(workspace, text)["name"]
         ticked = list(dict.fromkeys([*chosen, name]))
-        return {controls["encoder"]: choices.filled(workspace, ticked), spec: "", said: ""}
+        return {controls["encoder"]: choices.filled(workspace, ticked), spec: "", spec_note: ""}
 
     on(cost.click, guess, inputs, [estimate], notice, **HIDE_PROGRESS)
     on(go.click, page.start, inputs, [run], notice, **HIDE_PROGRESS)
     on(results.act, page.again, inputs, [run], notice, **HIDE_PROGRESS)
     named = on([add.click, spec.submit], added, [spec, controls["encoder"]],
-               [controls["encoder"], spec, said], notice, **HIDE_PROGRESS)  # fmt: skip
+               [controls["encoder"], spec, spec_note], notice, **HIDE_PROGRESS)  # fmt: skip
     on(named.then, *again, **ALWAYS_LAST)
 
 
@@ -191,9 +191,9 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
             html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none"),
         )  # fmt: skip
         add = gr.Button("Add", size="md", elem_id="add-spec")
-    said = parts.static("", elem_id="spec-said")
-    spec.change(views.spec_read, spec, said, **ONE_AT_A_TIME)
-    return spec, said, add
+    spec_note = parts.static("", elem_id="spec-said")
+    spec.change(views.spec_read, spec, spec_note, **ONE_AT_A_TIME)
+    return spec, spec_note, add
 
 
 def _ticked(

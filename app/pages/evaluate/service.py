@@ -90,19 +90,19 @@ def evaluate(
     if stored is not None:
         yield from stored
         return
-    questions, told = job.questions(), 0
+    questions, reported = job.questions(), 0
 
     def measured_before(end: int) -> list[Row]:
         """What a run that was broken off had done already."""
         return [
             measured(workspace, encoder, task, job.protocol, seed)
-            for encoder, task, seed in questions[told:end]
+            for encoder, task, seed in questions[reported:end]
         ]
 
     for _, position, happening in perform(workspace, job, move=move):
         if isinstance(happening, dict):
             yield from measured_before(position)
-            told = position + 1
+            reported = position + 1
             yield happening
     yield from measured_before(len(questions))
 

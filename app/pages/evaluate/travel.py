@@ -18,9 +18,9 @@ def stays(encoders: Sequence[str], tasks: Sequence[str], catalog: Catalog) -> st
     Raises:
         UserError: an encoder or a task that cannot be read.
     """
-    said = [fleet.encoder_stays(encoder) for encoder in encoders]
-    said += [fleet.data_stays(_dataset(task, catalog)) for task in tasks]
-    return next(filter(None, said), "")
+    reasons = [fleet.encoder_stays(encoder) for encoder in encoders]
+    reasons += [fleet.data_stays(_dataset(task, catalog)) for task in tasks]
+    return next(filter(None, reasons), "")
 
 
 def needs(encoder: str, task: str, catalog: Catalog) -> Needs:

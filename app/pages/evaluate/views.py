@@ -252,10 +252,10 @@ def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:
         left = ""
         if share > 0:
             left = formats.time_left((time.monotonic() - started) * (1 - share) / share)
-        said = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
+        message = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
         rows = estimates(found) if found else ""
         bar = parts.progress_bar(share, "Estimate")
-        yield f'{bar}<p class="t-muted t-small" role="status">{escape(said)}</p>{rows}'
+        yield f'{bar}<p class="t-muted t-small" role="status">{escape(message)}</p>{rows}'
     yield estimates(found) if found else ""
 
 

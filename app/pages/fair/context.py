@@ -58,8 +58,8 @@ def baselines(evidence: Evidence) -> Point:
     words, verdict, exhibits = _beaten(evidence, kinds, scores)
     if add:
         absent = " and no ".join(kind for kind in BASELINES if BASELINES[kind] in add)
-        said = f"No {absent} encoder is among them: what shared words alone reach is not seen."
-        return Point(key, title, "missing", (said, *words), runs, add, exhibits)
+        text = f"No {absent} encoder is among them: what shared words alone reach is not seen."
+        return Point(key, title, "missing", (text, *words), runs, add, exhibits)
     there = f"{few(simple)} {'is' if len(simple) == 1 else 'are'} among them."
     return Point(key, title, verdict, (there, *words), runs, exhibits=exhibits)
 
@@ -75,14 +75,16 @@ def _beaten(
     if not floor or not others:
         absent = "No baseline shares a task with the others yet."
         only = "All of the encoders that were measured are baselines."
-        said = absent if others or not floor else only
-        return (said,), "missing", ()
+        text = absent if others or not floor else only
+        return (text,), "missing", ()
     best = max(floor, key=lambda name: floor[name])
     below = [name for name, score in others.items() if score <= floor[best]]
     margin = min(others.values()) - floor[best]
     if below:
-        told = f"{few(below)} {'does' if len(below) == 1 else 'do'} not reach {best} {over(common)}"
-        words = f"{told} ({formats.signed(margin)} points)."
+        below_text = (
+            f"{few(below)} {'does' if len(below) == 1 else 'do'} not reach {best} {over(common)}"
+        )
+        words = f"{below_text} ({formats.signed(margin)} points)."
     else:
         words = (
             f"All others are above {best}, the best baseline, {over(common)}, by "
@@ -114,18 +116,18 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     probing = evidence.of_type("probing", PROBING, (LOGISTIC, MLP))
     if not transfer or not probing:
         lacking = "transfer" if not transfer else "probing"
-        said = (
+        text = (
             "Which properties of a sentence help which application is read from correlations of "
             "probing with transfer tasks, which need many encoders."
         )
-        return Point(key, title, "missing", (said, evidence.lacking(lacking)))
+        return Point(key, title, "missing", (text, evidence.lacking(lacking)))
     count = len(evidence.encoders)
     if count < LEAST_ENCODERS:
-        said = (
+        text = (
             f"A correlation over {formats.plural(count, 'encoder')} means nothing, so none is "
             f"shown. Choose at least {LEAST_ENCODERS}."
         )
-        return Point(key, title, "missing", (said,))
+        return Point(key, title, "missing", (text,))
     tasks = [*transfer, *probing]
     scores = {name: evidence.scores(tasks, name) for name in CLASSIFIERS}
     runs = [run for name in CLASSIFIERS
@@ -133,12 +135,12 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     tables = {name: _table(scores[name], transfer, probing) for name in CLASSIFIERS}
     if not any(tables.values()):
         most = max(_having_all(found, tasks) for found in scores.values())
-        said = (
+        text = (
             f"{formats.plural(most, 'encoder')} of {count} {'has' if most == 1 else 'have'} all of "
             f"{len(transfer)} transfer and {len(probing)} probing tasks. Below {LEAST_ENCODERS} a "
             "correlation means nothing, so none is shown."
         )
-        return Point(key, title, "missing", (said,), tuple(runs))
+        return Point(key, title, "missing", (text,), tuple(runs))
     cells = [cell for found in tables.values() for cell in found.values()]
     turning = sum(cell.turns for cell in cells)
     shown = protocol if tables[protocol] else next(name for name in tables if tables[name])
@@ -217,12 +219,12 @@ def seeds(evidence: Evidence) -> Point:
     groups = {where: found for where, found in groups.items() if len(found) > 1}
     runs = _seed_runs(evidence, {task for task, _ in groups})
     if not groups:
-        said = (
+        text = (
             "Every score comes from a single seed: how far another one would move it is not known."
             if runs
             else "Nothing that was measured draws anything at random: a seed moves no score."
         )
-        return Point(key, title, "missing" if runs else "fine", (said,), runs, see=TESTED)
+        return Point(key, title, "missing" if runs else "fine", (text,), runs, see=TESTED)
     meeting = {
         where: overlapping({n: (s.lowest, s.highest) for n, s in found.items()})
         for where, found in groups.items()
@@ -236,15 +238,17 @@ def seeds(evidence: Evidence) -> Point:
         f"With {least} seeds a score moves by up to {formats.score(widest[0])} points "
         f"({widest[1]} on {widest[2]})."
     )
-    told = f"None of {formats.plural(pairs, 'difference')} is within that spread."
+    seeds_text = f"None of {formats.plural(pairs, 'difference')} is within that spread."
     if count:
         (task, _), found = next((where, found) for where, found in meeting.items() if found)
-        told = (
+        seeds_text = (
             f"{count} of {formats.plural(pairs, 'difference')} {'is' if count == 1 else 'are'} "
             f"within that spread, such as {found[0][0]} and {found[0][1]} on {task}."
         )
     verdict: Verdict = "look" if count else "fine"
-    return Point(key, title, verdict, (lead, told), runs, (), _spread_exhibits(groups), TESTED)
+    return Point(
+        key, title, verdict, (lead, seeds_text), runs, (), _spread_exhibits(groups), TESTED
+    )
 
 
 def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:

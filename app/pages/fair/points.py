@@ -189,8 +189,8 @@ def ranks(found: Agreement) -> str:
     """Both rank correlations, or why there are none."""
     if math.isnan(found.spearman):
         return "no rank correlation: too few encoders, or all tied"
-    said = (formats.score(value) for value in (found.spearman, found.kendall))
-    return "Spearman {}, Kendall {}".format(*said)
+    values = (formats.score(value) for value in (found.spearman, found.kendall))
+    return "Spearman {}, Kendall {}".format(*values)
 
 
 def over(tasks: Sequence[str]) -> str:

@@ -98,9 +98,9 @@ def _normed_rows(
             if task in plain[name] and task in normed[name]:
                 row = evidence.rows[LOGISTIC, task, name]
                 chosen = evidence.full[row["id"]]["details"].get("znorm")
-                said = "not recorded" if chosen is None else "z-normalised" if chosen else "plain"
+                text = "not recorded" if chosen is None else "z-normalised" if chosen else "plain"
                 a, b = plain[name][task], normed[name][task]
-                rows.append((task, name, a, b, b - a, tuned[name].get(task), said))
+                rows.append((task, name, a, b, b - a, tuned[name].get(task), text))
     return rows
 
 
@@ -145,8 +145,8 @@ def classifier(evidence: Evidence) -> Point:
     )
     names, common = shared(linear, hidden)
     if len(names) < 2:
-        said = "No two encoders were measured with it and with a hidden layer on the same task."
-        return Point(key, title, "missing", (ALONE, said), runs)
+        text = "No two encoders were measured with it and with a hidden layer on the same task."
+        return Point(key, title, "missing", (ALONE, text), runs)
     old, new = (means(scores, names, common) for scores in (linear, hidden))
     order = agreement(old, new)
     by_task = _orders(tasks, linear, hidden)
@@ -251,11 +251,11 @@ def similarity(evidence: Evidence) -> Point:
     plain, normed = columns["cosine, Spearman"], columns["z-normalised cosine, Spearman"]
     names, common = shared(plain, normed)
     if not names:
-        said = (
+        text = (
             "Cosine rewards vectors that happen to be centred. It was not measured with and "
             "without z-normalisation, nor beside a learned similarity."
         )
-        return Point(key, title, "missing", (said,), runs)
+        return Point(key, title, "missing", (text,), runs)
     words, changed = _similar_words(columns, names, common)
     rows = tuple(
         (task, name, *(column[name].get(task) for column in columns.values()))

@@ -59,15 +59,15 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
     """Sizes, the scores at one size, and the curve of scores against size."""
     dims = evidence.dims
     if len(dims) < 2:
-        said = "The size of fewer than two of the encoders is known: it is once they are measured."
-        return Point(KEY, TITLE, "missing", (said,))
+        text = "The size of fewer than two of the encoders is known: it is once they are measured."
+        return Point(KEY, TITLE, "missing", (text,))
     names, similarity = list(dims), tasks(evidence)
     smallest, largest = min(dims.values()), max(dims.values())
     variants = {name: at_size(name, dims[name], smallest, projection) for name in names}
     line, wanted_line = _curve(evidence, projection, curve_task(evidence, curve), variants)
     if smallest == largest:
-        said = f"All {len(dims)} encoders have {formats.count(largest)} dimensions."
-        return Point(KEY, TITLE, "fine", (said, *_unknown(evidence)), wanted_line, exhibits=line)
+        text = f"All {len(dims)} encoders have {formats.count(largest)} dimensions."
+        return Point(KEY, TITLE, "fine", (text, *_unknown(evidence)), wanted_line, exhibits=line)
     before = evidence.scores(similarity, names=names)
     found = evidence.scores(similarity, names=list(variants.values()))
     after = {name: found[variants[name]] for name in names}
@@ -82,8 +82,8 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
         *wanted_line,
     )
     if len(both) < 2:
-        said = f"None of them was measured at {smallest} dimensions yet, the size all can have."
-        return Point(KEY, TITLE, "missing", (lead, said, *_unknown(evidence)), runs, (), line)
+        text = f"None of them was measured at {smallest} dimensions yet, the size all can have."
+        return Point(KEY, TITLE, "missing", (lead, text, *_unknown(evidence)), runs, (), line)
     old, new = (means(scores, both, common) for scores in (before, after))
     order = agreement(old, new)
     words = (lead, _verdict(order, smallest, PROJECTIONS[projection], common), *_unknown(evidence))

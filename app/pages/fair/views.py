@@ -25,9 +25,9 @@ def summary(advice: Advice) -> str:
         "missing": ("lacks measurements", "lack measurements"),
         "fine": ("is fine", "are fine"),
     }
-    said = [f"{count[v]} {few[count[v] > 1]}" for v, few in words.items() if count[v]]
+    counts = [f"{count[v]} {few[count[v] > 1]}" for v, few in words.items() if count[v]]
     whole = f"All {len(advice.points)} points {words[advice.points[0].verdict][1]}."
-    text = whole if len(said) == 1 else f"Of {len(advice.points)} points {', '.join(said)}."
+    text = whole if len(counts) == 1 else f"Of {len(advice.points)} points {', '.join(counts)}."
     return (
         f'<div class="t-section" role="status"><h2>{escape(text)}</h2></div>'
         f"{parts.warn(advice.cautions)}"

@@ -192,29 +192,29 @@ def _scale(details: dict[str, Any]) -> tuple[float, float]:
 def reading(found: Distribution) -> str:
     """What the picture of one encoder says, in words."""
     lowest, highest = found.panel.ridges[0], found.panel.ridges[-1]
-    said = []
+    sentences = []
     if found.overlap is not None and lowest.mean is not None and highest.mean is not None:
         much = (
             "hardly overlap" if found.overlap < LITTLE_OVERLAP
             else "overlap somewhat" if found.overlap < MUCH_OVERLAP
             else "overlap much"
         )  # fmt: skip
-        said.append(
+        sentences.append(
             f"Pairs graded {lowest.label} and {highest.label} {much}: they share "
             f"{figures.percent(found.overlap)} of their area, and the mean cosine goes from "
             f"{number(lowest.mean)} to {number(highest.mean)}."
         )
     means = [ridge.mean for ridge in found.panel.ridges if ridge.mean is not None]
     if means != sorted(means):
-        said.append("The mean cosine does not rise from group to group.")
+        sentences.append("The mean cosine does not rise from group to group.")
     if found.random is not None:
         crowd = (
             "directions are used evenly" if abs(found.random) < SPREAD
             else "vectors lean to one side" if found.random < CROWDED
             else "all vectors crowd in a narrow cone"
         )  # fmt: skip
-        said.append(f"Two random sentences have cosine {number(found.random)}: {crowd}.")
-    return " ".join(said)
+        sentences.append(f"Two random sentences have cosine {number(found.random)}: {crowd}.")
+    return " ".join(sentences)
 
 
 def number(value: float | None) -> str:

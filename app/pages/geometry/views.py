@@ -86,14 +86,14 @@ def _apart(point: figures.SpacePoint, points: Sequence[figures.SpacePoint]) -> s
     place = sorted(p.alignment + p.uniformity for p in points).index(
         point.alignment + point.uniformity
     )
-    said = (
+    text = (
         f"Paraphrases are {number(point.alignment**0.5)} apart, all sentences "
         f"{number((-point.uniformity / 2) ** 0.5)} in the measure of uniformity (directions at "
         "right angles: 1.414)."
     )
     if len(points) > 1:
-        said += f" The sum of both ranks {place + 1} of {len(points)}."
-    return said
+        text += f" The sum of both ranks {place + 1} of {len(points)}."
+    return text
 
 
 def spectrum(geometries: Sequence[Geometry]) -> View:
@@ -333,11 +333,11 @@ def _held_out(geometry: Geometry, positive: np.ndarray) -> tuple[str, list[list[
         return "", []
     chosen = sweep(geometry.cosine[dev], positive[dev]).best("accuracy").threshold
     v = judge(geometry.cosine[test], positive[test], chosen)
-    said = (
+    text = (
         f" Chosen on dev ({number(chosen)}), it gets {figures.percent(v.accuracy)} of test right."
     )
     values = [v.threshold, v.accuracy, v.precision, v.recall, v.f1]
-    return said, [[geometry.encoder, "accuracy on dev, judged on test", *values]]
+    return text, [[geometry.encoder, "accuracy on dev, judged on test", *values]]
 
 
 def _places(n: int, most: int = 400) -> np.ndarray:

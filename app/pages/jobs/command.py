@@ -74,9 +74,9 @@ def stop_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = False
 
     Of a sweep the training at work keeps its best, and those after it are left out.
     """
-    said = service.stop(workspace, run)
+    text = service.stop(workspace, run)
     waited = workspace.store.runs.get(run)["state"] == "cancelled"
-    done({"cancelled" if waited else "stopping": run}, said, as_json)
+    done({"cancelled" if waited else "stopping": run}, text, as_json)
 
 
 @job_verbs.command("prioritise")
@@ -93,8 +93,8 @@ def prioritise_job(
 
     theodolite jobs prioritise 36e4305ecb44 --priority 5
     """
-    said = service.prioritise(workspace, run, priority)
-    done({"id": run, "priority": workspace.store.runs.get(run)["priority"]}, said, as_json)
+    text = service.prioritise(workspace, run, priority)
+    done({"id": run, "priority": workspace.store.runs.get(run)["priority"]}, text, as_json)
 
 
 @job_verbs.command("retry")

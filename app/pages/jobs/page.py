@@ -62,9 +62,9 @@ def build(workspace: Workspace) -> None:
     def act(run_id: str, event: PageEvent) -> Answer:
         if event.act == "open":
             return drawn("" if event.id == run_id else event.id)
-        said = service.act(workspace, event.act, event.id)
+        text = service.act(workspace, event.act, event.id)
         gone = event.act == "remove" and event.id == run_id
-        return {**drawn("" if gone else run_id), notice: parts.say(said)}
+        return {**drawn("" if gone else run_id), notice: parts.say(text)}
 
     shown = [status, queue, detail, chosen, seen]
     opened = on_load(load, shown, notice)

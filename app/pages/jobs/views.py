@@ -61,7 +61,7 @@ _UNIT_TAGS = {"done": "good", "failed": "bad"}
 
 def nothing(visitor: bool) -> str:
     """What will stand here, and where it is begun."""
-    said = parts.next_step(
+    text = parts.next_step(
         visitor, "elsewhere, such work waits here for its turn",
         "Begun on these pages or in a terminal, work waits here for its turn: its progress, log "
         "and buttons come with it. It goes on when the page is closed.",
@@ -72,7 +72,7 @@ def nothing(visitor: bool) -> str:
     ]
     heads = ("Begun on", "Leaves", "In a terminal")
     table = parts.table(heads, rows, "What can be queued", stacked=True)
-    return f'<div class="t-plan">{parts.heading("Nothing was queued yet", said)}{table}</div>'
+    return f'<div class="t-plan">{parts.heading("Nothing was queued yet", text)}{table}</div>'
 
 
 def listing(items: Iterable[str], label: str, css: str = "") -> str:
@@ -114,12 +114,12 @@ def tag(run: Mapping[str, Any]) -> str:
 
 def about(run: Mapping[str, Any]) -> str:
     """How far a run is and what it does now, or how it ended. Plain text."""
-    said = progress.how_far(run)
+    text = progress.how_far(run)
     if run["message"]:
-        said += f". {run['message']}"
+        text += f". {run['message']}"
     if run["state"] == "queued" and run["priority"]:
-        said += f", priority {run['priority']} (lower runs earlier)"
-    return said
+        text += f", priority {run['priority']} (lower runs earlier)"
+    return text
 
 
 def buttons(
@@ -247,5 +247,5 @@ def detail(
 
 
 def _unit_error(unit: UnitRow) -> str:
-    said = escape(unit["error"] or "")
-    return f'<br><small class="t-muted">{said}</small>' if said else ""
+    text = escape(unit["error"] or "")
+    return f'<br><small class="t-muted">{text}</small>' if text else ""

@@ -144,8 +144,8 @@ def _local(workspace: Workspace) -> tuple[WorkerNow, ...]:
 
 def _member(member: Mapping[str, Any], moment: float) -> WorkerNow:
     doing = member["doing"]
-    said = dict.fromkeys(filter(None, (doing.get("label"), doing.get("message"))))
+    labels = dict.fromkeys(filter(None, (doing.get("label"), doing.get("message"))))
     return WorkerNow(
-        member["slot"], member["host"], False, ": ".join(said), doing.get("share"),
+        member["slot"], member["host"], False, ": ".join(labels), doing.get("share"),
         doing.get("since"), member["started"], moment - member["silent"], member["has"],
     )  # fmt: skip

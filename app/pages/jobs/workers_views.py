@@ -18,12 +18,12 @@ _NAMED = 6
 def status(found: Workers) -> str:
     """How many there are and how many are busy, in one line."""
     busy = sum(bool(one.doing) for one in found.workers)
-    said = f"{formats.plural(len(found.workers), 'worker')}, {busy} at work"
+    text = f"{formats.plural(len(found.workers), 'worker')}, {busy} at work"
     if not found.workers:
-        said = "No worker is up yet, so work waits"
+        text = "No worker is up yet, so work waits"
     if found.fleet:
-        said += f"; fleet at {found.fleet}, {formats.plural(len(found.homes), 'home')}"
-    return f'<p class="t-status" role="status">{escape(said)}</p>'
+        text += f"; fleet at {found.fleet}, {formats.plural(len(found.homes), 'home')}"
+    return f'<p class="t-status" role="status">{escape(text)}</p>'
 
 
 def workers(found: Workers) -> str:
@@ -102,5 +102,5 @@ def _has(has: Mapping[str, Any]) -> str:
         "Leaves models at": escape(", ".join(has.get("out", ()))),
         "Data": ", ".join([*named, *more]),
     }
-    facts = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in lines.items() if said)
+    facts = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in lines.items() if value)
     return f'<dl class="t-facts">{facts}</dl>'

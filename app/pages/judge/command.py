@@ -93,8 +93,8 @@ def start_session(
     do_here(workspace, job)
     if spec.second:
         say(f"The app's worker asks for its marks. Here: theodolite judge second {job.session}")
-    said = f"Started session {job.session}. Judge it: theodolite judge play {job.session}"
-    done({"id": job.session}, said, as_json)
+    text = f"Started session {job.session}. Judge it: theodolite judge play {job.session}"
+    done({"id": job.session}, text, as_json)
 
 
 def _lines(file: Path) -> list[str]:
@@ -176,7 +176,7 @@ def play_session(
     from app.pages.judge import report, service
     from engine.errors import UserError
 
-    question, told = service.question(workspace, session, judge), False
+    question, greeted = service.question(workspace, session, judge), False
     if not as_json:
         mode = service.opened(workspace, session).spec.mode
         keys = ", ".join(
@@ -185,10 +185,10 @@ def play_session(
         say(f"{keys}; u: undo; Ctrl-D: leave")
     while question is not None:
         _show(question, as_json)
-        said = sys.stdin.readline()
-        if not said:
+        answer = sys.stdin.readline()
+        if not answer:
             break
-        word = KEYS.get(said.strip().lower(), said.strip().lower())
+        word = KEYS.get(answer.strip().lower(), answer.strip().lower())
         try:
             if word == "undo":
                 question = service.undo(workspace, session, judge)
@@ -198,8 +198,8 @@ def play_session(
             if as_json:
                 raise
             say(f"{error.message} {error.hint}")
-        if not told and service.opened(workspace, session).enough:
-            told = True
+        if not greeted and service.opened(workspace, session).enough:
+            greeted = True
             say("Enough has been judged; see `theodolite judge status`. You may go on.")
     _status(report.status(service.opened(workspace, session)), as_json)
 
@@ -261,8 +261,8 @@ def ask_second_judge(
         queued(second.ask(workspace, session), as_json)
         return
     do_here(workspace, job)
-    told = second.status(service.opened(workspace, session)) or {}
-    done(told, f"{told['marked']} marked, {told['unmarked']} could not be read.", as_json)
+    status = second.status(service.opened(workspace, session)) or {}
+    done(status, f"{status['marked']} marked, {status['unmarked']} could not be read.", as_json)
 
 
 @judge_verbs.command("export")

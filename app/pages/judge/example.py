@@ -29,8 +29,8 @@ def make(workspace: Workspace) -> None:
     """Play it to its end."""
     session = service.begin(workspace, service.spec(COLLECTION, ENCODERS, draw=QUERIES))
     service.play(workspace, session, by_label(workspace, COLLECTION))
-    told = report.board(service.opened(workspace, session)) | {"id": ""}
-    shipped.write_answer(workspace, "judge", told, ENCODERS, [COLLECTION])
+    facts = report.board(service.opened(workspace, session)) | {"id": ""}
+    shipped.write_answer(workspace, "judge", facts, ENCODERS, [COLLECTION])
 
 
 def board() -> dict[str, Any] | None:

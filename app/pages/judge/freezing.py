@@ -38,10 +38,10 @@ def carry(published: Published) -> None:
             continue
         with suppress(UserError):  # its texts stay at home
             published.workspace.catalog.load(published.texts[spec["collection"]])
-            told = report.board(_nameless(service.opened(published.source, row["id"])))
-            if told["second"]:  # where its server is concerns nobody
-                told["second"] |= {"model": told["second"]["model"].rpartition("#")[2]}
-            published.keep(KIND, row["id"], told | {"id": "", "title": row["title"]})
+            board = report.board(_nameless(service.opened(published.source, row["id"])))
+            if board["second"]:  # where its server is concerns nobody
+                board["second"] |= {"model": board["second"]["model"].rpartition("#")[2]}
+            published.keep(KIND, row["id"], board | {"id": "", "title": row["title"]})
 
 
 def _nameless(found: Session) -> Session:
@@ -59,12 +59,12 @@ def sessions(published: Published) -> list[View]:
     """Every session that was brought along, the newest first; else the example that ships."""
     found = []
     for row in published.source.store.judgements.list():
-        if told := kept(published.workspace, KIND, row["id"]):
-            found.append(View(told["title"], (("session", row["id"]),)))
-    told = example.board()
-    if not found and told and set(told["blind"]) <= set(published.encoders.values()):
+        if board := kept(published.workspace, KIND, row["id"]):
+            found.append(View(board["title"], (("session", row["id"]),)))
+    board = example.board()
+    if not found and board and set(board["blind"]) <= set(published.encoders.values()):
         with suppress(UserError):
-            published.workspace.catalog.load(told["collection"])
+            published.workspace.catalog.load(board["collection"])
             found.append(View("Example", ()))
     return found
 
@@ -78,11 +78,11 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         session = address.first(request, "session")
-        told: Any = kept(workspace, KIND, session) if session else example.board()
-        if told is None:
+        board: Any = kept(workspace, KIND, session) if session else example.board()
+        if board is None:
             raise UserError(f"The session {session[:40]!r} is not published.")
-        left = views.last(told, "The last mark" if session else "The script")
-        found = views.findings(told, names=True, visitor=True)
+        left = views.last(board, "The last mark" if session else "The script")
+        found = views.findings(board, names=True, visitor=True)
         return {place: views.whole(left, found, before="" if session else EXAMPLE)}
 
     on_load(load, [place], notice)

@@ -126,11 +126,11 @@ def build(workspace: Workspace) -> None:
 
     def turn_to(values: Values) -> Answer:
         """Another session is chosen."""
-        told = {
+        filled = {
             controls[name]: value
             for name, value in _first_row(workspace, values.session or "").items()
         }
-        return {**show(values), **told}
+        return {**show(values), **filled}
 
     def show(values: Values) -> dict[Any, Any]:
         run = followed(workspace, values.session or "")
@@ -153,14 +153,14 @@ def build(workspace: Workspace) -> None:
 
     def moved(values: Values) -> Answer:
         """The run got on; once it has done what it should, the next one is shown, or none."""
-        told = {controls["session"]: _sessions(workspace, values.session or "")}
-        return {**show(values), **told}
+        filled = {controls["session"]: _sessions(workspace, values.session or "")}
+        return {**show(values), **filled}
 
     def act(values: Values, event: PageEvent) -> Answer:
-        said = _acted(workspace, values.session or "", values.judge, event)
+        text = _acted(workspace, values.session or "", values.judge, event)
         seen = not values.names if event.act == "names" else values.names
         return {**show(Values(**vars(values) | {"names": seen})), names: seen} | (
-            {notice: parts.say(said)} if said else {}
+            {notice: parts.say(text)} if text else {}
         )
 
     given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
@@ -176,8 +176,8 @@ def build(workspace: Workspace) -> None:
     on(panel.moved.change, moved, given, [*answer, controls["session"]], notice, **ALWAYS_LAST)
     pressed = on(place.act, act, given, [*answer, names], notice, **ONE_AT_A_TIME)
     another.connect(controls, [first, other, pressed])
-    told = {"session": controls["session"], "names": names}
-    report_button(told, notice, partial(_report, workspace))
+    filled = {"session": controls["session"], "names": names}
+    report_button(filled, notice, partial(_report, workspace))
     controls.keep()
 
 
@@ -202,7 +202,7 @@ def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
     job = JudgeJob.of(spec)
     run = queue(workspace, job)
     announced = endpoints.announced(workspace, spec.encoders, spec.collection)
-    return job, run, " ".join(said for _, said in announced)
+    return job, run, " ".join(message for _, message in announced)
 
 
 def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
@@ -240,24 +240,24 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
 def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
     """A session as it stands; the example without one."""
     if not session:
-        told = example.board()
-        if told is None:
+        board = example.board()
+        if board is None:
             return parts.empty("No session yet", "Choose encoders and a collection, and start.")
-        found = views.findings(told, names=True, visitor=True)
-        return views.whole(views.last(told, "The script"), found, before=views.EXAMPLE)
+        found = views.findings(board, names=True, visitor=True)
+        return views.whole(views.last(board, "The script"), found, before=views.EXAMPLE)
     if run := preparing(workspace, session):
         return views.preparing(run["state"] in LIVE)
     visitor = workspace.read_only
     question = None if visitor else service.question(workspace, session, judge)
     now = service.opened(workspace, session)
-    told = report.board(now)
-    left = views.last(told, "The last mark") if visitor else views.question(question, told)
-    positions = [] if visitor else told["disagreements"]
+    board = report.board(now)
+    left = views.last(board, "The last mark") if visitor else views.question(question, board)
+    positions = [] if visitor else board["disagreements"]
     shown = [service.shown(now, position) for position in positions]
     below = views.disagreements(now, positions, shown)
     run = followed(workspace, session)
     marking = run is not None and run["state"] in LIVE
-    found = views.findings(told, names=names, visitor=visitor, marking=marking)
+    found = views.findings(board, names=names, visitor=visitor, marking=marking)
     return views.whole(left, found, below)
 
 
@@ -269,10 +269,10 @@ def _report(workspace: Workspace, values: Values) -> Report:
     """
     if values.session:
         return answers.judgement(workspace, values.session, names=values.names)
-    told = example.board()
-    if told is None:
+    board = example.board()
+    if board is None:
         raise UserError("No session is there to report.", "Start one, or choose one.")
-    return answers.of_judgement(told)
+    return answers.of_judgement(board)
 
 
 def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:

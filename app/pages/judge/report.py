@@ -56,12 +56,12 @@ def board(found: Session) -> dict[str, Any]:
 
     order = np.random.default_rng([found.spec.seed, 2]).permutation(len(found.spec.encoders))
     paths = [(100.0 * one.path).round(2).tolist() for one in found.estimates]
-    told = status(found)
-    for pair, path in zip(told["pairs"], paths, strict=True):
+    board_row = status(found)
+    for pair, path in zip(board_row["pairs"], paths, strict=True):
         pair["path"] = path
     at = len(found.values) - 1
     last = asdict(shown(found, at)) | {"mark": float(found.values[at])} if at >= 0 else None
-    return told | {
+    return board_row | {
         "margin": found.spec.margin, "collection": found.spec.collection, "last": last,
         "blind": [found.spec.encoders[i] for i in order],
     }  # fmt: skip
@@ -97,8 +97,8 @@ def disagreements(found: Session) -> list[int]:
 
 def _warnings(found: Session) -> Iterator[str]:
     for name, many in judges(found).items():
-        said = {at[name] for at in found.marks.values() if name in at}
-        if many >= FEW_TO_DOUBT and len(said) == 1:
+        graded = {at[name] for at in found.marks.values() if name in at}
+        if many >= FEW_TO_DOUBT and len(graded) == 1:
             yield (
                 f"All {many} marks of {name} are the same: they cannot tell encoders apart, "
                 "whatever the documents."

@@ -222,16 +222,16 @@ def status(found: Session) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def in_words(told: Mapping[str, Any], *, marking: bool = False) -> Iterator[str]:
+def in_words(facts: Mapping[str, Any], *, marking: bool = False) -> Iterator[str]:
     """The status as sentences; while it is marking, how far it is stands elsewhere."""
-    marked, unmarked, rest = told["marked"], told["unmarked"], told["left"]
+    marked, unmarked, rest = facts["marked"], facts["unmarked"], facts["left"]
     unread = f", {unmarked:,} could not be read" if unmarked else ""
     waits = f", {rest:,} are left" if rest else ""
     if marking:
         yield "It is marking."
     else:
         yield f"It has marked {marked:,} of {marked + unmarked + rest:,} documents{unread}{waits}."
-    agreed = told["agreement"]
+    agreed = facts["agreement"]
     if agreed:
         low, high = 100 * agreed["low"], 100 * agreed["high"]
         parts = ", ".join(

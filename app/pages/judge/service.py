@@ -223,14 +223,14 @@ def _draw(workspace: Workspace, found: Session) -> None:
 
 
 def mark(
-    workspace: Workspace, session: str, said: str, judge: str = "me", position: int | None = None
+    workspace: Workspace, session: str, answer: str, judge: str = "me", position: int | None = None
 ) -> Question | None:
     """Keep a mark, and return what comes next.
 
     Args:
         workspace: where everything is.
         session: its id.
-        said: one of `MARKS`.
+        answer: one of `MARKS`.
         judge: who says it.
         position: of the question; the next one without it. A second mark there changes nothing.
 
@@ -245,7 +245,7 @@ def mark(
         if current is None:
             raise UserError("Everything is judged here.", "Take one back to change it.")
         position = current.position
-    value = _value(opened(workspace, session), said, position)
+    value = _value(opened(workspace, session), answer, position)
     workspace.store.judgements.add_mark(session, position, judge, value)
     return question(workspace, session, judge)
 
@@ -255,14 +255,14 @@ def _check_judge(judge: str) -> None:
         raise UserError("The judge has no name.", "Give one of at most 80 characters.")
 
 
-def _value(found: Session, said: str, position: int) -> float:
+def _value(found: Session, answer: str, position: int) -> float:
     known = MARKS[found.spec.mode]
-    if said not in known:
-        raise UserError(f"{said!r} is not a mark here.", f"Say {' or '.join(known)}.")
+    if answer not in known:
+        raise UserError(f"{answer!r} is not a mark here.", f"Say {' or '.join(known)}.")
     if not 0 <= position < len(found.draws):
         raise UserError(f"There is no question {position}.", "Ask for the next one.")
     turned = found.spec.mode == "preference" and found.swapped(position)
-    return -known[said] if turned else known[said]
+    return -known[answer] if turned else known[answer]
 
 
 def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
@@ -280,7 +280,7 @@ def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | No
     return question(workspace, session, judge)
 
 
-def settle(workspace: Workspace, session: str, position: int, said: str) -> None:
+def settle(workspace: Workspace, session: str, position: int, answer: str) -> None:
     """Say what counts where judges disagree; it may be settled anew.
 
     Raises:
@@ -288,7 +288,7 @@ def settle(workspace: Workspace, session: str, position: int, said: str) -> None
         StoreError: there is no such session.
     """
     workspace.refuse_visitors()
-    value = _value(opened(workspace, session), said, position)
+    value = _value(opened(workspace, session), answer, position)
     workspace.store.judgements.add_mark(session, position, SETTLED, None)
     workspace.store.judgements.add_mark(session, position, SETTLED, value)
 

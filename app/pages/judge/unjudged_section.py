@@ -60,8 +60,10 @@ class Section:
 
         first = f"Asking {encoder} the queries"
         try:
-            for progress, told in background_call.followed(count, first, request.session_hash):
-                yield {self._said: views.unjudged(found.spec, encoder, told) if told else progress}
+            for progress, counts in background_call.followed(count, first, request.session_hash):
+                yield {
+                    self._said: views.unjudged(found.spec, encoder, counts) if counts else progress
+                }
         except TooSlow as slow:
             verb = f"theodolite judge unjudged {session} -e '{encoder}'"
             raise UserError(

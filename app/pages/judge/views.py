@@ -30,22 +30,22 @@ _MEANING = (
 )
 
 
-def question(current: Question | None, told: Mapping[str, Any]) -> str:
+def question(current: Question | None, board: Mapping[str, Any]) -> str:
     """What is judged next, with the buttons and their keys."""
     if current is None:
         over = parts.empty("Everything is judged", "The difference is known now, not estimated.")
-        return f'<section class="t-judge" aria-label="Question">{over}{_undo(told)}</section>'
-    mode = told["mode"]
+        return f'<section class="t-judge" aria-label="Question">{over}{_undo(board)}</section>'
+    mode = board["mode"]
     ask = "Is this relevant?" if mode == "relevance" else "Which list answers better?"
     buttons = "".join(
-        button(f"{label} {key}", "mark", f"{current.position}:{said}", about=label, keys=keys)
+        button(f"{label} {key}", "mark", f"{current.position}:{word}", about=label, keys=keys)
         .replace(f" {key}</button>", f"<kbd>{key}</kbd></button>")
-        for said, label, keys, key in BUTTONS[mode]
+        for word, label, keys, key in BUTTONS[mode]
     )  # fmt: skip
     return (
         f'<section class="t-judge" aria-label="Question {current.position + 1}">'
         f"{_texts(current.query, current.texts)}"
-        f'<div class="t-judge-marks" role="group" aria-label="{ask}">{buttons}{_undo(told)}'
+        f'<div class="t-judge-marks" role="group" aria-label="{ask}">{buttons}{_undo(board)}'
         "</div></section>"
     )
 
@@ -64,117 +64,119 @@ def _texts(query: str, texts: Sequence[Sequence[str]]) -> str:
     return f'{head}<div class="t-judge-lists">{lists}</div>'
 
 
-def _undo(told: Mapping[str, Any]) -> str:
-    if not told["judges"]:
+def _undo(board: Mapping[str, Any]) -> str:
+    if not board["judges"]:
         return ""
-    made = button("Undo U", "undo", told["id"], about="Undo the last mark", kind="link", keys="u")
+    made = button("Undo U", "undo", board["id"], about="Undo the last mark", kind="link", keys="u")
     return made.replace(" U</button>", "<kbd>U</kbd></button>")
 
 
-def last(told: Mapping[str, Any], by: str) -> str:
+def last(board: Mapping[str, Any], by: str) -> str:
     """The last question of a session that one can only look at."""
-    found = told["last"]
+    found = board["last"]
     if not found:
         return ""
-    if told["mode"] == "relevance":
-        said = "relevant" if found["mark"] >= 0.5 else "not relevant"
+    if board["mode"] == "relevance":
+        grade = "relevant" if found["mark"] >= 0.5 else "not relevant"
     else:
-        said = {1.0: "left is better", -1.0: "right is better"}.get(found["mark"], "no difference")
+        grade = {1.0: "left is better", -1.0: "right is better"}.get(found["mark"], "no difference")
     return (
         '<section class="t-judge" aria-label="The last question">'
         f"{_texts(found['query'], found['texts'])}"
-        f'<p class="t-muted">{escape(by)}: <strong>{said}</strong></p></section>'
+        f'<p class="t-muted">{escape(by)}: <strong>{grade}</strong></p></section>'
     )
 
 
-def findings(told: Mapping[str, Any], *, names: bool, visitor: bool, marking: bool = False) -> str:
+def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: bool = False) -> str:
     """The estimate of each pair, whether it is enough, and what is to be settled.
 
     Args:
-        told: by `report.board`.
+        board: by `report.board`.
         names: whether the encoders are named.
         visitor: whether it is somebody who can only look.
         marking: whether the second judge is at work.
     """
     labels = {
-        name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(told["blind"])
+        name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(board["blind"])
     }
-    possible = told["marks"] + told["left"]
+    possible = board["marks"] + board["left"]
     marks = (
-        f"{told['marks']:,} of at most {formats.plural(possible, 'mark')} on "
-        f"{escape(told['collection'])}"
+        f"{board['marks']:,} of at most {formats.plural(possible, 'mark')} on "
+        f"{escape(board['collection'])}"
     )
     verdict = (
         '<strong class="t-judge-enough">Enough has been judged.</strong>'
-        if told["enough"] else "<strong>Not enough yet.</strong>"
+        if board["enough"] else "<strong>Not enough yet.</strong>"
     )  # fmt: skip
     order = list(labels)
     pairs = "".join(
-        _pair(pair, labels, told["margin"])
+        _pair(pair, labels, board["margin"])
         for pair in sorted(
-            told["pairs"], key=lambda pair: sorted((order.index(pair["a"]), order.index(pair["b"])))
+            board["pairs"],
+            key=lambda pair: sorted((order.index(pair["a"]), order.index(pair["b"]))),
         )
     )
     reveal = button(
-        "Hide names" if names else "Show names", "names", told["id"], kind="link",
+        "Hide names" if names else "Show names", "names", board["id"], kind="link",
         about="Hide the encoders' names" if names else "Show which encoder is which",
     )  # fmt: skip
-    if not told["id"]:  # the example has nothing to hide
+    if not board["id"]:  # the example has nothing to hide
         reveal = ""
     export = ""
-    if told["mode"] == "relevance" and told["marks"] and not visitor:
+    if board["mode"] == "relevance" and board["marks"] and not visitor:
         export = button(
-            "Use as data set", "keep", told["id"], about="Make the marks a data set", kind="link"
+            "Use as data set", "keep", board["id"], about="Make the marks a data set", kind="link"
         )
     return (
         '<section class="t-judge-found" aria-label="What the marks say">'
-        f'<p role="status">{verdict} {marks}.{_judges(told)}</p>'
+        f'<p role="status">{verdict} {marks}.{_judges(board)}</p>'
         f"{pairs}"
-        f"{_MEANING if told['marks'] else ''}{_second(told, visitor, marking)}"
-        f'<p class="t-judge-links">{reveal}{export}</p>{parts.warn(told["warnings"])}</section>'
+        f"{_MEANING if board['marks'] else ''}{_second(board, visitor, marking)}"
+        f'<p class="t-judge-links">{reveal}{export}</p>{parts.warn(board["warnings"])}</section>'
     )
 
 
-def _second(told: Mapping[str, Any], visitor: bool, marking: bool) -> str:
+def _second(board: Mapping[str, Any], visitor: bool, marking: bool) -> str:
     """How far the second judge is, and how far it agrees."""
-    found = told.get("second")  # an example that was made earlier has none
+    found = board.get("second")  # an example that was made earlier has none
     if not found:
         return ""
-    asks = button("Ask for the rest", "second", told["id"], kind="link",
+    asks = button("Ask for the rest", "second", board["id"], kind="link",
                   about="Ask the second judge for the rest")  # fmt: skip
-    said = " ".join(second.in_words(found, marking=marking))
+    text = " ".join(second.in_words(found, marking=marking))
     return (
         f'<p class="t-small t-muted t-judge-second">Second judge: '
-        f"<code>{escape(found['model'])}</code>. {escape(said)} "
+        f"<code>{escape(found['model'])}</code>. {escape(text)} "
         f"{asks if found['left'] and not visitor and not marking else ''}</p>"
     )
 
 
-def unjudged(spec: JudgeSpec, encoder: str, told: Mapping[str, int]) -> str:
+def unjudged(spec: JudgeSpec, encoder: str, counts: Mapping[str, int]) -> str:
     """How much of what another encoder finds is judged, and how to have it judged."""
-    name, rest = f"<code>{escape(encoder)}</code>", told["returned"] - told["unjudged"]
-    said = (
+    name, rest = f"<code>{escape(encoder)}</code>", counts["returned"] - counts["unjudged"]
+    text = (
         f"Of the top {spec.k} of {name} for "
-        f"{formats.plural(told['queries'], 'judged query', 'judged queries')} "
-        f"<strong>{told['unjudged']:,} of {formats.plural(told['returned'], 'document')}</strong> "
-        "are unjudged; they are never counted as wrong. "
+        f"{formats.plural(counts['queries'], 'judged query', 'judged queries')} "
+        f"<strong>{counts['unjudged']:,} of "
+        f"{formats.plural(counts['returned'], 'document')}</strong> are unjudged; "
+        "they are never counted as wrong. "
     )
     if rest:
-        said += f"The others: {told['relevant']:,} relevant, {told['not_relevant']:,} not. "
+        text += f"The others: {counts['relevant']:,} relevant, {counts['not_relevant']:,} not. "
     joins = encoder not in spec.encoders and len(spec.encoders) < service.MOST_ENCODERS
-    if told["unjudged"] and joins and not spec.queries:
+    if counts["unjudged"] and joins and not spec.queries:
         again = {"draw": str(spec.draw), "k": str(spec.k), "seed": str(spec.seed)}
         page = address.link("judge", encoder=[*spec.encoders, encoder],
                             collection=spec.collection, **again)  # fmt: skip
-        said += f'<a href="{escape(page)}">Begin a session with it</a> to mark them.'
-    return f'<p class="t-muted">{said}</p>'
+        text += f'<a href="{escape(page)}">Begin a session with it</a> to mark them.'
+    return f'<p class="t-muted">{text}</p>'
 
 
-def _judges(told: Mapping[str, Any]) -> str:
-    if len(told["judges"]) < 2:
+def _judges(board: Mapping[str, Any]) -> str:
+    if len(board["judges"]) < 2:
         return ""
-    agree = formats.score(told["alpha"])
-    return f" {len(told['judges'])} judges, Krippendorff's alpha {agree}."
+    agree = formats.score(board["alpha"])
+    return f" {len(board['judges'])} judges, Krippendorff's alpha {agree}."
 
 
 def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> str:
@@ -234,8 +236,8 @@ def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Ques
     rows = []
     for position, current in zip(positions[:20], shown, strict=False):
         buttons = "".join(
-            button(label, "settle", f"{position}:{said}", about=f"Settle as: {label}")
-            for said, label, _, _ in BUTTONS[found.spec.mode]
+            button(label, "settle", f"{position}:{word}", about=f"Settle as: {label}")
+            for word, label, _, _ in BUTTONS[found.spec.mode]
         )
         rows.append(f"<li>{_texts(current.query, current.texts)}<p>{buttons}</p></li>")
     if not rows:

@@ -66,7 +66,7 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
     ids, weights = weighted(found.points, x, y, NEAREST)
     rows = service.vectors(workspace, encoder, found.info["dataset"])
     try:
-        said = decode.decode_point(workspace, encoder, weights @ rows[ids])
+        result = decode.decode_point(workspace, encoder, weights @ rows[ids])
     except NoDecoder:
         time = decode.training_time(workspace, encoder)
         return {"x": x, "y": y, "lacking": encoder, "time": time}
@@ -78,6 +78,6 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
         if weight >= 0.0005
     ]
     return {
-        "x": x, "y": y, "sentence": formats.encodable(said.sentence), "cosine": said.cosine or 0.0,
-        "dim": rows.shape[1], "neighbours": near,
+        "x": x, "y": y, "sentence": formats.encodable(result.sentence),
+        "cosine": result.cosine or 0.0, "dim": rows.shape[1], "neighbours": near,
     }  # fmt: skip

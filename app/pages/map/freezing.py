@@ -80,9 +80,9 @@ def _jobs(published: Published, encoder: str, dataset: str) -> Iterator[MapJob]:
 
 
 def _query(job: MapJob) -> tuple[tuple[str, str], ...]:
-    said = {IN_ADDRESS[name]: getattr(job, name) for name in FIELDS
+    query = {IN_ADDRESS[name]: getattr(job, name) for name in FIELDS
             if getattr(job, name) != getattr(type(job), name)}  # fmt: skip
-    if "seed" in said:
-        said["seed"] = "any" if job.seed is None else job.seed
-    how = tuple((name, str(value)) for name, value in said.items())
+    if "seed" in query:
+        query["seed"] = "any" if job.seed is None else job.seed
+    how = tuple((name, str(value)) for name, value in query.items())
     return (("encoder", job.encoder), ("in", job.dataset), *how)

@@ -103,15 +103,15 @@ def _value(found: StoredMap, view: Mapping[str, Any], training: str) -> dict[str
 
 def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
     """How far the plane is to be believed, in words with numbers."""
-    info, said = found.info, []
+    info, facts = found.info, []
     ask = "" if workspace.read_only else " Press Compute map."
     if meanwhile:
-        said.append(
+        facts.append(
             "These are the first two principal components, drawn at once; the map asked for was "
             "not made yet." + ask
         )
     if info["explained"] is not None:
-        said.append(
+        facts.append(
             f"The plane keeps {percent(info['explained'])} of the variance of {info['dim']} "
             "dimensions."
         )
@@ -119,15 +119,15 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
     if trust:
         sample = trust["looked_at"]
         of = "" if sample == info["n"] else f", on average over {sample:,} sentences looked at"
-        said.append(
+        facts.append(
             f"{percent(trust['recall'])} of a sentence's {trust['k']} nearest are its nearest "
             f"here too{of}. Trustworthiness {trust['trustworthiness']:.3f} (1: no false neighbour "
             f"on the map), continuity {trust['continuity']:.3f} (1: no true neighbour lost)."
         )
     elif info["n"] < 3:
-        said.append("There are too few sentences to say how far the map can be trusted.")
+        facts.append("There are too few sentences to say how far the map can be trusted.")
     elif not meanwhile:
-        said.append("Its trust, clusters and names were not worked out yet." + ask)
+        facts.append("Its trust, clusters and names were not worked out yet." + ask)
     if found.nearest is not None:
-        said.append("This map came with Theodolite.")
-    return f'<p class="t-map-trust">{escape(" ".join(said))}</p>'
+        facts.append("This map came with Theodolite.")
+    return f'<p class="t-map-trust">{escape(" ".join(facts))}</p>'

@@ -64,8 +64,8 @@ def remove_results(
         raise UserError("Which results?", "Give their numbers, or --encoder, --task, --protocol.")
     rows = service.stored(workspace, encoder, task, protocol, ids)
     size = service.remove(workspace, rows)
-    said = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."
-    done({"removed": [row["id"] for row in rows], "bytes": size}, said, as_json)
+    text = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."
+    done({"removed": [row["id"] for row in rows], "bytes": size}, text, as_json)
 
 
 VERBS = {"results": result_verbs}

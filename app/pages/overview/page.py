@@ -84,8 +84,8 @@ def build(workspace: Workspace) -> None:
             return None
         row = workspace.store.results.by_id(event.number("id"))
         service.remove(workspace, [row])
-        said = f"Removed: {row['encoder']} on {row['task']} under {row['protocol']}."
-        return {**everything(), card: "", notice: parts.say(said)}
+        text = f"Removed: {row['encoder']} on {row['task']} under {row['protocol']}."
+        return {**everything(), card: "", notice: parts.say(text)}
 
     opened = on_load(load, [*shown, card], notice)
     poll(POLL_SECONDS, opened, refresh, [seen], shown)

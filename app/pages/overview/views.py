@@ -107,12 +107,12 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
     waiting = [cell for cell in cells if cell.state == "waiting"]
     if waiting:
         there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
-        said = f"{there} of {formats.plural(there + len(waiting), 'score')} measured"
+        text = f"{there} of {formats.plural(there + len(waiting), 'score')} measured"
         if all(cell.score is None for cell in waiting):
-            return parts.heading(said, "The others are on their way.")
+            return parts.heading(text, "The others are on their way.")
         return parts.heading(
-            _finding(mine, tasks) or said,
-            f"{said} here so far. Those in italics came with Theodolite and give way to yours.",
+            _finding(mine, tasks) or text,
+            f"{text} here so far. Those in italics came with Theodolite and give way to yours.",
             beside=f" {parts.SHIPPED}",
         )
     check = '<a href="./compare">Compare</a> says.'
@@ -181,9 +181,9 @@ def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
         when,
     ]
     score = None if row["score"] != row["score"] else row["score"]  # nan: shown as missing
-    said = spread.words(over) if over else ""
+    text = spread.words(over) if over else ""
     note = "unreadable" if lost else ""
-    return Cell(score=score, result=row["id"], facts=tuple(facts), note=note, spread=said)
+    return Cell(score=score, result=row["id"], facts=tuple(facts), note=note, spread=text)
 
 
 def _awaited(shipped: float | None) -> Cell:

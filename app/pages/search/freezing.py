@@ -59,19 +59,19 @@ def files(workspace: Workspace, value: Any) -> tuple[Any, Folders]:
         columns.append({"encoder": name, "first": first, **column})
         folders |= {at: partial(dict, files) for at, files in held.items()}
     many = -(-len(sentences) // PER_FILE)
-    told = {
+    about = {
         "collection": collection, "sentences": len(sentences), "k": K, "columns": columns,
         "texts": {"per": PER_FILE, "parts": {"at": f"{texts}/texts", "many": many}},
         "first": formats.encodable(sentences[0]), "about": _about(collection, sentences, columns),
     }  # fmt: skip
-    return told, folders
+    return about, folders
 
 
 def _about(collection: str, sentences: Sequence[str], columns: Sequence[dict[str, Any]]) -> str:
-    said = f"{formats.plural(len(sentences), 'sentence')} of {collection}."
+    text = f"{formats.plural(len(sentences), 'sentence')} of {collection}."
     if not any("runs" in column for column in columns):
-        return f"{said} None of these encoders can encode a new sentence here; Python can."
-    return f"{said} What you write is encoded and compared here, in your browser."
+        return f"{text} None of these encoders can encode a new sentence here; Python can."
+    return f"{text} What you write is encoded and compared here, in your browser."
 
 
 Nearest = list[tuple[int, float]]
@@ -118,12 +118,12 @@ def _size(held: in_browser.Held) -> int:
 
 def _note(runs: dict[str, Any], rows: np.ndarray, points: np.ndarray) -> dict[str, str]:
     """What is less here than in Python."""
-    said = []
+    sentences = []
     if points.shape[1] < rows.shape[1]:
-        said.append(f"Compared in {points.shape[1]} of {rows.shape[1]:,} dimensions.")
+        sentences.append(f"Compared in {points.shape[1]} of {rows.shape[1]:,} dimensions.")
     if runs.get("known", 0) < runs.get("of", 0):
-        said.append(f"Knows the first {runs['known']:,} of {runs['of']:,} words.")
-    return {"note": " ".join(said)} if said else {}
+        sentences.append(f"Knows the first {runs['known']:,} of {runs['of']:,} words.")
+    return {"note": " ".join(sentences)} if sentences else {}
 
 
 def _fewer(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -84,11 +84,11 @@ def _by_words(workspace: Workspace, spec: SearchSpec, limits: Limits) -> str:
         hits, total = service.hits_of_text(workspace, spec, query, limits)
         took = time.perf_counter() - begun
         name = "sentences with these words" if spec.mode == "words" else "sentences that match"
-        said = f"{total:,} found" + (
+        text = f"{total:,} found" + (
             f", the first {len(hits)} are shown" if total > len(hits) else ""
         )
         instead = "" if hits else _nothing(spec.mode)
-        column = HitsColumn(name, [hits], took, note=said, instead=instead, by_encoder=False)
+        column = HitsColumn(name, [hits], took, note=text, instead=instead, by_encoder=False)
         blocks.append(block(query, 0, [column], _more(spec)))
     return written(blocks)
 
@@ -99,9 +99,9 @@ def _nothing(mode: str) -> str:
 
 
 def _examples(spec: SearchSpec) -> str:
-    said = f"Like {formats.plural(len(spec.queries), 'example')}"
+    text = f"Like {formats.plural(len(spec.queries), 'example')}"
     n = len(spec.unlike)
-    return said + (f", unlike {formats.plural(n, 'example')}" if n else "")
+    return text + (f", unlike {formats.plural(n, 'example')}" if n else "")
 
 
 def _more(spec: SearchSpec) -> Any:

@@ -70,10 +70,10 @@ def _item(rank: int, one: Changed, encoders: tuple[str, str]) -> str:
         _column(name, near, shared)
         for name, near in zip(encoders, (one.first, one.second), strict=True)
     )
-    said = "none shared" if not shared else f"{len(shared)} of {len(one.first)} shared"
+    text = "none shared" if not shared else f"{len(shared)} of {len(one.first)} shared"
     return (
         f'<li data-point="{one.index}"><details><summary><span class="t-rank">{rank}</span>'
-        f'<span dir="auto">{_cut(one.sentence)}</span><small>{said}</small></summary>'
+        f'<span dir="auto">{_cut(one.sentence)}</span><small>{text}</small></summary>'
         f'<div class="t-swap"><p class="t-small t-muted">Jaccard {one.jaccard:.2f}, rank-biased '
         f'overlap {one.overlap:.2f}. <button type="button" class="t-link" data-show>Show it on the '
         f'maps</button></p><div class="t-columns" style="--columns:2">{lists}</div></div>'

@@ -78,14 +78,14 @@ def _nodes(
     clusters: dict[str, Any], encoders: Sequence[str], used: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
     named, sizes = names(clusters), clusters["sizes"]
-    said = []
+    labels = []
     for side, group in _both(used):
         real = group < len(sizes[side])
         count = sizes[side][group] if real else clusters["noise"][side]
-        said.append(plain(f"{named[side][group]}, {encoders[side]}, {count:,} sentences"))
+        labels.append(plain(f"{named[side][group]}, {encoders[side]}, {count:,} sentences"))
     return {
         "label": [plain(formats.shorten(named[side][group], 22)) for side, group in _both(used)],
-        "customdata": said, "hovertemplate": "%{customdata}<extra></extra>",
+        "customdata": labels, "hovertemplate": "%{customdata}<extra></extra>",
         "color": [_colour(group, len(sizes[side])) for side, group in _both(used)],
         "pad": 9, "thickness": 14, "line": {"width": 0},
     }  # fmt: skip

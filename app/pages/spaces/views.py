@@ -99,8 +99,8 @@ def _waiting(visitor: bool) -> str:
     ask = "" if visitor else (
         " Press Compare for UMAP, what changed in all dimensions, and the clusters."
     )  # fmt: skip
-    said = f"These are the first two principal components of either, drawn at once.{ask}"
-    return f'<p class="t-map-trust">{escape(said)}</p>'
+    text = f"These are the first two principal components of either, drawn at once.{ask}"
+    return f'<p class="t-map-trust">{escape(text)}</p>'
 
 
 def finding(report: dict[str, Any]) -> str:
@@ -147,23 +147,23 @@ def headline(report: dict[str, Any]) -> str:
     between, floors = report["rows"][0], [r for r in report["rows"] if r["kind"] == "floor"]
     first, second = report["encoders"]
     shared = percent(between["jaccard"])
-    said = f"{first} and {second} share {shared} of the neighbours that either names"
+    text = f"{first} and {second} share {shared} of the neighbours that either names"
     if not floors:
-        return said
+        return text
     same = " to ".join(dict.fromkeys(percent(f) for f in sorted(f["jaccard"] for f in floors)))
     if between["jaccard"] >= min(floor["jaccard"] for floor in floors):
-        return f"{said}: no less than an encoder shares with itself ({same})"
-    return f"{said}; noise alone would leave {same}"
+        return f"{text}: no less than an encoder shares with itself ({same})"
+    return f"{text}; noise alone would leave {same}"
 
 
 def _sampled(report: dict[str, Any]) -> str:
     some = [f"{row['n']:,}" for row in report["rows"] if row["n"] < report["n"]]
-    said = f"{report['n']:,} sentences of {report['dataset']}, {report['k']} neighbours of each."
+    text = f"{report['n']:,} sentences of {report['dataset']}, {report['k']} neighbours of each."
     if report["looked_at"] < report["n"]:
-        said += f" Neighbourhoods were compared for {report['looked_at']:,} of them, drawn evenly."
+        text += f" Neighbourhoods were compared for {report['looked_at']:,} of them, drawn evenly."
     elif some:
-        said += f" The floor and chance were looked at on {some[-1]} of them."
-    return said
+        text += f" The floor and chance were looked at on {some[-1]} of them."
+    return text
 
 
 def side(found: StoredMap) -> str:
@@ -294,7 +294,7 @@ def _agreement(report: dict[str, Any]) -> str:
     clusters, encoders = report["clusters"], report["encoders"]
     between = clusters["between"]
     shown, every, share = flows.drawn(clusters)
-    said = [
+    sentences = [
         f"{clusters['how'][0]}. The two divisions agree with V-measure "
         f"{between['v_measure']:.2f}, adjusted mutual information {between['ami']:.2f} and "
         f"adjusted Rand index {between['ari']:.2f} (1 is the same division, 0 for the last two is "
@@ -305,15 +305,15 @@ def _agreement(report: dict[str, Any]) -> str:
             f"V-measure {found['v_measure']:.2f} and adjusted Rand {found['ari']:.2f} with {name}"
             for name, found in zip(encoders, clusters["labels"], strict=True)
         )
-        said.append(f"Against the collection's labels: {held}.")
+        sentences.append(f"Against the collection's labels: {held}.")
     loose = [n for n in clusters["noise"] if n]
     if loose:
         counts = " and ".join(f"{n:,}" for n in clusters["noise"])
-        said.append(f"In no group: {counts}; they count as one more group.")
+        sentences.append(f"In no group: {counts}; they count as one more group.")
     if shown < every:
-        said.append(
+        sentences.append(
             f"Drawn: the {shown} largest of {every} flows, {percent(share)} of the sentences; the "
             "table has all."
         )
-    said.append("Joined in colour: groups matched so that as many sentences as possible stay.")
-    return " ".join(said)
+    sentences.append("Joined in colour: groups matched so that as many sentences as possible stay.")
+    return " ".join(sentences)

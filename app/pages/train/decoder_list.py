@@ -67,12 +67,12 @@ def _removal(workspace: Workspace, row: DecoderInfo) -> str:
         return '<span class="t-muted">cannot be removed</span>'
     about = f"{row.name}, the decoder of {row.encoder}"
     if decoders.inside(workspace, row.folder):
-        said, label = "Its files lie in the store and are deleted for good.", "Delete its files"
+        text, label = "Its files lie in the store and are deleted for good.", "Delete its files"
     else:
-        said, label = "Its folder is yours and stays as it is.", "Take it off the list"
+        text, label = "Its folder is yours and stays as it is.", "Take it off the list"
     act = button(label, "remove", row.name, about=f"{label}: {about}")
     return (
         f'<details class="t-removal"><summary class="t-button t-small-button" '
         f'aria-label="{escape(f"Remove {about}")}">Remove</summary>'
-        f"<p><strong>{escape(row.name)}</strong>. {escape(said)}</p>{act}</details>"
+        f"<p><strong>{escape(row.name)}</strong>. {escape(text)}</p>{act}</details>"
     )

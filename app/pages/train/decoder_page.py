@@ -127,12 +127,12 @@ class _Followed:
 
     def _act(self, run: str, event: PageEvent) -> Answer:
         """Answer a button of the list of trainings."""
-        said = ""
+        message = ""
         if event.act == "open":
             run = "" if event.id == run else event.id
         else:
-            said = jobs.act(self._workspace, event.act, event.id)
-        return {**self._drawn(run), self._notice: parts.say(said) if said else ""}
+            message = jobs.act(self._workspace, event.act, event.id)
+        return {**self._drawn(run), self._notice: parts.say(message) if message else ""}
 
     def _handle(self, read: str, event: PageEvent) -> Answer:
         """Answer a button of the list of decoders."""
@@ -140,11 +140,11 @@ class _Followed:
         if event.act == "card":
             read = "" if event.id == read else event.id
             return {self._read: read, self._card: decoder_list.card(workspace, read)}
-        said = decoder_list.removed(workspace, event.id)
+        text = decoder_list.removed(workspace, event.id)
         card = decoder_list.card(workspace, read)
         return {
             self._read: read if card else "",
             self._card: card,
             self._installed: decoder_list.listing(workspace),
-            self._removed: parts.say(said),
+            self._removed: parts.say(text),
         }

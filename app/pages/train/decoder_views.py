@@ -95,8 +95,9 @@ def samples(found: Curves) -> str:
     marked = word_diff.marked
     rows = "".join(
         f'<li><p class="t-given" dir="auto">{escape(given)}</p>'
-        f'<p class="t-sentence" dir="auto">{marked(differing(given, said)) or "nothing"}</p></li>'
-        for given, said in last["samples"]
+        f'<p class="t-sentence" dir="auto">'
+        f"{marked(differing(given, decoded)) or 'nothing'}</p></li>"
+        for given, decoded in last["samples"]
     )
     lead = ("Sentences that it does not learn from, and what it makes of their vectors after "
             f"{formats.count(last['step'])} updates.")  # fmt: skip

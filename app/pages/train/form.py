@@ -258,15 +258,15 @@ class Form:
 
     def _start(self, values: SimpleNamespace) -> Answer:
         run = self.training.start(self.spec(values))
-        said = {self._told: parts.say(self._done, "t-good")} if self._done else {}
-        return {self.started: run, **said}
+        notice = {self._told: parts.say(self._done, "t-good")} if self._done else {}
+        return {self.started: run, **notice}
 
     def _probe(self, values: SimpleNamespace) -> Iterator[Answer]:
         """What it will cost, after some seconds of work."""
         training = self.training
         spec = self.spec(values)
-        said = "Making a few updates on real batches; nothing is kept of them"
-        for drawn, cost in background_call.followed(lambda _: training.probe(spec), said):
+        text = "Making a few updates on real batches; nothing is kept of them"
+        for drawn, cost in background_call.followed(lambda _: training.probe(spec), text):
             found = (
                 drawn if cost is None else views.cost(training.facts(cost), training.notes(cost))
             )

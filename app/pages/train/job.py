@@ -235,10 +235,10 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """The encoder is loaded from there as well."""
-        told = super().retold(kind, data)
+        event = super().retold(kind, data)
         if kind == Finished.kind:
-            told["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
-        return told
+            event["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
+        return event
 
     @staticmethod
     def home(workspace: Workspace, spec: TrainSpec) -> Path:

@@ -49,14 +49,14 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
     with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
         request = Path(folder) / "asked.json"
         data, asked_to_stop = workspace.catalog.root, Path(folder) / "stop"
-        said = {
+        request_data = {
             "spec": spec.to_dict(),
             "store": str(workspace.store.folder),
             "data": None if data is None else str(data),
             "stop": str(asked_to_stop),
             "threads": max(1, (os.cpu_count() or 1) // spec.processes),
         }
-        request.write_text(json.dumps(said), "utf-8")
+        request.write_text(json.dumps(request_data), "utf-8")
         with (Path(folder) / "log").open("w+b") as printed:
             started = processes.start(
                 "app.pages.train.rank",
@@ -94,11 +94,11 @@ def _followed(
             continue
         if not line:
             break
-        told = _told(line)
-        if "error" in told:
-            raise UserError(told["error"], told["hint"])
-        if told:
-            yield EVENTS[told.pop("kind")](**told)
+        event = _told(line)
+        if "error" in event:
+            raise UserError(event["error"], event["hint"])
+        if event:
+            yield EVENTS[event.pop("kind")](**event)
     if started.wait():
         raise UserError(
             f"One of the processes that train together {processes.death(started.returncode)}.",

@@ -23,23 +23,25 @@ def about_fields(spec: Any = TrainSpec) -> dict[str, str]:
     """What each field of a spec is, in the words of its docstring."""
     text = inspect.getdoc(spec) or ""
     found = re.findall(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
-    return {name: " ".join(said.split()) for names, said in found for name in names.split(", ")}
+    return {
+        name: " ".join(meaning.split()) for names, meaning in found for name in names.split(", ")
+    }
 
 
-def _help(said: str, hint: Any, default: Any) -> str:
+def _help(text: str, hint: Any, default: Any) -> str:
     """The words of the docstring, the choices, the default."""
-    said = said.replace("None", "none")
+    text = text.replace("None", "none")
     choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
-    said = f"{said[0].upper()}{said[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
+    text = f"{text[0].upper()}{text[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
     shown = "none" if default is None else default
     shown = ("no", "yes")[default] if isinstance(default, bool) else shown
-    return f"{said} Default: {shown}."
+    return f"{text} Default: {shown}."
 
 
 @cache
 def _options(spec: Any) -> list[inspect.Parameter]:
     """An option for each field that has a default; None while it is not given."""
-    hints, said = get_type_hints(spec), about_fields(spec)
+    hints, meanings = get_type_hints(spec), about_fields(spec)
     return [
         inspect.Parameter(
             name,
@@ -48,7 +50,7 @@ def _options(spec: Any) -> list[inspect.Parameter]:
             annotation=Annotated[
                 (bool if bool in types_of(spec)[name] else str) | None,
                 typer.Option(
-                    help=_help(said[name], hints[name], default), metavar=_metavar(spec, name)
+                    help=_help(meanings[name], hints[name], default), metavar=_metavar(spec, name)
                 ),
             ],
         )

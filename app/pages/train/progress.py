@@ -160,8 +160,8 @@ class Teller:
             )
         elif isinstance(event, DecoderEvaluated):
             samples = (f"\n    {given}\n    -> {decoded}" for given, decoded in event.samples[:2])
-            said = f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences"
-            self._say(position, said + "".join(samples))
+            text = f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences"
+            self._say(position, text + "".join(samples))
         elif isinstance(event, Noted):
             self._say(position, event.message)
         elif isinstance(event, Finished | DecoderFinished):

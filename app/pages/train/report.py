@@ -41,8 +41,8 @@ class TrainingReport:
 
     def _encodes(self, event: Mapping[str, Any]) -> None:
         done, sentences = event["done"], event["sentences"]
-        said = f"{done:,} of {sentences:,} sentences encoded"
-        self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, said)
+        text = f"{done:,} of {sentences:,} sentences encoded"
+        self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, text)
         if done > self._encoded:  # the cache has these
             self._reporter.got_on()
 
@@ -55,8 +55,8 @@ class TrainingReport:
     def _steps(self, event: Mapping[str, Any]) -> None:
         from engine.training.checkpoint import newest_step  # with torch, which a page need not load
 
-        said = f"update {event['step']:,} of {event['steps']:,}{self._best}"
-        self._reporter(self._of_whole(event), WHOLE, said)
+        text = f"update {event['step']:,} of {event['steps']:,}{self._best}"
+        self._reporter(self._of_whole(event), WHOLE, text)
         newest = newest_step(self._job.spec.working_folder) or 0
         if newest > self._kept:
             self._reporter.got_on()

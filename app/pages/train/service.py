@@ -157,9 +157,9 @@ class Training(ABC, Generic[Spec, Cost]):
         usual = self.defaults()
         applicable = [name for name, setting in self.settings.items() if setting.applies(values)]
         for preset in self.presets():
-            said = usual | self._shown(preset.changes)
-            names = [*applicable, *(name for name in self.named if name in said)]
-            if all(values[name] == said[name] for name in names):
+            merged = usual | self._shown(preset.changes)
+            names = [*applicable, *(name for name in self.named if name in merged)]
+            if all(values[name] == merged[name] for name in names):
                 return preset
         return None
 

@@ -124,19 +124,19 @@ class SweepJob(Job):
         """Which child is best by its dev score, and how many there are none of."""
         states = store.runs.units(run_id)
         scored = scores(store, run_id, len(self.children))
-        said = []
+        sentences = []
         first = self.best(scored)
         if first is not None:
-            said.append(
+            sentences.append(
                 f"Best of {sum(score is not None for score in scored)}: "
                 f"{self.children[first]['label']}, {scored[first]:.2f} on "
                 f"{self.children[first]['spec']['dev']} dev."
             )
         left_out = sum(unit["state"] == "left out" for unit in states)
         failed = sum(unit["state"] == "failed" for unit in states)
-        said += [f"{failed} failed."] if failed else []
-        said += [f"{left_out} left out."] if left_out else []
-        return " ".join(said)
+        sentences += [f"{failed} failed."] if failed else []
+        sentences += [f"{left_out} left out."] if left_out else []
+        return " ".join(sentences)
 
     def best(self, scored: Sequence[float | None]) -> int | None:
         """The position of the best child; None without scores, or if of several tasks."""

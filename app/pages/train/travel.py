@@ -61,9 +61,9 @@ def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
 
 def stays(reads: Reads) -> str:
     """Why it is read at home only, in words; empty where others may read it too."""
-    said = [*map(fleet.data_stays, [*reads.data, reads.dev])]
-    said += map(fleet.encoder_stays, reads.encoders)
-    return next(filter(None, said), "")
+    reasons = [*map(fleet.data_stays, [*reads.data, reads.dev])]
+    reasons += map(fleet.encoder_stays, reads.encoders)
+    return next(filter(None, reasons), "")
 
 
 def moved_encoder(spec: TrainSpec, places: Mapping[str, str]) -> TrainSpec:

@@ -17,32 +17,32 @@ def about(text: str) -> str:
 
 def wrong(error: UserError) -> str:
     """What keeps the form from being a spec, said beside it while it is filled in."""
-    said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
-    return said + f"<p>{escape(error.hint)}</p></div>"
+    notice = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
+    return notice + f"<p>{escape(error.hint)}</p></div>"
 
 
 def plan(facts: Mapping[str, str], time: str) -> str:
     """What will be done, and about how long it takes where that is known."""
-    said = ""
+    notice = ""
     if time:
-        said = (
+        notice = (
             f'<p class="t-small" role="status">It takes <strong>{escape(time)}</strong>, going by '
             "the size of the text and what this machine showed before.</p>"
         )
-    return f"{_facts(facts)}{said}"
+    return f"{_facts(facts)}{notice}"
 
 
 def command(words: Sequence[str]) -> str:
     """The command that trains the same; of an encoder also the one for several machines."""
-    said = parts.command(words)
+    block = parts.command(words)
     if words[1] != "train":
-        return said
+        return block
     several = parts.command(
         on_several_machines(words),
         "On each machine, with its own --node-rank. HOST is the first one's address; all of them "
         "need the training data, and one disk for the folder.",
     )
-    return f"{said}<details><summary>On several machines</summary>{several}</details>"
+    return f"{block}<details><summary>On several machines</summary>{several}</details>"
 
 
 def cost(facts: Mapping[str, str], notes: Sequence[str]) -> str:

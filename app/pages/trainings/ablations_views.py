@@ -77,18 +77,18 @@ def _against_rows(judged: Sequence[Judged]) -> list[list[Any]]:
 
 def _tally(judged: Sequence[Judged]) -> str:
     """How many of the differences point the paper's way."""
-    said = [one.verdict for one in judged if one.verdict not in ("", "reference")]
-    if not said:
+    decided = [one.verdict for one in judged if one.verdict not in ("", "reference")]
+    if not decided:
         return "No two rows of the table have a score yet."
     single = all(one.spread is None for one in judged)
     counts = ", ".join(
-        f"{said.count(verdict)} {words}"  # type: ignore[arg-type]
+        f"{decided.count(verdict)} {words}"  # type: ignore[arg-type]
         for verdict, words in (("agrees", "as in the paper"), ("disagrees", "the other way"),
                                ("within the spread", "within the spread"))
-        if said.count(verdict)  # type: ignore[arg-type]
+        if decided.count(verdict)  # type: ignore[arg-type]
     )  # fmt: skip
     alone = " One seed a row: what chance does is not known." if single else ""
-    return f"Of {formats.plural(len(said), 'difference')}: {counts}.{alone}"
+    return f"Of {formats.plural(len(decided), 'difference')}: {counts}.{alone}"
 
 
 def _mean(scores: Sequence[float]) -> str:

@@ -61,8 +61,8 @@ def runs(
         say("Their settings are the same.")
     for row in chosen:
         what, evals = _evals(workspace, row)
-        said = ", ".join(f"{step:,}: {value:.2f}" for step, value in evals)
-        line(f"{row['label']}, {what} by update: {said or 'none yet'}")
+        text = ", ".join(f"{step:,}: {value:.2f}" for step, value in evals)
+        line(f"{row['label']}, {what} by update: {text or 'none yet'}")
 
 
 def _listed(workspace: Workspace) -> list[dict[str, Any]]:

@@ -54,11 +54,11 @@ def _read(workspace: Workspace, key: str) -> tuple[TrainingRun, Curves]:
     Raises:
         UserError: it was not.
     """
-    told = kept(workspace, KIND, key)
-    if told is None:
+    frozen = kept(workspace, KIND, key)
+    if frozen is None:
         raise UserError(f"The training {key[:40]!r} is not published.")
-    return TrainingRun(**told["run"]), Curves(
-        steps=told["steps"], evals=told["evals"], notes=told["notes"]
+    return TrainingRun(**frozen["run"]), Curves(
+        steps=frozen["steps"], evals=frozen["evals"], notes=frozen["notes"]
     )
 
 
@@ -74,7 +74,9 @@ def build(workspace: Workspace) -> None:
         if keys == [""]:
             raise UserError("No training is over that made one of these encoders.")
         found = [_read(workspace, key) for key in keys]
-        told = section.drawn(found) | {"listing": views.read_only_list([row for row, _ in found])}
-        return {shown[name]: value for name, value in told.items()}
+        parts_shown = section.drawn(found) | {
+            "listing": views.read_only_list([row for row, _ in found])
+        }
+        return {shown[name]: value for name, value in parts_shown.items()}
 
     on_load(load, [*shown.values()], notice)

@@ -67,12 +67,12 @@ def build(workspace: Workspace) -> None:
 
     def act(kept: str, sweep: str, event: PageEvent) -> Answer:
         """Answer a button of the list."""
-        keys, said = _keys(kept), ""
+        keys, message = _keys(kept), ""
         if event.act not in ("toggle", "sweep"):
-            said = jobs.act(workspace, event.act, event.id)
+            message = jobs.act(workspace, event.act, event.id)
         rows = service.table(workspace, LISTED)
         keys, sweep = _pressed(rows, keys, sweep, event)
-        return {**drawn(rows, keys, sweep), notice: parts.say(said) if said else ""}
+        return {**drawn(rows, keys, sweep), notice: parts.say(message) if message else ""}
 
     loaded = on_load(load, every, notice)
     poll(POLL_SECONDS, loaded, polled, [chosen, opened, seen], [*shown.values()])

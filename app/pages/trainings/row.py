@@ -102,24 +102,24 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     """One line: how far it is, its best score or loss, how it ended. Plain text."""
     if row.state == "queued":
         return "waiting for its turn"
-    said = []
+    lines = []
     if row.step is not None:
         of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
-        said.append(f"{formats.count(row.step)}{of} updates")
+        lines.append(f"{formats.count(row.step)}{of} updates")
     elif row.state == "running":
-        said.append(run["message"] or "starting")
+        lines.append(run["message"] or "starting")
     if row.state == "running" and run["eta_seconds"] is not None:
-        said.append(formats.time_left(run["eta_seconds"]))
+        lines.append(formats.time_left(run["eta_seconds"]))
     elif row.seconds is not None:
-        said.append(formats.duration(row.seconds))
+        lines.append(formats.duration(row.seconds))
     if row.score is not None:
         where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
-        said.append(f"best dev score {formats.score(row.score)}{where}")
+        lines.append(f"best dev score {formats.score(row.score)}{where}")
     if row.loss is not None:
-        said.append(f"loss {row.loss:.3f} on held-out sentences")
+        lines.append(f"loss {row.loss:.3f} on held-out sentences")
     if row.why in ENDINGS:
-        said.append(ENDINGS[row.why])
-    return ", ".join(said) or "nothing was trained"
+        lines.append(ENDINGS[row.why])
+    return ", ".join(lines) or "nothing was trained"
 
 
 def unusual(row: TrainingRun) -> str:

@@ -67,10 +67,10 @@ class Refused(Exception):
         answer: says how far it may go.
     """
 
-    def __init__(self, status: int, said: str, wait: float = 0.0) -> None:
-        super().__init__(said)
+    def __init__(self, status: int, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
         headers = {"Retry-After": str(math.ceil(wait))} if wait else None
-        self.answer: Response = JSONResponse({"detail": said}, status, headers)
+        self.answer: Response = JSONResponse({"detail": message}, status, headers)
 
 
 class Buckets:

@@ -54,15 +54,15 @@ def prompts(spec: SourceSpec, checkpoint: Checkpoint, two_sided: bool) -> Iterat
         two_sided: whether the examples have queries.
     """
     known = Prompts.of(checkpoint)
-    said = spec.option("prompt"), spec.option("query_prompt")
+    given = spec.option("prompt"), spec.option("query_prompt")
     own = list(known.own)[:MOST_PROMPTS]
-    if any(said) or known.own:
+    if any(given) or known.own:
         yield Setting("prompt", "no prompt", _with(spec, ""))
     for name in own:
         yield Setting("prompt", f"prompt {name}", _with(spec, name))
     query, document = (_named(own, words) for words in (_QUERY, _DOCUMENT))
-    if said[1] is not None and "@task" not in said:
-        yield Setting("prompt", "its two prompts swapped", _with(spec, said[1], said[0] or ""))
+    if given[1] is not None and "@task" not in given:
+        yield Setting("prompt", "its two prompts swapped", _with(spec, given[1], given[0] or ""))
     if two_sided and (query or document):
         sides = document or "", query or ""
         label = f"{query or 'none'} for queries, {document or 'none'} for documents"

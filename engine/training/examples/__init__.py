@@ -92,9 +92,9 @@ def is_file(name: str) -> bool:
 
 def _too_few(name: str, examples: Examples) -> UserError:
     what = "one example" if len(examples) else "no example"
-    told = f" ({' '.join(examples.notes)})" if examples.notes else ""
+    notes = f" ({' '.join(examples.notes)})" if examples.notes else ""
     return UserError(
-        f"{name} has {what} to learn from{told}.",
+        f"{name} has {what} to learn from{notes}.",
         "An example is told apart from the others of its batch, so there must be two at least, and "
         "some thousands to learn anything.",
     )
