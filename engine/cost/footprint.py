@@ -124,7 +124,7 @@ def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder:
 
 
 def _speed(encoder: Encoder, length: int, most: int, held: Callable[[], None]) -> list[float]:
-    """Sentences a second, in several repeats; how many at a time is found first, and warms up."""
+    """Sentences per second, in several repeats; how many at a time is found first, and warms up."""
     number, seed = _FEWEST, length
     while True:
         texts = sentences(length, number, seed)

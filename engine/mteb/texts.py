@@ -27,7 +27,7 @@ def of_task(name: str, seed: int) -> ExampleTexts:
     """
     task = theirs.make(name, seed)
     if task.is_aggregate or not suites.is_here(name):
-        raise UserError(f"The texts of {name} are not on this machine.", "Measure it again.")
+        raise UserError(f"The texts of {name} are not on this machine.", "Evaluate it again.")
     theirs.read(task)
     return of_rows(task)
 

@@ -98,7 +98,7 @@ def test_the_examples_on_which_two_encoders_part(visitor, invented):
 
 
 def test_cost_says_what_to_do_first(visitor, invented):
-    """Nothing is measured yet: a button measures, an example of another machine stands there."""
+    """No results yet: a button measures, an example of another machine stands there."""
     page = visitor(invented).open("cost?suite=transfer")
     expect(page.locator("#headline")).to_contain_text("An example, measured on")
     expect(page.get_by_role("button", name="Measure the cost of 4")).to_be_visible()
@@ -107,7 +107,7 @@ def test_cost_says_what_to_do_first(visitor, invented):
 def test_data_sets_that_are_alike_stand_together(visitor, invented):
     """The topics of the starter set at once, with every pair as a table."""
     page = visitor(invented).open("similarity?encoder=random:64")
-    expect(page.locator("#headline")).to_contain_text("are the most alike")
+    expect(page.locator("#headline")).to_contain_text("are the most similar")
     expect(page.locator("#headline")).to_contain_text("100 sentences of each")
     page.get_by_text("Numbers as a table").click()
     expect(page.locator("#matrix tbody tr").first).to_be_visible()

@@ -118,7 +118,7 @@ def test_nothing_ticked_is_said_calmly(visit):
     page = visit.open("evaluate?encoder=random:256&task=none")
     page.wait_for_selector("#plan p")
     page.locator("#evaluate").click()
-    expect(page.get_by_role("alert")).to_contain_text("No task was chosen")
+    expect(page.get_by_role("alert")).to_contain_text("No task chosen")
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def test_a_cell_that_opens_nothing_is_no_button(visitor, frozen):
     page = visitor(frozen).open("board")
     expect(page.locator("#board tbody tr").first).to_be_visible()
     expect(page.locator("#board tbody button")).to_have_count(0)
-    assert "Press a score" not in page.locator("#board").inner_text()
+    assert "Click a score" not in page.locator("#board").inner_text()
     page.get_by_text("Types", exact=True).click()
     expect(page.locator("#board thead")).to_contain_text("Transfer")
 

@@ -52,7 +52,7 @@ def said(page: Page) -> Locator:
 def test_a_published_folder_is_opened_on_the_board(visitor, nothing, folder, tmp_path):
     """Its models are rows; what does not say whose it is asks; a model is let go of again."""
     page = visitor(nothing).open("board")
-    expect(page.locator("#headline")).to_contain_text("Nothing is measured yet")
+    expect(page.locator("#headline")).to_contain_text("No results yet")
     unfold(page)
     page.locator("#published-folder input").set_input_files(folder)
     expect(said(page)).to_contain_text("3 results of 2 models on 2 tasks imported")

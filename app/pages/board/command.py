@@ -24,13 +24,15 @@ from app.workspace import Workspace
 def board(
     workspace: Workspace,
     suite: Annotated[
-        str, typer.Option(help="Tasks of this suite; all: every task that was measured.")
+        str, typer.Option(help="Tasks of this suite; all: every evaluated task.")
     ] = "all",
     protocol: Annotated[
         str,
         typer.Option(
-            help="Results under this protocol only; default: each task's own. published: what "
-            "others published and mteb's own code measured."
+            help=(
+                "Results under this protocol only; default: each task's own. published: "
+                "published scores and those of mteb's own code."
+            )
         ),
     ] = "",
     types: Annotated[
@@ -40,13 +42,13 @@ def board(
         str, typer.Option("--language", help="Comma-separated languages of tasks, such as eng.")
     ] = "",
     most_parameters: Annotated[
-        float | None, typer.Option(help="At most so many million parameters.", min=0)
+        float | None, typer.Option(help="Maximum number of parameters, in millions.", min=0)
     ] = None,
     most_dimensions: Annotated[
-        int | None, typer.Option(help="Vectors of at most so many dimensions.", min=1)
+        int | None, typer.Option(help="Maximum number of dimensions.", min=1)
     ] = None,
     least_tokens: Annotated[
-        int | None, typer.Option(help="Reads at least so many tokens of a text.", min=1)
+        int | None, typer.Option(help="Minimum max sequence length, in tokens.", min=1)
     ] = None,
     least_characters: Annotated[
         float | None, typer.Option(help="Tasks whose texts have so many in the mean.", min=0)
@@ -112,7 +114,7 @@ def cost(
     workspace: Workspace,
     encoders: EncodersArgument,
     again: Annotated[
-        bool, typer.Option("--again", help="Measure anew what was measured here before.")
+        bool, typer.Option("--again", help="Measure again even if measured before.")
     ] = False,
     queue: QueueOption = False,
     as_json: JsonOption = False,
@@ -149,8 +151,10 @@ def similarity(
     compared: Annotated[
         str, typer.Argument(help="all, a family in several languages (xnli), or labelled data.")
     ] = "all",
-    encoder: Annotated[str, typer.Option(help="Whose vectors are compared.")] = "wordllama",
-    sentences: Annotated[int, typer.Option(help="At most so many are drawn of each.")] = 100,
+    encoder: Annotated[
+        str, typer.Option(help="The encoder whose vectors are compared.")
+    ] = "wordllama",
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences per data set.")] = 100,
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -181,12 +185,13 @@ def similarity(
 @verb
 def leaks(
     workspace: Workspace,
-    encoder: Annotated[str, typer.Argument(help="Whose training data are looked through.")],
+    encoder: Annotated[str, typer.Argument(help="The encoder whose training data are searched.")],
     tasks: Annotated[
-        str, typer.Option(help="Comma-separated; default: those that it was measured on, or all.")
+        str, typer.Option(help="Comma-separated; default: those it was evaluated on, or all.")
     ] = "",
     trained_on: Annotated[
-        str, typer.Option("--in", help="Comma-separated data sets; default: what is known.")
+        str,
+        typer.Option("--in", help="Comma-separated data sets; default: the known training data."),
     ] = "",
     queue: QueueOption = False,
     as_json: JsonOption = False,

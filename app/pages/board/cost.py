@@ -24,15 +24,15 @@ KIND, FORMAT = "cost", "1"
 _FACTS = ("bytes", "parameters", "embedding_parameters")
 Axis = tuple[str, str, bool]
 AXES: dict[str, Axis] = {
-    "per_second_16": ("Sentences a second, 16 tokens", "/s", True),
-    "per_second_64": ("Sentences a second, 64 tokens", "/s", True),
-    "per_second_256": ("Sentences a second, 256 tokens", "/s", True),
-    "latency_p50": ("Latency of one sentence, p50", "ms", False),
-    "latency_p95": ("Latency of one sentence, p95", "ms", False),
+    "per_second_16": ("Sentences per second, 16 tokens", "/s", True),
+    "per_second_64": ("Sentences per second, 64 tokens", "/s", True),
+    "per_second_256": ("Sentences per second, 256 tokens", "/s", True),
+    "latency_p50": ("Latency per sentence, p50", "ms", False),
+    "latency_p95": ("Latency per sentence, p95", "ms", False),
     "load_seconds": ("Time to load", "s", False),
     "memory": ("Memory", "MiB", False),
     "disk": ("Size on disk", "MiB", False),
-    "vector_bytes": ("Bytes a vector", "B", False),
+    "vector_bytes": ("Bytes per vector", "B", False),
     "embedding_parameters": ("Embedding parameters", "M", False),
     "other_parameters": ("Other parameters", "M", False),
 }
@@ -58,7 +58,7 @@ class CostJob(Job):
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
-            raise UserError("No encoder was named.", "Name at least one.")
+            raise UserError("No encoder given.", "Name at least one.")
         return cls(names)
 
     @property

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 TITLE = "Cost"
 PATH = "cost"
 DESCRIPTION = (
-    "What each encoder takes on this machine beside what it is worth. The line is the Pareto "
-    "front: nobody beats those on it in both."
+    "Quality against cost on this machine. The line is the Pareto front: no encoder is "
+    "better than those on it in both."
 )
 CONTROLS = (
     Control("suite", "Suite", gr.Dropdown, service.ALL,
@@ -34,8 +34,8 @@ CONTROLS = (
     Control("axis", "Cost", gr.Dropdown, "per_second_64",
             choices=[(what, key) for key, (what, _, _) in cost.AXES.items()],
             options={"min_width": 260}),
-    Control("encoder", "Encoder of the curves", gr.Dropdown, options={"choices": []}),
-    Control("task", "Task of the curves", gr.Dropdown, options={"choices": [], "value": None},
+    Control("encoder", "Encoder for the curves", gr.Dropdown, options={"choices": []}),
+    Control("task", "Task for the curves", gr.Dropdown, options={"choices": [], "value": None},
             key="task"),
 )  # fmt: skip
 

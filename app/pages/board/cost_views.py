@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from app.pages.board.curves import Scored
 
 CURVES_LEAD = (
-    "One task scored again on vectors with fewer dimensions or fewer bits: the first dimensions "
-    "(what Matryoshka training is for), principal components fitted on the task's sentences, and "
-    "the first dimensions in 8 bits or by their signs alone. Nothing is encoded again."
+    "A task scored again on vectors with fewer dimensions or fewer bits: the first "
+    "dimensions (what Matryoshka training is for), principal components fitted on the task's "
+    "sentences, and the first dimensions in 8 bits or by their signs alone. Nothing is "
+    "encoded again."
 )
 GREY = "#8b9096"
 """Of spreads: it shows on light and dark."""
@@ -42,9 +43,9 @@ IN_CELLS = {"load_seconds": 1000}
 """By how much a number is multiplied for the unit below its head."""
 ON_THE_BOARD = ("per_second_64", "latency_p50", "memory")
 READING = (
-    "Each is measured in a process of its own, on sentences that no cache has: medians, with "
-    "the lowest and highest of the repeats where a cell is pointed at. Embedding parameters are "
-    "looked up, the others multiplied."
+    "Each encoder is measured in a separate process, on sentences that are not cached. "
+    "Figures are medians; point at a cell for the lowest and highest of the repeats. "
+    "Embedding parameters are looked up, the others take part in matrix products."
 )
 
 
@@ -62,12 +63,12 @@ def pareto(
     what, _, more = cost.AXES[key]
     known = {n: (row[key], quality[n]) for n, row in rows.items() if row[key] and n in quality}
     if not known:
-        title = "Nobody of those has every task of the suite"
-        return parts.heading(title, "Their cost is in the table."), None
+        title = "None of these encoders has every task of the suite"
+        return parts.heading(title, "Their costs are in the table."), None
     best = cost.front(known, more)
     lead = f"{what}, on {next(iter(rows.values()))['machine']}."
     if len(known) == 1:
-        title = f"The cost of {best[0]} alone is measured"
+        title = f"Only the cost of {best[0]} has been measured"
     else:
         number = f"{len(best)} of {len(known)} encoders"
         verb = "is" if len(best) == 1 else "are"
@@ -87,10 +88,10 @@ def elsewhere(rows: Mapping[str, Mapping[str, Any]], visitor: bool) -> str:
     """That an example was measured on another machine, and what to do."""
     machine = next((row["machine"] for row in rows.values()), "no machine")
     text = (
-        f"An example, measured on {machine}, which did other work meanwhile; quality on the "
-        "starter set. Nothing is measured here yet."
+        f"An example, measured on {machine} under other load; quality on the starter set. "
+        "Nothing has been measured on this machine yet."
     )
-    return text if visitor else f"{text} It takes some ten seconds an encoder."
+    return text if visitor else f"{text} It takes about ten seconds per encoder."
 
 
 def _pareto(
@@ -152,8 +153,8 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
     least = min(near, key=lambda s: (s.how.bytes, -s.score))
     how = f"{METHODS[least.how.method]}, {least.how.dim} dimensions"
     text = (
-        f"On {task}, {encoder} keeps within a point of its {formats.score(whole.score)} from "
-        f"{_bytes(whole.how.bytes)} a vector down to {_bytes(least.how.bytes)} ({how})."
+        f"On {task}, {encoder} stays within a point of its {formats.score(whole.score)} from "
+        f"{_bytes(whole.how.bytes)} per vector down to {_bytes(least.how.bytes)} ({how})."
     )
     traces = []
     for place, (method, name) in enumerate(METHODS.items()):
@@ -164,7 +165,7 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
             customdata=[[s.how.dim] for s in line],
             hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
         ))  # fmt: skip
-    across = log_axis("bytes a vector (log)", [s.how.bytes for s in found])
+    across = log_axis("bytes per vector (log)", [s.how.bytes for s in found])
     figure = draw(traces, across, axis(f"score on {plain(task)}", zeroline=False),
                   height=400, left=64, legend=True)  # fmt: skip
     rows = [[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in found]

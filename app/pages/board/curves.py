@@ -94,13 +94,13 @@ def smaller_scored(
     kind = type_of(task_info, protocol)
     data = workspace.catalog.load(task_info.dataset)
     if kind.trains or len(data.sentences) > MOST_SENTENCES:
-        raise UserError(f"{task} takes too long to be scored again and again.", "Choose another.")
+        raise UserError(f"{task} takes too long to be scored repeatedly.", "Choose another.")
     bound = bind(workspace.load(encoder), task_info, protocol, data)
     texts = needed(kind, data, protocol.name, protocol.seed)
     if any(uncached(source, texts) for source in sources(bound)):
         raise UserError(
-            f"{encoder} has not encoded {task} yet: curves are drawn from vectors that are kept.",
-            f"Measure it: `theodolite evaluate '{encoder}' --tasks {task}`.",
+            f"{encoder} has not encoded {task} yet, and the curves use stored vectors.",
+            f"Evaluate it: `theodolite evaluate '{encoder}' --tasks {task}`.",
         )
     vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
     for how, made in smaller(vectors, sizes(vectors.shape[1]), methods):

@@ -87,12 +87,12 @@ def disagreement(
     first, second = rows
     if first is None or second is None or better == worse:
         raise UserError(
-            f"Two different encoders that were measured on {task} are needed.", "Choose two."
+            f"Choose two different encoders that were evaluated on {task}.", "Choose two."
         )
     if any(first[key] != second[key] for key in ("protocol", "seed", "data_hash")):
         raise UserError(
-            f"{better} and {worse} were not measured on the same examples of {task}.",
-            "Measure one of them again.",
+            f"{better} and {worse} were not evaluated on the same examples of {task}.",
+            "Evaluate one of them again.",
         )
     return between(workspace, task, better, worse, first["id"], second["id"])
 
@@ -122,7 +122,7 @@ def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int)
         *ids: of their results.
 
     Raises:
-        UserError: one of them keeps no values per example.
+        UserError: one of them has no stored values per example.
     """
     samples = [_sample(workspace, number) for number in ids]
     mine, theirs = (quality(sample) for sample in samples)
@@ -155,7 +155,8 @@ def _sample(workspace: Workspace, number: int) -> Sample:
         return main_sample(workspace.store.results.examples(number), row["details"])
     except ValueError as error:
         raise UserError(
-            f"{row['encoder']} on {row['task']} keeps no values per example.", "Measure it again."
+            f"{row['encoder']} on {row['task']} has no stored values per example.",
+            "Evaluate it again.",
         ) from error
 
 

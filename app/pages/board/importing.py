@@ -28,12 +28,12 @@ FILES = "published-files"
 CONTROLS = (
     Control("file", "ZIP, JSON or YAML", gr.File,
             options={"file_count": "multiple", "height": 120, "elem_id": FILES}),
-    Control("model", "Model", default="", hint="Owner/name; only where the files do not say it.",
+    Control("model", "Model", default="", hint="Owner/name; needed if the files lack it.",
             options={"max_lines": 1, "elem_id": "published-model"}),
     Control("revision", "Revision of the model", default="",
             options={"max_lines": 1, "elem_id": "published-revision"}),
     Control("imported", "Imported models", gr.Dropdown, (),
-            "What is removed can be imported again.", (),
+            "Removed results can be imported again.", (),
             {"multiselect": True, "elem_id": "published-here"}),
 )  # fmt: skip
 MOST_SAID = 3
@@ -48,7 +48,7 @@ def build(workspace: Workspace) -> Controls:
             with gr.Column(scale=3, min_width=280):
                 controls.render("file")
                 folder(
-                    "Take a whole folder", "published-files", ENDINGS, elem_id="published-folder"
+                    "Choose a whole folder", "published-files", ENDINGS, elem_id="published-folder"
                 )
             with gr.Column(scale=2, min_width=280):
                 controls.render("model", "revision")
@@ -95,7 +95,7 @@ def said(found: Reading) -> str:
     tasks = {one.task for one in found.results}
     left = [f"Left out: {problem}." for problem in found.problems[:MOST_SAID]]
     if len(found.problems) > MOST_SAID:
-        left.append(f"So are {len(found.problems) - MOST_SAID} more files.")
+        left.append(f"Also left out: {len(found.problems) - MOST_SAID} more files.")
     what = (
         f"{formats.plural(len(found.results), 'result')} of {formats.plural(len(models), 'model')} "
         f"on {formats.plural(len(tasks), 'task')} imported."

@@ -59,11 +59,11 @@ class LeakJob(Job):
             UserError: no task, or no training set.
         """
         if not tasks:
-            raise UserError("No task was chosen.", "Choose at least one.")
+            raise UserError("No task chosen.", "Choose at least one.")
         if not trained_on:
             raise UserError(
-                "No training set was chosen, and none that the encoder names is here.",
-                "Name the data that it was trained on.",
+                "No training set chosen, and none of those the encoder names is available here.",
+                "Name the data it was trained on.",
             )
         return cls(tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(trained_on)))
 
@@ -89,13 +89,13 @@ class LeakJob(Job):
 
     def units(self) -> list[str]:
         """One a training set."""
-        return [f"Looking in {name}" for name in self.trained_on]
+        return [f"Searching {name}" for name in self.trained_on]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Look for every task in one of them."""
         name = self.trained_on[position]
         for done, task in enumerate(self.tasks):
-            reporter(done, len(self.tasks), f"Looking for {task} in {name}")
+            reporter(done, len(self.tasks), f"Searching for {task} in {name}")
             for part in _parts(workspace, task):
                 look(workspace, task, name, part)
 
@@ -168,7 +168,7 @@ def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, lis
 def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
     """What is known of its training data, and what of it can be looked through."""
     if not names:
-        return f"Neither the files of {encoder} nor MTEB say what it was trained on."
+        return f"Neither the files of {encoder} nor MTEB name its training data."
     named_by = [
         f"{who} {verb} {formats.listed(some, MOST_NAMED)}"
         for who, verb in ((trained.FILES, "name"), (trained.MTEB, "names"))
@@ -176,7 +176,11 @@ def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence
     ]
     which = [f"{name} ({', '.join(those)})" for name, those in there.items()]
     summary = f"Of its training data {' and '.join(named_by)}."
-    return f"{summary} Here: {'; '.join(which)}." if which else f"{summary} None of them is here."
+    return (
+        f"{summary} Available here: {'; '.join(which)}."
+        if which
+        else f"{summary} None of it is available here."
+    )
 
 
 def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 TITLE = "Leaks"
 PATH = "leaks"
 DESCRIPTION = (
-    "Which texts of the tasks an encoder saw when it was trained, as far as its training data are "
-    "known and here. A score on what was seen says little of what was not."
+    "Which texts of the tasks were in an encoder's training data, as far as it is known and "
+    "available here. A score on texts that were seen says little about unseen ones."
 )
 _SEVERAL: dict[str, Any] = {"multiselect": True, "choices": [], "elem_classes": ["t-wide"]}
 CONTROLS = (
     choices.ENCODER,
-    Control("trained_on", "Trained on", gr.Dropdown, (), "None: what its files and MTEB name.", (),
+    Control("trained_on", "Trained on", gr.Dropdown, (), "Empty: those its files or MTEB name.", (),
             {"multiselect": True, "choices": []}, key="in"),
-    Control("tasks", "Tasks", gr.Dropdown, (), "None: those that it was measured on, or all.", (),
+    Control("tasks", "Tasks", gr.Dropdown, (), "Empty: those it was evaluated on, or all.", (),
             _SEVERAL, key="task"),
 )  # fmt: skip
 
@@ -91,21 +91,23 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
              "examples": ""}  # fmt: skip
     if not tasks or not sets:
         hint = parts.next_step(
-            workspace.read_only, "see the tasks whose data are named on the Board",
-            "Choose above what it was trained on.",
+            workspace.read_only, "see on the Board which tasks' data it was trained on",
+            "Choose its training data above.",
         )  # fmt: skip
-        empty = parts.empty("Nothing that it was trained on is here", f"{summary} {hint}")
+        empty = parts.empty("None of its training data is available here", f"{summary} {hint}")
         return shown if example else shown | {"headline": empty}
     found = leaks.found(workspace, LeakJob.of(tasks, sets))
     left = sum(leak is None for leak in found.values())
     there = leaks.ordered(found.values())
     go = gr.update(
         visible=bool(left) and not workspace.read_only,
-        value=f"Look for {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} in "
-        f"{len(sets)} training {'set' if len(sets) == 1 else 'sets'}",
+        value=(
+            f"Search for {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} in {len(sets)} "
+            f"training {'set' if len(sets) == 1 else 'sets'}"
+        ),
     )
     if not there:
-        empty = parts.empty("Nobody looked for leaks here yet", summary)
+        empty = parts.empty("Not checked for leaks yet", summary)
         return shown | {"look": go} | ({} if example else {"headline": empty})
     return {
         "headline": leaks_views.finding(there, values.encoder, summary), "look": go,

@@ -25,7 +25,7 @@ READING = (
 )
 
 
-NOT_SHIPPED = "Looked for before Theodolite was shipped; the texts themselves do not come with it."
+NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
 
 
 def finding(leaks: Sequence[Leak], encoder: str, summary: str, *, shipped: bool = False) -> str:
@@ -36,7 +36,7 @@ def finding(leaks: Sequence[Leak], encoder: str, summary: str, *, shipped: bool 
     if not compared:
         return parts.heading("Nothing could be compared", summary)
     if not seen:
-        head = f"No text of {formats.plural(of, 'task')} stands in what was looked through"
+        head = f"No text of {formats.plural(of, 'task')} occurs in the training data searched"
     else:
         worst = compared[0]
         verb = "shares" if len(seen) == 1 else "share"
@@ -78,7 +78,7 @@ def examples(leaks: Sequence[Leak]) -> str:
         return ""
     each = max(1, MOST_EXAMPLES // sum(bool(leak.examples) for leak in leaks))
     shown = [(leak, *one) for leak in leaks for one in leak.examples[:each]][:MOST_EXAMPLES]
-    heads = ("Task", "Its text", "In the training set", "Resemblance")
+    heads = ("Task", "Its text", "In the training data", "Resemblance")
     rows = [
         (escape(leak.label), _short(text), _short(twin) + _where(leak),
          "the same" if same else f"{alike:.2f}")
@@ -88,7 +88,7 @@ def examples(leaks: Sequence[Leak]) -> str:
     data += [[leak.label, text, leak.trained_on, twin, str(alike), str(same)]
              for leak, text, twin, alike, same in kept]  # fmt: skip
     save = parts.csv_button("Download CSV", "theodolite-leaks.csv", data)
-    return parts.table(heads, rows, "Texts that were seen in training", (3,), stacked=True) + save
+    return parts.table(heads, rows, "Texts seen in training", (3,), stacked=True) + save
 
 
 def _short(text: str) -> str:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 TITLE = "Board"
 PATH = "board"
 DESCRIPTION = (
-    "Every measured encoder in order on the tasks of a suite: means, the Borda count, and how sure "
-    "each rank is. Nothing that is missing counts as zero."
+    "All evaluated encoders ranked on the tasks of a suite: means, the Borda count, and how "
+    "certain each rank is. Missing scores are never counted as zero."
 )
 POLL_SECONDS = 2.0
 FROZEN = Frozen(controls=("columns",), all_encoders=True)
@@ -50,7 +50,7 @@ CONTROLS = (
             options={"min_width": 200, "choices": views.suites([service.ALL])}),
     Control("columns", "Columns", gr.Radio, views.TASKS, choices=views.COLUMNS),
     Control("protocol", "Protocol", gr.Dropdown, service.OWN,
-            "What mteb's own code measured is never in one mean with the rest.",
+            "Scores of mteb's own code are never averaged with others.",
             options={"choices": [("Each task's own", service.OWN)]}),
     Control("types", "Types of tasks", gr.Dropdown, (), "None: all.", (), _SEVERAL, key="type"),
     Control("languages", "Languages of tasks", gr.Dropdown, (), "None: all.", (), _SEVERAL,
@@ -59,18 +59,18 @@ CONTROLS = (
             "Encoders of unknown size are left out.", options={"minimum": 0}),
     Control("most_dimensions", "Most dimensions", gr.Number,
             options={"minimum": 1, "precision": 0}),
-    Control("least_tokens", "Fewest tokens it reads", gr.Number,
+    Control("least_tokens", "Minimum max sequence length", gr.Number,
             options={"minimum": 1, "precision": 0}),
     Control("least_characters", "Fewest characters of a text", gr.Number, None,
-            "Of a task, in the mean; its data are read for that, once.", options={"minimum": 0}),
+            "Mean over a task; its data are read once for this.", options={"minimum": 0}),
     Control("most_characters", "Most characters of a text", gr.Number, options={"minimum": 0}),
     Control("least_words", "Fewest words of a text", gr.Number, None,
-            "The same in words, which white space parts; Chinese and the like have none.",
+            "Words separated by white space; not for Chinese and similar scripts.",
             options={"minimum": 0}),
     Control("most_words", "Most words of a text", gr.Number, options={"minimum": 0}),
     Control("licences", "Licences", gr.Dropdown, (), "None: any.", (), _SEVERAL, key="licence"),
     Control("published", "Published rows", gr.Checkbox, True,
-            "Of papers and imported ones: never ranked, tested, or averaged with yours."),
+            "From papers and imports: never ranked, tested, or averaged with yours."),
     Control("task", "Task", gr.Dropdown, options=_LISTED),
     Control("better", "Does better", gr.Dropdown, options=_LISTED),
     Control("worse", "Does worse", gr.Dropdown, options=_LISTED),
@@ -252,11 +252,11 @@ def _nothing(workspace: Workspace) -> str | None:
     if comparison.measuring(workspace):
         return parts.awaited()
     hint = (
-        "Choose encoders and tasks; they are put in order here as they are measured. Results that "
-        "others published in MTEB's layout stand here too: bring them by Published results, or by "
-        "theodolite results import FOLDER."
+        "Choose encoders and tasks; results appear here as they are computed. To add results "
+        "published by others in MTEB's layout, use Published results, or theodolite results "
+        "import FOLDER."
     )
-    return parts.empty("Nothing is measured yet", hint, ("Evaluate", "./evaluate"))
+    return parts.empty("No results yet", hint, ("Evaluate", "./evaluate"))
 
 
 def _protocols(names: list[str]) -> list[tuple[str, str]]:

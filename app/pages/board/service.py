@@ -170,8 +170,8 @@ def _board(workspace: Workspace, spec: BoardSpec, now: columns.Edition, _listed:
     names = [name for name in measured if spec.fits(facts.get(name, {}))]
     if measured and not names:
         raise UserError(
-            f"None of {len(measured)} encoders fits the filters, as far as is known of them.",
-            "Widen the size, dimensions, tokens or licence.",
+            f"None of {len(measured)} encoders is known to match the filters.",
+            "Relax the filters for size, dimensions, tokens or licence.",
         )
     shown = [column for column in chosen.columns if column.task in kept]
     return _standings(spec, shown, names, chosen.cells, facts, len(measured) - len(names))
@@ -222,6 +222,6 @@ def _nothing(spec: BoardSpec, measured: bool) -> UserError:
             f"No measured task is of that type, language and length{under}.", "Widen them."
         )
     return UserError(
-        f"Nothing of the suite {spec.suite} is measured{under} yet.",
-        "Measure encoders first: `theodolite evaluate`, or the page Evaluate.",
+        f"No task of the suite {spec.suite} has been evaluated{under} yet.",
+        "Evaluate encoders first: `theodolite evaluate`, or the page Evaluate.",
     )

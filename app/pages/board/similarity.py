@@ -61,7 +61,7 @@ class SimilarityJob(Job):
         from engine.encoders import parse
 
         if not encoder:
-            raise UserError("No encoder was chosen.", "Choose one.")
+            raise UserError("No encoder chosen.", "Choose one.")
         if not LEAST <= sentences <= MOST:
             raise UserError(f"{sentences} sentences cannot be drawn.",
                             f"Choose from {LEAST} to {MOST}.")  # fmt: skip
@@ -283,8 +283,9 @@ def _encoder(workspace: Workspace, job: SimilarityJob) -> Encoder:
     encoder = workspace.load(job.encoder)
     if getattr(encoder, "needs_task", False):
         raise UserError(
-            f"{job.encoder} is another encoder on every task.",
-            "Name the data that its steps are fitted on, so that all are seen alike.",
+            f"{job.encoder} is a different encoder on every task.",
+            "Name the data its steps are fitted on, so that it is the same encoder for every "
+            "data set.",
         )
     return encoder
 

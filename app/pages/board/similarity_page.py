@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 TITLE = "Data sets"
 PATH = "similarity"
 DESCRIPTION = (
-    "How alike data sets are as an encoder sees them: the cosine between the means of their "
-    "sentences. What is alike measures the same thing twice."
+    "How similar data sets are to an encoder: the cosine between the means of their "
+    "sentences. Similar data sets measure the same thing twice."
 )
 CONTROLS = (
     choices.ENCODER,
@@ -32,7 +32,7 @@ CONTROLS = (
             options={"choices": [], "value": None, "min_width": 220}),
     Control("order", "Order", gr.Radio, "cluster",
             choices=[("Clustering", "cluster"), ("Type, then clustering", "group")]),
-    Control("sentences", "Sentences of each", gr.Number, SimilarityJob.sentences,
+    Control("sentences", "Sentences per data set", gr.Number, SimilarityJob.sentences,
             "Drawn with a fixed seed.", options={
                 "minimum": similarity.LEAST, "maximum": similarity.MOST, "precision": 0}),
 )  # fmt: skip
@@ -57,7 +57,7 @@ def build(workspace: Workspace) -> None:
             return
         job = _job(values)
         ask = similarity.measure if similarity.quick(workspace, job) else similarity.found
-        first = f"Loading {job.encoder}; that takes some seconds"
+        first = f"Loading {job.encoder}; this takes some seconds"
         for words, found in background_call.followed(
             lambda say: ask(workspace, job), first, session
         ):
@@ -88,10 +88,10 @@ def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None
     else:
         hint = parts.next_step(
             workspace.read_only, "look at the starter set by topic",
-            f"Up to {found.job.sentences} sentences of each are encoded; what is encoded already "
-            "is not again.",
+            f"Up to {found.job.sentences} sentences of each are encoded, unless they are "
+            "encoded already.",
         )  # fmt: skip
-        text = parts.empty(f"{found.job.encoder} has not seen these data sets yet", hint)
+        text = parts.empty(f"{found.job.encoder} has not encoded these data sets yet", hint)
     return {"headline": text, "measure": go, "matrix": views.picture(found, order or "cluster")}
 
 

@@ -44,11 +44,11 @@ def finding(found: Similarity) -> str:
         lead += f" {formats.plural(len(found.missing), 'data set')} are still to come."
     pairs = found.pairs()
     if not pairs:
-        return parts.heading("There is nothing to compare yet", lead)
+        return parts.heading("Nothing to compare yet", lead)
     best, worst = pairs[0], pairs[-1]
-    title = f"{best['first']} and {best['second']} are the most alike ({_told(best)})"
+    title = f"{best['first']} and {best['second']} are the most similar ({_told(best)})"
     if len(pairs) > 1:
-        title += f", {worst['first']} and {worst['second']} the least ({_told(worst)})"
+        title += f", {worst['first']} and {worst['second']} the least similar ({_told(worst)})"
     return parts.heading(title, lead, beside=f" {parts.SHIPPED}" if found.shipped else "")
 
 

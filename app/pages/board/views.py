@@ -38,21 +38,22 @@ OF_OTHERS = "Published by others"
 NOTHING: Cell = (formats.MISSING, "t-muted", "not measured", False)
 MOST_NAMED = 3
 READING = (
-    "Encoders with a score on every task come first, by their mean. Behind each mean stands over "
-    "how many tasks it is: one that is missing is left out, never counted as zero, so only means "
-    "over the same tasks can be compared. Borda, as MTEB counts it: on every task an encoder gets "
-    "a point for each one that it beats and half a point for each that it equals; a task that it "
-    "was not measured on gives no points, so a rank with a task missing is the lowest it can have. "
-    "The rank interval holds 95 % of 2,000 resamples of the examples, by the mean, of those with "
-    "every task; bold scores tie with the best of their column. Point at a cell for more."
+    "Encoders with a score on every task come first, ordered by their mean. Each mean states "
+    "its number of tasks: a missing score is left out, never counted as zero, so only means "
+    "over the same tasks can be compared. Borda, as MTEB counts it: on every task an encoder "
+    "gets a point for each one that it beats and half a point for each that it equals; a "
+    "task that it was not measured on gives no points, so a rank with a task missing is the "
+    "lowest it can have. The rank interval holds 95 % of 2,000 resamples of the examples, by "
+    "the mean, of those with every task; bold scores tie with the best of their column. "
+    "Point at a cell for more."
 )
-PRESSING = "Press a score for the examples behind it."
+PRESSING = "Click a score for the examples behind it."
 
 OTHERS_READING = (
-    "Models with a score on every task come first, by their mean. Behind each mean stands over how "
-    "many tasks it is: one that is missing is left out, never counted as zero, so only means over "
-    "the same tasks can be compared. Point at a name for its revision and size, at a score for the "
-    "version of mteb and of the data that it is of."
+    "Models with a score on every task come first, ordered by their mean. Each mean states "
+    "its number of tasks: a missing score is left out, never counted as zero, so only means "
+    "over the same tasks can be compared. Point at a name for its revision and size, at a "
+    "score for the versions of mteb and of the data."
 )
 
 
@@ -85,9 +86,11 @@ def finding(
     )
     first = [n for n, rank in zip(board.encoders, board.ranks, strict=True) if rank == 1]
     if len(board.encoders) == 1:
-        title = f"{board.encoders[0]} alone was measured {where}"
+        title = f"{board.encoders[0]} is the only encoder evaluated {where}"
     elif not board.complete:
-        title = f"{formats.listed(first, MOST_NAMED)} leads by Borda count; nobody has every task"
+        title = (
+            f"{formats.listed(first, MOST_NAMED)} leads by Borda count; no encoder has every task"
+        )
     elif first == board.complete[:1]:
         title = f"{first[0]} leads {len(board.encoders)} encoders {where}, by mean and Borda count"
     else:
@@ -98,7 +101,7 @@ def finding(
     beside = _beside(board, ranked)
     if elsewhere:
         models = formats.plural(elsewhere, "published model")
-        beside.append(f"{models} stand on other tasks: the protocol {OF_OTHERS!r} shows them.")
+        beside.append(f"{models} are on other tasks: the protocol {OF_OTHERS!r} shows them.")
     return parts.heading(title, " ".join(beside))
 
 
@@ -108,9 +111,9 @@ def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
     whole = [one for one in imported if len(one.scores) == number]
     title = (
         f"{formats.plural(len(imported), 'published model')} on "
-        f"{formats.plural(number, 'task')}; none of them was measured here"
+        f"{formats.plural(number, 'task')}; none of them was evaluated here"
     )
-    lead = ["Others measured these: they are references, without rank, interval or test."]
+    lead = ["These were measured by others: they are references, without rank, interval or test."]
     if len(whole) > 1:
         lead.insert(
             0, f"{whole[0].model} has the highest mean of the {len(whole)} with every task."
@@ -128,10 +131,12 @@ def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
             f"{formats.listed(tied, MOST_NAMED)} {'ties' if len(tied) == 1 else 'tie'} with {best} "
             "by the mean."
             if tied
-            else f"Nobody ties with {best} by the mean."
+            else f"No encoder ties with {best} by the mean."
         )
     if short := len(board.encoders) - len(board.complete):
-        notes.append(f"{short} of {len(board.encoders)} miss a task: their means stand apart.")
+        notes.append(
+            f"{short} of {len(board.encoders)} lack a task: their means are listed separately."
+        )
     under = {column.protocol for column in board.columns}
     if len(under) == 1:
         notes.append(f"Protocol {under.pop()}.")
@@ -214,8 +219,8 @@ def about(facts: Mapping[str, Any]) -> str:
 
 def _unranked(board: Standings, place: int) -> str:
     if board.counts[place] < len(board.columns):
-        return "not every task was measured"
-    return f"resampled are the best {ranks.MOST_RANKED} with every task"
+        return "not every task was evaluated"
+    return f"only the best {ranks.MOST_RANKED} with every task are resampled"
 
 
 def _missed(board: Standings, place: int) -> str:
@@ -286,7 +291,7 @@ def _means(board: Standings, scores: np.ndarray, by: str, css: str = "") -> list
 def _trained(tasks: Mapping[str, str] | None, of: int) -> Cell:
     """On the data of how many of the tasks an encoder was trained, and who says so."""
     if tasks is None:
-        return formats.MISSING, "t-muted", "nobody says what it was trained on", False
+        return formats.MISSING, "t-muted", "training data unknown", False
     by = {
         who: [task for task, sources in tasks.items() if sources == who] for who in tasks.values()
     }

@@ -105,7 +105,7 @@ def within(workspace: Workspace, job: ChooseJob, task: str | None, one: Candidat
     if job.licences and (one.licence or "").casefold() not in job.licences:
         return replace(one, outside=f"licence {one.licence or 'not known'}")
     if job.max_ms is not None and (one.ms is None or one.ms > job.max_ms):
-        took = "speed not known" if one.ms is None else f"{cost.brief(one.ms)} ms a sentence"
+        took = "speed not known" if one.ms is None else f"{cost.brief(one.ms)} ms per sentence"
         return replace(one, outside=took)
     if job.max_bytes is None or one.bytes <= job.max_bytes:
         return one

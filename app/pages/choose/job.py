@@ -63,9 +63,9 @@ class ChooseJob(Job):
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
-            raise UserError("No encoder was chosen.", "Choose at least one.")
+            raise UserError("No encoder chosen.", "Choose at least one.")
         if max_ms is not None and max_ms <= 0:
-            raise UserError(f"No encoder takes {max_ms:g} ms a sentence.", "Give more than 0.")
+            raise UserError(f"No encoder takes {max_ms:g} ms per sentence.", "Give more than 0.")
         if max_bytes is not None and max_bytes < LEAST_BYTES:
             raise UserError(
                 f"{max_bytes} bytes are too few for a vector.", f"Give at least {LEAST_BYTES}."

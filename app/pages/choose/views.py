@@ -126,14 +126,16 @@ def front(found: Sheet) -> Mapping[str, Any] | None:
                  "array": [row["high"] - row["score"] for row in rows],
                  "arrayminus": [row["score"] - row["low"] for row in rows]},
         customdata=[[plain(row["encoder"]), words.interval(row)] for row in rows],
-        hovertemplate="%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms a sentence"
-        "<extra></extra>",
+        hovertemplate=(
+            "%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms per "
+            "sentence<extra></extra>"
+        ),
     )  # fmt: skip
     figure = draw(
-        [line, marks], axis("ms a sentence (log)", type="log", zeroline=False),
+        [line, marks], axis("ms per sentence (log)", type="log", zeroline=False),
         axis(words.metric(found), zeroline=False), height=360, left=64,
     )  # fmt: skip
-    columns = ["encoder", "ms a sentence", "score", "low", "high", "on the front"]
+    columns = ["encoder", "ms per sentence", "score", "low", "high", "on the front"]
     table = [[r["encoder"], r["ms_per_sentence"], r["score"], r["low"], r["high"],
               r["encoder"] in best] for r in rows]  # fmt: skip
     return drawing(

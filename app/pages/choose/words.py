@@ -33,8 +33,8 @@ FRONT = (
     "Score against the time of one sentence, with 95 % intervals. Dotted: the Pareto front; no "
     "encoder is both better and faster than one on it."
 )
-HEADS = ("Encoder", "Score", "95 % interval", "ms a sentence", "Sentences/s", "Dimensions",
-         "Bytes a vector", "Licence", "Remark")  # fmt: skip
+HEADS = ("Encoder", "Score", "95 % interval", "ms per sentence", "Sentences/s", "Dimensions",
+         "Bytes per vector", "Licence", "Remark")  # fmt: skip
 
 
 def headline(sheet: Sheet) -> str:
@@ -243,8 +243,9 @@ def _costs(sheet: Sheet) -> Iterator[str]:
         quick = min(timed, key=lambda row: row["ms_per_sentence"])
         small = min(rows, key=lambda row: row["bytes_per_vector"])
         yield (
-            f"Fastest: {quick['encoder']}, {_number(quick['ms_per_sentence'])} ms a sentence. "
-            f"Smallest vectors: {small['encoder']}, {small['bytes_per_vector']:,g} bytes."
+            f"Fastest: {quick['encoder']}, {_number(quick['ms_per_sentence'])} ms per "
+            f"sentence. Smallest vectors: {small['encoder']}, {small['bytes_per_vector']:,g} "
+            "bytes."
         )
 
 

@@ -60,7 +60,7 @@ class _Measured:
 
 
 _MEASURED: dict[tuple[Workspace, int], _Measured | None] = {}
-"""By id of the result, the oldest first; None for one that keeps no values per example."""
+"""By id of the result, the oldest first; None for one that has no stored values per example."""
 
 
 def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:

@@ -141,7 +141,7 @@ def spec(
     if job.encoder:
         job = replace(job, encoder=str(parse(job.encoder)))
     elif check != "exact":
-        raise UserError("No encoder was chosen.", "Only exact duplicates can do without one.")
+        raise UserError("No encoder chosen.", "Only exact duplicates can do without one.")
     if not -1 <= job.threshold <= 1:
         raise UserError(f"{job.threshold} is no cosine.", "Choose from −1 to 1; 0.9 is usual.")
     if not 1 <= job.neighbours <= MOST_NEIGHBOURS or not 1 <= job.many <= MOST_KEPT // 2:

@@ -132,7 +132,7 @@ def _answers(workspace: Workspace, values: Values, session: str | None) -> Itera
             service.checked(values.second, "The second sentence"))  # fmt: skip
     encoder = values.encoder
     if not encoder:
-        raise UserError("No encoder was chosen.", "Choose one above, or add one on Encoders.")
+        raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
     place = _place(values)
 
     def work(say: background_call.Say) -> tuple[list[Step], str]:

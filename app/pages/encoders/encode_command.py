@@ -98,7 +98,7 @@ def encode(
     if encoder is not None:
         texts = [*([] if given is None else [given]), *(texts or ())]
     elif given is None:
-        raise UserError("No encoder was named.", "Write: theodolite encode ENCODER SENTENCE….")
+        raise UserError("No encoder given.", "Write: theodolite encode ENCODER SENTENCE….")
     _encode(
         workspace, encoder or given or "", texts, file, out, dataset, estimate=estimate,
         price=price, queue=queue, as_json=as_json,

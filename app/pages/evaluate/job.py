@@ -83,7 +83,7 @@ class EvaluateJob(Job):
 
         names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in encoders)
         if not names:
-            raise UserError("No encoder was chosen.", "Choose at least one.")
+            raise UserError("No encoder chosen.", "Choose at least one.")
         if protocol is not None:
             protocols.get(protocol)
         protocols.check_seed(seed, seeds)

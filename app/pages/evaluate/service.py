@@ -34,9 +34,9 @@ def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
         UserError: no encoder, no task, or none that the protocol covers.
     """
     if not job.encoders:
-        raise UserError("No encoder was chosen.", "Choose at least one.")
+        raise UserError("No encoder chosen.", "Choose at least one.")
     if not job.tasks:
-        raise UserError("No task was chosen.", "Choose a suite, or tick single tasks.")
+        raise UserError("No task chosen.", "Choose a suite, or tick single tasks.")
     made = possible(workspace, job)
     if not made.tasks:
         raise UserError("The protocol covers none of these tasks.", "Choose another protocol.")

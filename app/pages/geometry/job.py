@@ -44,7 +44,7 @@ class GeometryJob(Job):
 
         names = dict.fromkeys(str(parse(encoder)) for encoder in encoders)
         if not names:
-            raise UserError("No encoder was chosen.", "Choose at least one.")
+            raise UserError("No encoder chosen.", "Choose at least one.")
         return cls(tuple(names), dataset, split)
 
     @property

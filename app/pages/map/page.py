@@ -100,7 +100,7 @@ def _spec(values: Values) -> MapJob:
         UserError: no encoder, or a parameter that cannot be used.
     """
     if not values.encoder:
-        raise UserError("No encoder was chosen.", "Choose one above, or add one on Encoders.")
+        raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
     given = {"neighbours": values.neighbours, "min_dist": values.distance}
     return MapJob.of(
         values.encoder, values.collection, method=values.method, seed=seed_of(values.seed),

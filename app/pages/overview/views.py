@@ -336,7 +336,7 @@ def _protocol(result: dict[str, Any]) -> str:
 def nothing() -> str:
     """What stands where no result is yet."""
     return parts.empty(
-        "Nothing is measured yet",
+        "No results yet",
         "Choose encoders and tasks; the scores appear here as they are measured.",
         ("Evaluate", "./evaluate"),
     )

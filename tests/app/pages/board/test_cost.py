@@ -109,4 +109,4 @@ def test_smaller_vectors_are_scored_without_encoding(
     assert abs(by["int8", 32].score - row["score"]) < 1
     assert ("pca", 32) not in by and ("pca", 16) in by
     said, picture = cost_views.curves(found, "random:32", "StarterSTS")
-    assert "keeps within a point" in said and picture["table"]
+    assert "stays within a point" in said and picture["table"]

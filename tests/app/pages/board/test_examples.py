@@ -27,7 +27,7 @@ def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     assert "number 2: its text is not at hand" in example_views.shown(found)
     assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
     assert opening(board, "MR", B, B) == ("MR", B, A)
-    with pytest.raises(UserError, match="Two different encoders"):
+    with pytest.raises(UserError, match="two different encoders"):
         disagreement(workspace, board, "MR", A, A)
 
 

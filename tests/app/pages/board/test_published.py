@@ -114,7 +114,7 @@ def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) ->
     assert published.references(opened, board) == ()
     assert published.elsewhere(opened, board) == 4
     said = views.finding(board, None, (), 4)
-    assert "4 published models stand on other tasks" in said and "Published by others" in said
+    assert "4 published models are on other tasks" in said and "Published by others" in said
     theirs = service.board(opened, BoardSpec(protocol=PUBLISHED))
     assert "STS12" not in {column.task for column in theirs.columns}
     assert theirs.encoders == (OWN,) and len(published.references(opened, theirs)) == 4
@@ -148,7 +148,7 @@ def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     other = rows["org/other, published, revision r1"]
     assert other[0][4] == "1 of 2" and other[3][0] == formats.MISSING
     said = views.finding(board, None, published.references(only, board))
-    assert "2 published models on 2 tasks; none of them was measured here" in said
+    assert "2 published models on 2 tasks; none of them was evaluated here" in said
     with pytest.raises(UserError, match="Nothing of the suite starter"):
         service.board(only, BoardSpec("starter"))
 

@@ -55,7 +55,7 @@ def test_what_cannot_be_compared(workspace: Workspace) -> None:
     for asked, words in (
         ((A, "starter-pairs"), "neither languages nor labels"),
         ((A, "nothing"), "no data set named"),
-        (("random:32 | center:@task", EXAMPLE), "another encoder on every task"),
+        (("random:32 | center:@task", EXAMPLE), "a different encoder on every task"),
     ):
         with pytest.raises(UserError, match=words):
             similarity.measure(workspace, SimilarityJob.of(*asked))

@@ -216,8 +216,8 @@ def test_a_tie_leads_to_the_cheapest() -> None:
 
 def test_the_picture_has_a_finding() -> None:
     """Who scores how much more and what that takes; nothing of a single encoder."""
-    assert words.front(sheet_of()) == (
-        "a takes 40 times as long as b and is not significantly better"
+    assert (
+        words.front(sheet_of()) == "a takes 40 times as long as b and is not significantly better"
     )
     told = "a scores 0.50 points more than b and takes 40 times as long"
     assert words.front(sheet_of(ties=[])) == told
@@ -262,7 +262,7 @@ def test_without_labels_the_encoders_are_told_apart_by_neighbours_and_cost() -> 
     assert words.sentences(sheet) == [
         "Two encoders share from 25 % (a and b) to 50 % (a and c) of a sentence's 10 nearest "
         "neighbours: the choice matters.",
-        "Fastest: b, 0.1 ms a sentence. Smallest vectors: b, 256 bytes.",
+        "Fastest: b, 0.1 ms per sentence. Smallest vectors: b, 256 bytes.",
     ]
     one = sheet_of(best=None, agreement=[alike[0] | {"shared": 0.9}], encoders=[])
     (said,) = words.sentences(one)
