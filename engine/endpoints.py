@@ -163,7 +163,8 @@ class Endpoint:
         """
         if not self.may_send:
             raise UserError(
-                f"Nothing leaves this machine unasked, and {self.address.host} would get texts.",
+                f"Nothing leaves this machine without permission, and {self.address.host} would "
+                "receive texts.",
                 "Allow it: `theodolite encoders add 'SPEC' --send-texts`, the box on the page "
                 f"Encoders, or load(SPEC, send_texts=['{self.address.url}']).",
             )

@@ -66,7 +66,8 @@ class Out:
         if out.suffix and out.suffix.lower() not in ENDINGS:
             raise UserError(
                 f"{out.name} says no format that a report can be written in.",
-                "Name a file that ends in .html or .md, or a folder for Markdown with its files.",
+                "Use a file name that ends in .html or .md, or a folder for Markdown with "
+                "its files.",
             )
         self.markdown = out.suffix.lower() != ".html"
         self.path = out if out.suffix else out / f"{REPORT}.md"

@@ -186,7 +186,7 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
 
     sentences, _ = workspace.catalog.sentences(dataset)
     patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS
-    say(f"Loading {encoder}; a model that was not used yet takes some seconds", None, None)
+    say(f"Loading {encoder}; a model that has not been used yet takes some seconds", None, None)
     models = list(vectors.sources(workspace.load(encoder)))
     say(f"Looking for what {encoder} has encoded of {dataset}", None, None)
     for model in models:

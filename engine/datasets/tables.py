@@ -145,7 +145,7 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     Args:
         source: the file, or its bytes.
         filename: the name it came with; its ending says the format.
-        header: whether the first line holds names; None looks at the line.
+        header: whether the first line has column names; None looks at the line.
 
     Raises:
         UserError: it cannot be read at all (encoding, format, size, no row).

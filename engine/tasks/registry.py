@@ -276,7 +276,7 @@ def expand(
             wanted.append(get(name, catalog).name)
     if not wanted:
         known = ", ".join((*SUITES, MTEB_HERE))
-        raise UserError("No task was named.", f"Name tasks or a suite: {known}.")
+        raise UserError("No task given.", f"Name tasks or a suite: {known}.")
     return list(dict.fromkeys(wanted))
 
 

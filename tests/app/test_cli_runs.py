@@ -49,7 +49,7 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
         "id"
     ]
-    assert "is not over yet" in theodolite("jobs", "remove", run, code=2)[-1]
+    assert "has not ended yet" in theodolite("jobs", "remove", run, code=2)[-1]
     theodolite("jobs", "cancel", run)
     assert "bytes" in objects(theodolite("jobs", "list", "--json"))[0]
     assert objects(theodolite("jobs", "remove", run, "--json"))[0]["removed"] == run

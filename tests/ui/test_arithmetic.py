@@ -54,7 +54,7 @@ def test_a_link_opens_the_same_sum(visit):
     expect(rows(page).first).to_contain_text("a again")
     expect(rows(page).first).to_contain_text("1.000")
     expect(box(page, "sentences")).to_have_value(LINES)
-    expect(page.locator("#preset input")).to_have_value("Of my own")
+    expect(page.locator("#preset input")).to_have_value("My own")
 
 
 def test_by_keyboard_alone(visit):
@@ -76,7 +76,7 @@ def test_by_keyboard_alone(visit):
     [("a - q", LINES, "'q', at place 5", "q"), ("a / 0", LINES, "place 3 is by zero", "/"),
      ("a + * b", LINES, "place 5", "*"), ("(a", LINES, "a closing )", " "),
      ("a <i>", LINES, "'<' at place 3", "<"), ("", LINES, "The expression is empty", None),
-     ("a", "no name here", "Line 1", None), ("a", "", "No sentence has a name", None)],
+     ("a", "no name here", "Line 1", None), ("a", "", "No sentence is named", None)],
 )  # fmt: skip
 def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said, marked):
     """Where it is, calmly, with a mark in the expression; the form keeps what was written."""

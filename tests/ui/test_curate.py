@@ -32,7 +32,7 @@ def lines(workspace, tmp_path_factory):
 def test_duplicates_are_looked_for_and_listed(visit, site, lines):
     """At once for a small collection; the CSV holds the same rows."""
     page = visit.open(f"curate?job=exact&in={lines}")
-    expect(page.locator("#found")).to_contain_text("not looked for yet")
+    expect(page.locator("#found")).to_contain_text("not checked yet")
     expect(page.locator("#encoder")).to_be_hidden()
     page.locator("#look").click()
     expect(page.locator("#found tbody tr")).to_have_count(2)

@@ -40,7 +40,7 @@ def form(visit, file):
 def test_the_starter_set_is_labelled_as_ours_and_shows_its_rubric(visit):
     """Where it comes from stands above it; the rubric can be read."""
     page = visit.open("data?set=starter-pairs")
-    expect(page.locator("#datasets")).to_contain_text("Written by us")
+    expect(page.locator("#datasets")).to_contain_text("written for this app")
     page.get_by_text("The rubric it was written and graded by").click()
     expect(page.get_by_label("Rubric")).to_contain_text("Same meaning")
     expect(page.locator("#preview tbody tr")).to_have_count(20)
@@ -106,9 +106,9 @@ def test_what_is_wrong_with_a_name_of_the_hub_stays_said(visit):
     page = visit.open("data")
     page.wait_for_selector(".t-sets li")
     page.get_by_role("button", name="Bring data").click()
-    page.get_by_role("button", name="Read a file of the Hugging Face hub").click()
+    page.get_by_role("button", name="Read a file from the Hugging Face hub").click()
     page.locator("#hub-read").click()
-    expect(page.get_by_role("alert")).to_contain_text("No data set was named")
+    expect(page.get_by_role("alert")).to_contain_text("No data set given")
     expect(page.locator("#datasets li")).to_have_count(2)
 
 

@@ -223,7 +223,7 @@ def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
     expect(bar).to_have_attribute("aria-valuenow", "40")
     failed = units.filter(has_text="Memory ran out.")
     failed.get_by_role("button", name="Try MR · random:32 · seed 8 again").click()
-    told = page.get_by_role("status").filter(has_text="comes again after this run")
+    told = page.get_by_role("status").filter(has_text="will be available again after this run")
     expect(told).to_be_visible()
     runs.progress(run, 1, 0.8, labels[2])
     expect(bar).to_have_attribute("aria-valuenow", "80")

@@ -63,7 +63,7 @@ def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
     """The button queues one; once its units are done the charts are there."""
     encoders.add(workspace, "random:24")
     page = visit.open("geometry?encoder=random:24&data=starter-pairs")
-    expect(page.locator("#missing")).to_contain_text("None of them was measured")
+    expect(page.locator("#missing")).to_contain_text("None of them has been measured")
     expect(page.locator("#cut")).to_be_hidden()
     page.locator("#measure").click()
     expect(page.locator("#following")).to_contain_text("waiting for its turn")

@@ -78,7 +78,7 @@ def test_a_waiting_run_is_moved_to_the_front(visit, workspace, run):
     ids = [workspace.store.runs.create("evaluate", {"encoders": [n], "tasks": []}, n) for n in "ab"]
     page = visit.open("jobs")
     page.get_by_role("button", name="Run b next").click()
-    expect(page.get_by_role("status").filter(has_text="Next in line")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Next in the queue")).to_be_visible()
     assert workspace.store.runs.get(ids[1])["priority"] == -1
     workspace.store.runs.cancel(ids[0])
     expect(page.get_by_text("Run next")).to_have_count(0)
@@ -126,7 +126,7 @@ def test_a_store_that_is_removed_meanwhile_is_said(visitor, tmp_path):
 def test_the_workers_stand_beside_the_jobs(visit, workspace, run):
     """Who is at the run, as text; a worker that comes is seen without a reload."""
     page = visit.open("workers")
-    expect(page.locator("#workers")).to_contain_text("No worker is up")
+    expect(page.locator("#workers")).to_contain_text("No worker is running")
     workspace.store.workers.seen("local-0")
     expect(page.locator("#workers td").first).to_contain_text("local-0")
     expect(page.locator("#workers")).to_contain_text(HOSTILE)

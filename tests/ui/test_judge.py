@@ -52,7 +52,7 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     before = numbers(page)
     unjudged = page.locator("#unjudged-said")
     expect(unjudged).to_contain_text("Of the top 5 of random:32 for 1 judged query")
-    expect(unjudged).to_contain_text("unjudged; they are never counted as wrong")
+    expect(unjudged).to_contain_text("unjudged; they never count as wrong")
     again = unjudged.get_by_role("link", name="Begin a session with it").get_attribute("href")
     assert again and "encoder=random%3A32" in again
     press(page, "k")
@@ -128,7 +128,7 @@ def test_a_session_begun_on_the_page(visitor, site, workspace):
     expect(page.locator(".t-judging")).to_contain_text("The script:")
     visit.picture("judge-example")
     page.locator("#start").click()
-    expect(page.locator("#judging")).to_contain_text("Asking the encoders")
+    expect(page.locator("#judging")).to_contain_text("Querying the encoders")
     address = address_of(page, "run=")
     page.close()  # the run goes on
     run = address.split("run=")[1].split("&")[0]
@@ -140,7 +140,7 @@ def test_a_session_begun_on_the_page(visitor, site, workspace):
     (row,) = workspace.store.judgements.list()
     page.locator(".t-judge [data-keys*=j]").click()
     expect(page.locator(".t-judge")).to_have_attribute("aria-label", "Question 2")
-    page.get_by_role("button", name="Make the marks a data set").click()
+    page.get_by_role("button", name="Turn the marks into a data set").click()
     expect(page.locator(".t-notice")).to_contain_text(f"upload:judged-{row['id']}-1")
     workspace.store.uploads.remove(f"judged-{row['id']}-1")
     service.remove(workspace, row["id"])
@@ -161,7 +161,7 @@ def test_the_page_follows_the_run_that_begins_a_session(visitor, site, workspace
     page.locator("#start").click()
     expect(page.locator("#following")).to_contain_text("queued")
     work_off(workspace, address_of(page, "run=").split("run=")[1].split("&")[0])
-    expect(page.locator("#following")).to_contain_text("return the same for every query")
+    expect(page.locator("#following")).to_contain_text("return the same documents for every query")
     expect(page.locator("#judging")).to_contain_text("This session could not be started")
 
 
@@ -178,7 +178,7 @@ def test_a_model_judges_as_well(visitor, site, workspace):
     expect(page.locator("#second-sends")).to_contain_text("Send documents and queries to")
     visit.picture("judge-second-asks")
     page.locator("#start").click()
-    expect(page.locator(".t-notice").first).to_contain_text("Nothing leaves this machine unasked")
+    expect(page.locator(".t-notice").first).to_contain_text("Nothing leaves this machine without")
     assert workspace.store.judgements.list() == []
     with FakeOpenAI() as server:
         box.fill(f"api:{server.url}#fake")

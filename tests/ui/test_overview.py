@@ -117,4 +117,4 @@ def test_the_csv_holds_the_table(page):
 
 def test_the_starter_set_is_called_ours(page):
     """Nobody takes the starter set for a benchmark."""
-    expect(page.locator("#t-main")).to_contain_text("which we wrote for this app")
+    expect(page.locator("#t-main")).to_contain_text("which was written for this app")

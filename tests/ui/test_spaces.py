@@ -262,7 +262,7 @@ def test_the_view_can_be_changed_and_changed_back(visit, pair):
 def test_before_the_run_there_are_planes_at_once(visit, workspace):
     """What takes long is queued by the button, found again by the address, and not begun before."""
     page = visit.open(f"spaces?encoder={A}&encoder={B}&in=starter-pairs&k=7")
-    expect(page.locator("#finding")).to_contain_text("drawn at once")
+    expect(page.locator("#finding")).to_contain_text("drawn immediately")
     expect(page.locator("#left-map .t-map-over")).to_be_visible()
     assert not [run for run in workspace.store.runs.list() if run["kind"] == "spaces"]
     page.locator("#compare-spaces").click()

@@ -105,8 +105,8 @@ def _check_format(out: Path) -> None:
 
     if out.suffix.lower() not in FORMATS:
         raise UserError(
-            f"{out.name} says no format that a sheet can be written in.",
-            f"Name a file that ends in {', '.join(FORMATS)}.",
+            f"{out.name} has no ending of a supported format.",
+            f"Use a file name that ends in {', '.join(FORMATS)}.",
         )
 
 

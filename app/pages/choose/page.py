@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 TITLE = "Choose"
 PATH = "choose"
 CLOSED = (
-    "Files of your own are closed here, and so are new sheets: they would have to be kept. "
-    "Start Theodolite on a machine of your own to choose on your data."
+    "Uploads and new sheets are disabled here, because they would have to be stored. Run "
+    "Theodolite on your own machine to choose on your data."
 )
 DESCRIPTION = (
-    "Which encoder for your data: who is best, who ties with it, what they cost, how many more "
-    "examples would tell them apart, and what speaks against trusting the answer."
+    "Which encoder to use for your data: the best one, those that tie with it, their costs, "
+    "how many more examples would separate them, and what limits confidence in the answer."
 )
 FROZEN = Frozen(carry=freezing.carry, views=freezing.views)
 EXAMPLE = "starter-topics"
@@ -44,10 +44,10 @@ CONTROLS = (
     Control("dataset", "Data", gr.Dropdown, key="data",
             options={"choices": [], "value": None, "elem_id": "chosen-data"}),
     choices.CHIPS,
-    Control("max_ms", "Most milliseconds a sentence", gr.Number, hint="On this machine.",
+    Control("max_ms", "Maximum milliseconds per sentence", gr.Number, hint="On this machine.",
             options={"minimum": 0, "elem_id": "max-ms"}),
-    Control("max_bytes", "Most bytes a vector", gr.Number,
-            hint="Larger vectors are cut and measured in int8.",
+    Control("max_bytes", "Maximum bytes per vector", gr.Number,
+            hint="Larger vectors are shortened and measured in int8.",
             options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes"}),
     Control("licences", "Licences", gr.Dropdown, (), "Any if empty.", (),
             {"multiselect": True, "elem_id": "licences"}, key="licence"),

@@ -51,7 +51,7 @@ def found(workspace: Workspace, job: ChooseJob) -> tuple[Sheet | None, Sheet | N
 
 def _waiting(running: bool) -> dict[str, Any]:
     """What stands there while nothing is decided."""
-    hint = "It appears here when the run is done." if running else "Press Choose to have one made."
+    hint = "It will appear here when the run is done." if running else "Press Choose to make one."
     return {"sheet": parts.empty("No decision yet", hint), "finding": "", "front": None,
             "numbers": ""}  # fmt: skip
 

@@ -92,16 +92,16 @@ def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
     kinds = {baseline(name) for name in names}
     if "random" not in kinds:
         yield Caution(
-            "No random baseline is among them. Add random:256 to see how much word overlap "
-            "alone gives.",
+            "There is no random baseline. Add random:256 to see how much word overlap alone "
+            "achieves.",
             "Measure random:256",
             "evaluate",
             {"encoder": "random:256", "task": tasks},
         )
     if "bag-of-words" not in kinds:
         yield Caution(
-            "No average of word vectors is among them, so nothing shows what the order of words "
-            "is worth.",
+            "There is no average of word vectors, so nothing shows how much word order "
+            "contributes.",
             "Measure wordllama",
             "evaluate",
             {"encoder": "wordllama", "task": tasks},
@@ -119,18 +119,18 @@ def _one_way(
     protocols = {row["protocol"] for row in classified}
     if len(protocols) == 1:
         yield Caution(
-            f"One protocol trained all classifiers, {protocols.pop()}. With another classifier "
-            "the order may turn.",
-            "Measure with a hidden layer",
+            f"One protocol trained all classifiers, {protocols.pop()}. With another "
+            "classifier the order may change.",
+            "Evaluate with a hidden layer",
             "evaluate",
             {"encoder": names, "task": _tasks(classified), "protocol": "senteval-mlp"},
         )
     seeds = {(row["encoder"], row["task"], row["protocol"], row["seed"]) for row in scored}
     if seeds and len(seeds) == len({key[:3] for key in seeds}):
         yield Caution(
-            "Every trained score is of a single seed. Its interval covers the choice of examples, "
-            "not the luck of the training.",
-            "Measure five seeds",
+            "Every trained score is from a single seed. Its interval covers the choice of "
+            "examples, not the randomness of training.",
+            "Evaluate five seeds",
             "evaluate",
             {"encoder": names, "task": trained, "seeds": "5"},
         )
@@ -177,7 +177,7 @@ def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Ite
         scored = [row for row in rows if row["error"] is None]
         for key, word in _DIFFERING.items():
             if len({row[key] for row in scored}) > 1:
-                yield Caution(f"{task} was measured under different {word}: not compared.")
+                yield Caution(f"{task} was evaluated under different {word}: not compared.")
         if len(scored) < len(names):
             absent = [n for n in names if cells.get((n, task), {"error": ""})["error"] is not None]
             yield Caution(

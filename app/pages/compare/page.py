@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 TITLE = "Compare"
 PATH = "compare"
 DESCRIPTION = (
-    "Every task with the difference to a baseline and its 95 % interval, and every rank with its "
-    "own. A difference that does not survive all the tests is a tie, however large it looks."
+    "For every task the difference to a baseline with its 95 % interval, and for every rank "
+    "an interval. A difference that is not significant after correction is a tie, however "
+    "large it looks."
 )
 VIEWS = {"Ranks": "ranks", "Stability": "stability"}
 """Tabs of this page beside its first: what they say is below the finding, one at a time."""
@@ -45,10 +46,10 @@ CONTROLS = (
     Control("baseline", "Baseline", gr.Dropdown, choices=()),
     Control("protocol", "Protocol", gr.Dropdown, OWN, options={"choices": [], "min_width": 200,
                                                               "value": None}),
-    Control("tasks", "Tasks", gr.CheckboxGroup, (), "None ticked: every task that was measured.",
+    Control("tasks", "Tasks", gr.CheckboxGroup, (), "None selected: every evaluated task.",
             (), key="task"),
-    Control("published", "Published rows beside them", gr.Dropdown, (),
-            "Printed in papers, not measured here: never part of a test.", (),
+    Control("published", "Published rows", gr.Dropdown, (),
+            "From papers, not measured here: never part of a test.", (),
             {"multiselect": True}),
     Control("drawn", "What is resampled", gr.Radio, "within", choices=ranking_view.DRAWS,
             options=BARE),

@@ -220,7 +220,8 @@ def ask(
     names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
     if len(names) < 2:
         raise UserError(
-            f"A comparison needs two encoders, got {len(names)}.", "Name at least two of them."
+            f"A comparison needs two encoders, but {len(names)} given.",
+            "Name at least two of them.",
         )
     rows = workspace.store.results.table(encoders=names)
     measured = {row["task"] for row in rows}
@@ -272,7 +273,7 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
         under = f" under {question.protocol}" if question.protocol else ""
         raise UserError(
             f"None of {', '.join(question.encoders)} has been measured on these tasks{under}.",
-            "Measure them first: `theodolite evaluate`, or the page Evaluate.",
+            "Evaluate them first: `theodolite evaluate`, or the page Evaluate.",
         )
     tests = {}
     for done, task in enumerate(tasks):

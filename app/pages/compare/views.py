@@ -26,7 +26,7 @@ QUIET_SECONDS = 0.5
 """Before the first word about progress, and between two: each costs the browser time."""
 MOST_COMPARED = 100
 _KEPT = 16
-EXAMPLE = "These results came with Theodolite; yours take their place as they are measured."
+EXAMPLE = "These results ship with Theodolite; yours will replace them."
 NOTHING_ALIKE = "No task was measured alike for two of them: see the notes below."
 RANKS = ("ranks", "rank-intervals")
 STABLE = ("stability", "bump", "agreement")
@@ -44,7 +44,7 @@ Shown = dict[str, Any]
 def below(workspace: Workspace, values: Values) -> Iterator[Shown]:
     """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
     if len(values.encoder) < 2:
-        hint = "Add them above. Those without results yet are measured on the page Evaluate."
+        hint = "Add them above. To get results for new ones, use the page Evaluate."
         link = ("Evaluate", address.link("evaluate"))
         yield _nothing(parts.empty("Choose two encoders", hint, link))
         return

@@ -34,10 +34,14 @@ def curate(
     threshold: Annotated[
         float, typer.Option(help="Minimum cosine of near duplicates and leaks.")
     ] = 0.9,
-    neighbours: Annotated[int, typer.Option(help="Nearest others of an outlier.")] = 10,
-    many: Annotated[int, typer.Option("-n", help="Outliers, or typical ones at either end.")] = 100,
+    neighbours: Annotated[
+        int, typer.Option(help="Number of neighbours used to find outliers.")
+    ] = 10,
+    many: Annotated[
+        int, typer.Option("-n", help="Number of outliers, or of sentences at each end of typical.")
+    ] = 100,
     against: Annotated[
-        str, typer.Option(help="Leaks: the data set trained on; default: the same.")
+        str, typer.Option(help="Leaks: the training data set; default: the same.")
     ] = "",
     against_split: Annotated[str, typer.Option(help="Leaks: its split.")] = "all",
     out: Annotated[Path | None, typer.Option("--out", help="Write the table here, as CSV.")] = None,

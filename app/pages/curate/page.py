@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 TITLE = "Curate"
 PATH = "curate"
 DESCRIPTION = (
-    "Look a collection over before you trust it: sentences that occur twice, that are near no "
-    "other, that are in both training and test data, or that are typical of all."
+    "Check a collection before you trust it: duplicates, outliers, leaks between training "
+    "and test data, and typical sentences."
 )
 WORDS = {
-    "exact": "The same words, whatever the case, the spaces and the mark at the end.",
-    "near": "Groups in which every sentence is near another, by cosine.",
-    "outliers": "Sentences whose nearest others are far away.",
+    "exact": "The same words, ignoring case, spaces and final punctuation.",
+    "near": "Groups in which each sentence is close to another, by cosine.",
+    "outliers": "Sentences whose nearest neighbours are far away.",
     "typical": "Sentences nearest to the mean direction of all, and farthest from it.",
-    "leaks": "Sentences of one part that another part has too, word for word or nearly.",
+    "leaks": "Sentences of one part that also occur in another, exactly or nearly.",
 }
 NARROW = {"min_width": 140, "scale": 0}
 BARE = {"elem_classes": ["t-bare"]}
@@ -50,7 +50,7 @@ CONTROLS = (
     Control("least", "Minimum cosine", gr.Number, CurateJob.threshold,
             options={"minimum": -1, "maximum": 1, "step": 0.01, **NARROW}),
     Control("nearest", "n_neighbors", gr.Number, CurateJob.neighbours,
-            hint="Nearest others of each.",
+            hint="Neighbours per sentence.",
             options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0, **NARROW}),
     Control("many", "Top k", gr.Number, CurateJob.many,
             options={"minimum": 1, "maximum": service.MOST_KEPT // 2, "precision": 0, **NARROW}),
@@ -132,7 +132,7 @@ def _first(values: Values) -> str:
     """What takes time before anything is looked for."""
     if values.check == "exact":
         return "Looking"
-    return f"Loading {values.encoder}; that takes some seconds"
+    return f"Loading {values.encoder}; this takes some seconds"
 
 
 def _spec(values: Values) -> CurateJob:
@@ -156,7 +156,7 @@ def _shown(workspace: Workspace, values: Values) -> str:
     if found is not None:
         return views.html(found, str(values.encoder or ""))
     hint = parts.next_step(
-        workspace.read_only, "choose what was looked for before",
-        "Press Run check. A large collection is worked on in the background.",
+        workspace.read_only, "choose a check that was run before",
+        "Press Run check. Large collections are processed in the background.",
     )  # fmt: skip
-    return parts.empty(f"{service.NAMES[spec.check]}: not looked for yet", hint)
+    return parts.empty(f"{service.NAMES[spec.check]}: not checked yet", hint)

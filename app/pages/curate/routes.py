@@ -23,7 +23,7 @@ def routes(workspace: Workspace) -> list[Route]:
     def respond(request: Request) -> Response:
         found = service.stored(workspace, request.path_params["key"])
         if found is None:
-            return PlainTextResponse("There is no such table", status_code=404)
+            return PlainTextResponse("No such table", status_code=404)
         name = f"theodolite-{found.asked.check}-{found.key[:8]}.csv"
         return Response(
             tables.csv(found, spreadsheet="spreadsheet" in request.query_params),

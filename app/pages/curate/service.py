@@ -133,7 +133,7 @@ def spec(
             f"There is no check {check!r}.", f"Choose one of {', '.join(get_args(Check))}."
         )
     if threshold is None or neighbours is None or many is None:
-        raise UserError("A number is missing.", "Fill the box that is empty.")
+        raise UserError("A number is missing.", "Fill in the empty field.")
     job = CurateJob(
         check, dataset, split, encoder, float(threshold), int(neighbours), int(many),  # type: ignore[arg-type]
         against, against_split,
@@ -141,16 +141,16 @@ def spec(
     if job.encoder:
         job = replace(job, encoder=str(parse(job.encoder)))
     elif check != "exact":
-        raise UserError("No encoder chosen.", "Only exact duplicates can do without one.")
+        raise UserError("No encoder chosen.", "Only exact duplicates need none.")
     if not -1 <= job.threshold <= 1:
-        raise UserError(f"{job.threshold} is no cosine.", "Choose from −1 to 1; 0.9 is usual.")
+        raise UserError(f"{job.threshold} is not a cosine.", "Choose from −1 to 1; 0.9 is usual.")
     if not 1 <= job.neighbours <= MOST_NEIGHBOURS or not 1 <= job.many <= MOST_KEPT // 2:
         raise UserError("Too few or too many sentences.", f"Choose from 1 to {MOST_KEPT // 2}.")
     if check == "leaks":
         job = replace(job, against=job.against or dataset)
         if (job.dataset, job.split) == (job.against, job.against_split):
             raise UserError(
-                "Leaks are looked for between two different parts.",
+                "A check for leaks needs two different parts.",
                 "Choose another split, or another collection, to compare with.",
             )
     return _plain(job)
@@ -285,7 +285,7 @@ def answer(workspace: Workspace, job: CurateJob, progress: Progress | None = Non
     workspace.store.derived.put(place, CurateJob.kind, info, arrays)
     kept = stored(workspace, place)
     if kept is None:
-        raise UserError("The collection changed meanwhile.", "Ask once more.")
+        raise UserError("The collection has changed in the meantime.", "Try again.")
     return kept
 
 

@@ -26,7 +26,7 @@ from app.terminal import (
 from app.workspace import Workspace
 from engine.datasets.info import DatasetInfo
 
-data_verbs = verbs("List data sets, look into them, add your own.")
+data_verbs = verbs("List and inspect data sets, add your own.")
 
 
 @data_verbs.command("list")
@@ -62,7 +62,7 @@ def _tasks(info: DatasetInfo) -> str:
 def show_data(
     workspace: Workspace,
     name: Annotated[str, typer.Argument(metavar="DATASET", help="A name from `data list`.")],
-    limit: Annotated[int, typer.Option("-n", min=1, help="How many sentences.")] = 10,
+    limit: Annotated[int, typer.Option("-n", min=1, help="Number of sentences.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Show the first sentences of a data set, its size and its hash.
@@ -131,9 +131,9 @@ def list_suite(
     name: Annotated[
         str | None, typer.Argument(metavar="[SUITE]", help="Such as 'MTEB(eng, v2)'.")
     ] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch what is not here.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download what is missing.")] = False,
     tasks: Annotated[
-        str, typer.Option(help="Comma-separated: fetch the data of these alone.")
+        str, typer.Option(help="Comma-separated: download the data of these tasks only.")
     ] = "",
     queue: QueueOption = False,
     as_json: JsonOption = False,
@@ -177,7 +177,7 @@ def list_suite(
 @data_verbs.command("import-coco")
 @plain_errors
 def import_coco(
-    folder: Annotated[Path, typer.Argument(help="Holds train.pkl, valid.pkl and test.pkl.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with train.pkl, valid.pkl and test.pkl.")],
     as_json: JsonOption = False,
 ) -> None:
     """Convert SentEval's COCO files, which are pickles, into plain arrays and text. Once.
@@ -194,7 +194,11 @@ def import_coco(
     emit(rows, ("split", "images", "converted"), as_json)
     if not as_json:
         new = any(row["converted"] for row in rows)
-        say("Ready: the task is ImageCaptionRetrieval." if new else "All were converted before.")
+        say(
+            "Ready: the task is ImageCaptionRetrieval."
+            if new
+            else "All files were already converted."
+        )
 
 
 @data_verbs.command("remove")
@@ -209,7 +213,7 @@ def remove_data(
     theodolite data remove upload:mine
     """
     service.remove(workspace, name)
-    done({"removed": name}, f"{name} is removed.", as_json)
+    done({"removed": name}, f"Removed {name}.", as_json)
 
 
 VERBS = {"data": data_verbs}

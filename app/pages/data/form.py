@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 OFFERED = [(words.capitalize(), kind) for kind, words in KINDS.items() if kind in NEEDED]
 TYPES = {
-    "Classification": "told apart (classification)",
+    "Classification": "distinguished (classification)",
     "Clustering": "found as groups (clustering)",
     "Retrieval": "found among all documents (retrieval)",
-    "Reranking": "put in order, each query's own (reranking)",
+    "Reranking": "reranked, each query's own candidates (reranking)",
 }
 """Type of task -> what is done with the rows, where a kind has several."""
 HEADERS = {"look at it": None, "holds names": True, "is a row": False}
@@ -110,7 +110,7 @@ def build(workspace: Workspace) -> Any:
         from engine.datasets import tables
 
         if not values.file:
-            raise UserError("There is no file to add.", "Choose one above.")
+            raise UserError("No file to add.", "Choose one above.")
         with service.together([Path(file) for file in values.file]) as path:
             if archives.is_archive(path.name):
                 mapping = tables.preview(path, path.name).mapping

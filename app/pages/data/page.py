@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 TITLE = "Data"
 PATH = "data"
 CLOSED = (
-    "Uploads are closed here: nothing that visitors bring is taken in or kept. Start Theodolite "
-    "on a machine of your own to use your own files."
+    "Uploads are disabled here; nothing from visitors is stored. Run Theodolite on your own "
+    "machine to use your own files."
 )
-DESCRIPTION = "What encoders are measured on and searched in. A name opens a preview."
+DESCRIPTION = "Data sets to evaluate and to search. Click a name for a preview."
 CONTROLS = (
     Control(
         "find",
@@ -44,7 +44,7 @@ HUB = (
                             "elem_id": "hub-repository"}),
     Control("revision", "Revision", default="main", hint="Commit, tag, branch.",
             options=LINE | {"scale": 1, "min_width": 120, "elem_id": "hub-revision"}),
-    Control("file", "File", default="", hint="Empty: say which there are.",
+    Control("file", "File", default="", hint="Empty: list the files.",
             options=LINE | {"placeholder": "test.jsonl.gz", "scale": 2, "elem_id": "hub-file"}),
     Control("columns", "Columns", default="", hint="Empty: guessed.",
             options=LINE | {"placeholder": "left=sentence1&right=sentence2&score=score", "scale": 3,
@@ -81,7 +81,7 @@ def build(workspace: Workspace) -> None:
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "remove":
             service.remove(workspace, event.id)
-            text = parts.say(f"{event.id} is gone. Its results stay.")
+            text = parts.say(f"{event.id} was removed. Its results are kept.")
             return {**drawn(""), notice: text}
         if event.act == "open":
             return drawn("" if event.id == values.opened else event.id)
@@ -115,9 +115,9 @@ def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
         The hidden box of the first, and of the second its button, hidden box and controls.
     """
     with parts.more("Bring data", named=True):
-        with gr.Accordion("Bring files of your own", elem_id="bring"):
+        with gr.Accordion("Add your own files", elem_id="bring"):
             kept = form.build(workspace)
-        with gr.Accordion("Read a file of the Hugging Face hub", open=False, elem_id="hub"):
+        with gr.Accordion("Read a file from the Hugging Face hub", open=False, elem_id="hub"):
             hub = Controls(*HUB)
             with gr.Row():
                 hub.render(*hub.declared)

@@ -128,7 +128,7 @@ def _cells(data: Dataset) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
                     data.documents, data.human, data.machine, data.ratings["relevance"], strict=True
                 )
             )
-            heads = ("Document", "First summary by people", "First by a machine", "Relevance")
+            heads = ("Document", "First human summary", "First machine summary", "Relevance")
             return heads, _texts(rated)
         case _:
             return ("Sentence",), _texts((sentence,) for sentence in data.sentences)

@@ -50,7 +50,7 @@ def keep(
 
     workspace.refuse_visitors()
     if not name:
-        raise UserError("The data set has no name.", "Give it one: tasks and links use it.")
+        raise UserError("The data set has no name.", "Name it: tasks and links use the name.")
     dataset = tables.read(file, filename, mapping, name)
     notes = list(getattr(dataset, "notes", ()))
     return workspace.store.uploads.add(
@@ -142,7 +142,7 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
     from engine.datasets import hub
 
     if not repository.strip():
-        raise UserError("No data set was named.", "Write owner/name as on the hub.")
+        raise UserError("No data set given.", "Give owner/name, as on the hub.")
     head = f"{hub.PREFIX}{repository.strip()}@{quote(revision.strip() or 'main', safe='')}"
     path = f"/{quote(file.strip())}" if file.strip() else ""
     name = f"{head}{path}" + (f"?{columns.strip()}" if columns.strip() else "")
@@ -187,7 +187,7 @@ def mapping_of(
             raise UserError(
                 f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
                 f"Its columns are: {listed(preview.columns)}.",
-                f"Say which one it is in Columns (--columns): {known}",
+                f"Name the column in Columns (--columns): {known}",
             )
         further = OPTIONAL.get(wanted, ())
         chosen |= {role: preview.guesses[role] for role in further if role in preview.guesses}
@@ -202,7 +202,7 @@ def _kind_for(type: str | None) -> str | None:
     kinds = {name: kind for kind, types in TYPES.items() if kind in ROLES for name in types}
     if type not in kinds:
         raise UserError(
-            f"There is no type of task {type!r} for files of one's own.",
+            f"There is no type of task {type!r} for your own files.",
             f"Choose one of {', '.join(kinds)}.",
         )
     return kinds[type]

@@ -66,7 +66,7 @@ class FetchJob(Job):
     def validate(self, workspace: Workspace) -> None:
         """Refuse what MTEB does not have, and nothing."""
         if not self.tasks:
-            raise UserError("No task was named.", "Name one, or a suite.")
+            raise UserError("No task given.", "Name one, or a suite.")
         self.is_stored(workspace)
 
     def is_stored(self, workspace: Workspace) -> bool:
@@ -109,7 +109,7 @@ def in_words(found: Suite) -> str:
     text = f"{here} of {formats.plural(len(found.tasks), 'task')} are here"
     if lacking:
         text += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
-    return text + (f"; {out} cannot be read here" if out else "")
+    return text + (f"; {out} not readable here" if out else "")
 
 
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
@@ -123,13 +123,15 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
         raise UserError(f"{name} has no {', '.join(unknown)}.", "`theodolite data suite` lists it.")
     wanted = [one for one in found.lacking if not tasks or one.task in tasks]
     if not wanted:
-        raise UserError(f"The data of {', '.join(tasks) or name} are here.", "Measure on them.")
+        raise UserError(
+            f"The data of {', '.join(tasks) or name} are here.", "You can evaluate on them."
+        )
     size = size_of(wanted)
     if size > found.free:
         raise UserError(
             f"These data hold {formats.size(size)} of text, and {formats.size(found.free)} are "
             f"free below {found.folder}.",
-            "Fetch single tasks, or have HF_HOME name a folder on a larger disk.",
+            "Download single tasks, or set HF_HOME to a folder on a larger disk.",
         )
     return FetchJob(tuple(one.task for one in wanted), found.about.name)
 

@@ -20,7 +20,7 @@ from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-FIRST = "Reading what mteb has; the first time that takes some seconds"
+FIRST = "Reading what mteb has; the first time this takes some seconds"
 
 TO_CARD = """() => document.querySelector("#suite section")?.scrollIntoView()"""
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 TITLE = "MTEB's suites"
 MOST_LANGUAGES = 3
 READING = (
-    "Sizes are of the text that is scored, as MTEB counted it: what is fetched may be packed, or "
-    "hold more. Data come from the Hugging Face hub at the revision that MTEB names, and stay in "
-    "its cache. For what needs a login, accept the terms there, then run: hf auth login."
+    "Sizes are those of the scored text according to MTEB; downloads may be compressed or "
+    "contain more. Data come from the Hugging Face hub at the revision that MTEB names, and "
+    "are kept in its cache. If a data set needs a login, accept its terms there, then run: "
+    "hf auth login."
 )
 
 
@@ -34,9 +35,9 @@ def listing(known: Suites | None, opened: str) -> str:
     """All suites as lines; before they were read once, a button that has it done."""
     here = version()
     if here is None:
-        lead = f"Tasks and data of mteb's own, which is not installed. {INSTALL}"
+        lead = f"Tasks and data of the package mteb, which is not installed. {INSTALL}"
         return parts.heading(TITLE, lead)
-    lead = f"Scored by the code of mteb {here}. Nothing is fetched before you ask."
+    lead = f"Scored by the code of mteb {here}. Nothing is downloaded unless you ask for it."
     if known is None:
         go = button("List them", "list", "", about="List MTEB's suites")
         return f"{parts.heading(TITLE, lead)}{go}"

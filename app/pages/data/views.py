@@ -52,7 +52,7 @@ def listing(workspace: Workspace, opened: str) -> str:
         )
         for origin, title, lead in ORIGINS
     )
-    none = parts.empty("No data set matches", "Clear the box to see all of them.")
+    none = parts.empty("No data set matches", "Clear the field to see all of them.")
     unread = workspace.catalog.unread()
     more = "".join(
         f'<p class="t-muted t-unread" data-text="{escape(_searched(info))}">'
@@ -138,7 +138,7 @@ def _folded(family: str, infos: Sequence[DatasetInfo], stored: dict[str, int], o
         f'{escape(_alike([info.description for info in infos]))}<div class="t-choice">'
         f"{choice}</div>",
         f"{kinds}, {formats.size(size)}" if size else kinds,
-        "a task each" if all(info.task for info in infos) else "",
+        "one task each" if all(info.task for info in infos) else "",
         _searched(*infos),
     )
 
@@ -252,9 +252,9 @@ def _links(
         return links
     if asking:
         return (
-            f"{links}<span>Its file is deleted; results measured on it stay.</span>"
+            f"{links}<span>Its file is deleted; results on it are kept.</span>"
             + button(
-                "Remove it", "remove", name, about=f"Remove {name} for good", param=("set", "")
+                "Remove it", "remove", name, about=f"Remove {name} permanently", param=("set", "")
             )
             + button("Keep it", "open-again", name, about=f"Keep {name}")
         )
@@ -264,7 +264,7 @@ def _links(
 def first_rows(filename: str, preview: Preview) -> str:
     """What a file holds, and what is wrong with it."""
     rows = [tuple(cell(value) for value in row) for row in preview.rows]
-    head = "first line holds names" if preview.header else "no line of names"
+    head = "first line has column names" if preview.header else "no header line"
     size = (
         f"{formats.plural(preview.n_rows, 'row')}, "
         f"{formats.plural(len(preview.columns), 'column')}, {head}"

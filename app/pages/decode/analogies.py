@@ -86,17 +86,19 @@ def named(text: str) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise UserError(
-                f"Line {number} of the sentences has no name before it: {line.strip()[:60]!r}.",
+                f"Line {number} of the sentences has no name in front: {line.strip()[:60]!r}.",
                 "Write it as `a = He walks to school.`; a name begins with a letter.",
             )
         name, sentence = match["name"], match["sentence"].strip()
         if not sentence:
-            raise UserError(f"Line {number} names {name} and has no sentence.", "Write one.")
+            raise UserError(f"Line {number} defines {name} without a sentence.", "Write one.")
         if name in found:
-            raise UserError(f"Line {number} names {name} a second time.", "Give each its own name.")
+            raise UserError(
+                f"Line {number} defines {name} again.", "Give each sentence its own name."
+            )
         found[name] = sentence
         if len(found) > MOST_NAMED:
             raise UserError(f"More than {MOST_NAMED} sentences are named.", "Leave some out.")
     if not found:
-        raise UserError("No sentence has a name.", "Write one a line: `a = He walks to school.`.")
+        raise UserError("No sentence is named.", "Write one per line: `a = He walks to school.`.")
     return found

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 TITLE = "Arithmetic"
 PATH = "arithmetic"
 DESCRIPTION = (
-    "Calculate with sentences: an expression over their vectors is a point too, and every decoder "
-    "says what stands there. + and - join sentences, * and / take a number, brackets group; "
-    "a - b + c is the analogy a : b :: z : c."
+    "Calculate with sentences: an expression over their vectors is itself a point, and each "
+    "decoder writes the sentence it finds there. + and - combine sentences, * and / take a "
+    "number, parentheses group; a - b + c is the analogy a : b :: z : c."
 )
 FROZEN = Frozen(carry=freezing.carry, views=freezing.analogies)
-OWN = "Of my own"
+OWN = "My own"
 LONGEST = 5000
 MOST_TEXT = 60_000
 """Characters of all named sentences; the box takes no more."""
-NOTHING = parts.empty("Nothing to calculate", "Take a preset, or write names and an expression.")
+NOTHING = parts.empty("Nothing to calculate", "Choose a preset, or enter names and an expression.")
 CONTROLS = (
     Control("expression", "Expression", default=example.ANALOGY.expression, key="x",
             options={"placeholder": ANALOGY, "lines": 1, "max_lines": 3, "max_length": LONGEST,
                      "elem_classes": ["t-mono", "t-wide"]}),
-    Control("sentences", "Sentences, one a line", default=example.ANALOGY.lines, key="let",
+    Control("sentences", "Sentences, one per line", default=example.ANALOGY.lines, key="let",
             hint="A name, an equals sign, a sentence.",
             options={"placeholder": PRESETS[0].lines, "lines": 3, "max_lines": 14,
                      "max_length": MOST_TEXT}),

@@ -31,27 +31,35 @@ USUAL = "minilm"
 def _options(
     method: Annotated[
         str,
-        typer.Option(help="beam, greedy, sample, or vec2sent-ref: the beam of the released code."),
+        typer.Option(
+            help="beam, greedy, sample, or vec2sent-ref: the beam search of the released code."
+        ),
     ] = DecodeOptions.method,
     beams: Annotated[
         int,
-        typer.Option(help="Candidates of a beam or of the sampling; the best by cosine is kept."),
+        typer.Option(
+            help="Number of candidates of beam search or sampling; the best by cosine is kept."
+        ),
     ] = DecodeOptions.beams,
     temperature: Annotated[
         float, typer.Option(help="Of the sampling.")
     ] = DecodeOptions.temperature,
     top_p: Annotated[
-        float, typer.Option(help="Of the sampling: the share drawn from.")
+        float, typer.Option(help="Sampling: probability mass to draw from (top-p).")
     ] = DecodeOptions.top_p,
     seed: Annotated[int, typer.Option(help="Of the sampling.")] = DecodeOptions.seed,
     corrections: Annotated[
-        int, typer.Option(help="Encode what came again, move by what was missed, keep the best.")
+        int,
+        typer.Option(
+            help="Rounds of correction: encode the result, shift the vector by the error, keep "
+            "the best."
+        ),
     ] = DecodeOptions.rounds,
     known_words: Annotated[
         bool,
         typer.Option(
             "--known-words/--any-words",
-            help="Write only words of the decoder's training text, or any.",
+            help="Restrict to words of the decoder's training text, or allow any.",
         ),
     ] = DecodeOptions.known_words,
 ) -> DecodeOptions:
@@ -67,7 +75,9 @@ takes_options = takes("options", _options)
 @takes_options
 def decode(
     workspace: Workspace,
-    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="It is encoded first.")],
+    sentence: Annotated[
+        str, typer.Argument(metavar="SENTENCE", help="The sentence to encode and decode.")
+    ],
     encoders: EncodersOption = None,
     options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
     as_json: JsonOption = False,
@@ -96,16 +106,18 @@ def decode(
 @takes_options
 def interpolate(
     workspace: Workspace,
-    first: Annotated[str, typer.Argument(metavar="A", help="The sentence to begin with.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The sentence to end with.")],
+    first: Annotated[str, typer.Argument(metavar="A", help="The first sentence.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The last sentence.")],
     encoder: EncoderOption = USUAL,
-    steps: Annotated[int, typer.Option(help="Points, both ends included.")] = STEPS,
+    steps: Annotated[int, typer.Option(help="Number of points, including both ends.")] = STEPS,
     spherical: Annotated[
-        bool, typer.Option("--spherical", help="Along the great circle instead of the line.")
+        bool, typer.Option("--spherical", help="Follow the great circle instead of the line.")
     ] = False,
     collection: Annotated[
         str | None,
-        typer.Option("--in", metavar="DATASET", help="Tell the nearest sentences of it as well."),
+        typer.Option(
+            "--in", metavar="DATASET", help="Also show the nearest sentences of this data set."
+        ),
     ] = None,
     near: Annotated[int, typer.Option(help="How many of them.")] = 3,
     options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
@@ -160,7 +172,7 @@ def analogy(
     ],
     named: Annotated[
         list[str] | None,
-        typer.Option("--let", metavar="NAME=SENTENCE", help="Once for each name."),
+        typer.Option("--let", metavar="NAME=SENTENCE", help="Repeat for each name."),
     ] = None,
     encoders: EncodersOption = None,
     options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
@@ -195,10 +207,10 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
         name = name.strip()
         if not equals or not name.isidentifier():
             raise UserError(
-                f"--let {text[:60]!r} names no sentence.", 'Write --let a="a sentence".'
+                f"--let {text[:60]!r} does not name a sentence.", 'Write --let a="a sentence".'
             )
         if name in found:
-            raise UserError(f"{name} is given twice.", "Take another name for one of them.")
+            raise UserError(f"{name} is given twice.", "Use another name for one of them.")
         found[name] = sentence
     return found
 
@@ -219,7 +231,7 @@ def _print_results(workspace: Workspace, found: Sequence[DecodeResult], as_json:
                 say(f"{result.encoder}: the sentence has {result.given} words, but the decoder was "
                     f"trained on at most {result.known}: the rest was cut.")  # fmt: skip
             elif result.cut:
-                say(f"{result.encoder}: it was still going on at its greatest length.")
+                say(f"{result.encoder}: it was cut at the maximum length.")
     if failed:
         raise typer.Exit(1)
 

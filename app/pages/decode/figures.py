@@ -12,7 +12,7 @@ from app.web.theme import SERIES
 if TYPE_CHECKING:
     from app.pages.decode.service import Step
 
-COLUMNS = ("share", "decoded", "cosine to the point", "to the first", "to the second",
+COLUMNS = ("share", "decoded", "cosine to the target", "to the first", "to the second",
            "point to the first", "point to the second")  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def headline(steps: Sequence[Step]) -> str:
     texts = [step.result.sentence for step in steps]
     different = len(dict.fromkeys(texts))
     turn = next((step.share for step in steps if step.to_second > step.to_first), None)
-    words = f"{len(steps)} steps say {different} different sentences"
+    words = f"{len(steps)} steps give {different} different sentences"
     if turn is None:
         return f"{words}; none is nearer to the second sentence than to the first."
     if turn == 0:

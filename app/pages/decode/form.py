@@ -47,15 +47,16 @@ def _number(name: str, label: str, hint: str, low: float, high: float, key: str 
 
 OPTIONS = (
     Control("method", "Method", gr.Radio, DEFAULTS.method, choices=METHODS),
-    _number("rounds", "Corrections", "Encode again, move by what was missed, keep the best.",
+    _number("rounds", "Corrections",
+            "Encode the result, shift the vector by the error, keep the best.",
             0, service.MOST_ROUNDS, "corrections"),
     _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MOST_BEAMS),
     _number("temperature", "Temperature", "Low is cautious.", 0.05, 5, visible=False),
-    _number("top_p", "Top-p", "The share of the likeliest tokens drawn from.", 0.01, 1, "share",
+    _number("top_p", "Top-p", "Probability mass of the tokens to draw from.", 0.01, 1, "share",
             visible=False),
-    _number("seed", "Random seed", "Draws the same again.", 0, 2**31 - 1, visible=False),
+    _number("seed", "Random seed", "Repeats the same draws.", 0, 2**31 - 1, visible=False),
     Control("known_words", "Known words only", gr.Checkbox, DEFAULTS.known_words,
-            "No word but those of the decoder's training text.", key="known-words",
+            "Only words of the decoder's training text.", key="known-words",
             options={"elem_id": "known-words", "container": False, "elem_classes": "t-flag"}),
 )  # fmt: skip
 """The fields of `DecodeOptions`."""
@@ -177,4 +178,6 @@ def handlers(
 
 def opening(encoder: str) -> str:
     """What is done first, in words."""
-    return f"Opening {encoder} and its decoder; a model that was not used yet takes some seconds"
+    return (
+        f"Opening {encoder} and its decoder; a model that has not been used yet takes some seconds"
+    )

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 TITLE = "Interpolate"
 PATH = "interpolate"
 DESCRIPTION = (
-    "Go through the space from one sentence to another: every step is a point between their "
-    "vectors, and the decoder says what stands there."
+    "Move through the space from one sentence to another: each step is a point between their "
+    "vectors, and the decoder writes the sentence it finds there."
 )
 FROZEN = Frozen(carry=freezing.carry, views=freezing.interpolations)
 PATHS = [("Straight line", "linear"), ("Great circle", "spherical")]
-NOTHING = parts.empty("Nothing to interpolate", "Write two sentences, or have them picked.")
+NOTHING = parts.empty("Nothing to interpolate", "Write two sentences, or pick a random pair.")
 EXAMPLES = [example.ENDS, ("I love this film.", "The train was late again."),
             ("The old dog slept by the fire.", "Fresh snow covers the mountain road.")]  # fmt: skip
 CONTROLS = (

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 TITLE = "Decode"
 PATH = "decode"
 DESCRIPTION = (
-    "Write a sentence. Each encoder makes a vector of it, and its decoder has to say the sentence "
-    "again from the vector alone: what comes back is what the vector kept."
+    "Write a sentence. Each encoder turns it into a vector, and its decoder reconstructs the "
+    "sentence from the vector alone: what comes back is what the vector preserves."
 )
-NOTHING = parts.empty("No sentence", "Write one above and press Enter, or have one picked.")
+NOTHING = parts.empty("No sentence", "Write one above and press Enter, or pick one at random.")
 CONTROLS = (
     Control("sentence", "Sentence", default=example.SENTENCE, key="q",
             options={"placeholder": "Write a sentence", "lines": 1, "max_lines": 3,

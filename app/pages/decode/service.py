@@ -71,7 +71,7 @@ class DecodeOptions:
                 f"There is no method {self.method!r}.", f"Choose one of {', '.join(METHODS)}."
             )
         if not 1 <= self.beams <= MOST_BEAMS:
-            raise UserError(f"{self.beams} beams cannot be kept.", f"From 1 to {MOST_BEAMS}.")
+            raise UserError(f"{self.beams} beams are not possible.", f"From 1 to {MOST_BEAMS}.")
         if not 0.05 <= self.temperature <= 5 or not 0 < self.top_p <= 1:
             raise UserError(
                 f"Sampling at temperature {self.temperature} from a share of {self.top_p} is not "
@@ -79,7 +79,7 @@ class DecodeOptions:
                 "The temperature is from 0.05 to 5, the share above 0 and at most 1.",
             )
         if not 0 <= self.rounds <= MOST_ROUNDS:
-            raise UserError(f"{self.rounds} corrections cannot be made.",
+            raise UserError(f"{self.rounds} corrections are not possible.",
                             f"From 0 to {MOST_ROUNDS}.")  # fmt: skip
 
 
@@ -92,7 +92,7 @@ NEAR = 3
 
 @dataclass(frozen=True)
 class Other:
-    """Another candidate, and its cosine to the point."""
+    """Another candidate, and its cosine to the target."""
 
     sentence: str
     cosine: float
@@ -210,7 +210,7 @@ def interpolate(
     from engine.decode import interpolate as points_between
 
     if not 2 <= steps <= MOST_STEPS:
-        raise UserError(f"{steps} steps cannot be shown.", f"Choose from 2 to {MOST_STEPS}.")
+        raise UserError(f"{steps} steps are not possible.", f"Choose from 2 to {MOST_STEPS}.")
     ends = [checked(first, "The first sentence"), checked(second, "The second sentence")]
     row, decoder, model = _open(workspace, encoder)
     vectors = model.encode(ends)

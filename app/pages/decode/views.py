@@ -86,11 +86,11 @@ def _limits(result: DecodeResult) -> str:
     """What to know before judging: a sentence that is too long, an end that was not reached."""
     if result.longer:
         return _note(
-            f"The sentence has {result.given} words and this decoder knows sentences of at most "
-            f"{result.known}: what it says is cut short."
+            f"The sentence has {result.given} words, but this decoder was trained on at most "
+            f"{result.known}: its output is cut short."
         )
     if result.cut:
-        return _note("It was still going on at the greatest length that this decoder can say.")
+        return _note("It was cut at this decoder's maximum length.")
     return ""
 
 
@@ -128,9 +128,9 @@ def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, st
         parts.tag(f"{name} again") for name, text in used.items() if alike(text, one.sentence)
     )
     if alike(answer, one.sentence):
-        marks += parts.tag("as a person might", "good")
+        marks += parts.tag("as a person might write it", "good")
     if one.cut:
-        marks += parts.tag("cut at its greatest length", "warn")
+        marks += parts.tag("cut at the maximum length", "warn")
     sentence = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{others(one.others)}'
     shipped = f" {parts.SHIPPED}" if one.seconds is None else ""
     return f"{change(one.encoder)}{shipped}", sentence, cosine(one.cosine)
@@ -179,7 +179,7 @@ def no_decoder(workspace: Workspace, encoder: str) -> str:
     else:
         more = "A decoder is trained once, in the background."
         if took := training_time(workspace, encoder):
-            more += f" For this encoder that takes {took}, as far as can be told beforehand."
+            more += f" For this encoder this takes {took}, as an estimate."
         to = escape(address.link("train-decoder", encoder=encoder))
         link = f'<p><a class="t-button" href="{to}">Train a decoder</a></p>'
     return (

@@ -31,24 +31,27 @@ SHOWN = 5
 def diagnose(
     workspace: Workspace,
     encoder: Annotated[
-        str, typer.Argument(metavar="ENCODER", help="A spec with a decoder; none with --across.")
+        str,
+        typer.Argument(
+            metavar="ENCODER", help="Spec of an encoder with a decoder; omit it with --across."
+        ),
     ] = "",
     text: Annotated[
         str | None,
         typer.Option(
             "--in",
             metavar="TEXT",
-            help="A data set or file of sentences, or held-out: those of "
-            "the training that were not learned from. Default: a text that is new to the decoder.",
+            help="A data set or file of sentences, or held-out: sentences held out in "
+            "training. Default: a text that is new to the decoder.",
         ),
     ] = None,
-    sentences: Annotated[int, typer.Option(help="How many of them at most.")] = 1000,
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences.")] = 1000,
     across: Annotated[
         bool,
         typer.Option(
             "--across",
-            help="Correlate the figures of all encoders that were diagnosed with "
-            "their other scores, and decoders of different kinds with each other.",
+            help="Correlate the figures of all diagnosed encoders with their other scores, "
+            "and decoders of different kinds with each other.",
         ),
     ] = False,
     queue: QueueOption = False,
@@ -74,7 +77,9 @@ def diagnose(
 
     if across or not encoder:
         if encoder or not across:
-            raise UserError("It is an encoder or --across.", "Name one encoder, or give --across.")
+            raise UserError(
+                "Give either an encoder or --across.", "Name one encoder, or use --across."
+            )
         _across(workspace, as_json)
         return
     try:
@@ -118,7 +123,7 @@ def _print_tables(found: Diagnosis, text: str) -> None:
         for metric in found.figures()
     ]
     number = next(row.n for row in found.rows)
-    say(f"{found.encoder} on {number:,} sentences of {text}; 95 % intervals in brackets.")
+    say(f"{found.encoder} on {number:,} sentences of {text}; 95 % intervals in parentheses.")
     emit(rows, ("figure", *(SYSTEMS[system] for system in systems)), False)
     shown = ("bleu", "token_f1", "round_trip")
     by_length = [

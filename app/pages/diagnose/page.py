@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 TITLE = "Diagnose"
 PATH = "diagnose"
 DESCRIPTION = (
-    "Decode held-out sentences, and measure what came back: which words, in which "
-    "order. The figures say something only where they are apart from those of two baselines."
+    "Decode held-out sentences and measure the reconstructions: which words, in which order. "
+    "A figure is meaningful only if its interval does not overlap those of two baselines."
 )
 USUAL = "usual"
 METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
@@ -30,7 +30,7 @@ CONTROLS = (
     Control("encoder", "Encoder", gr.Dropdown, hint="With its decoder.",
             options={"choices": [], "elem_id": "diagnosed"}),
     Control("text", "Sentences of", gr.Dropdown, USUAL, key="in",
-            hint="Those it learned from are left out.",
+            hint="Sentences from its training are left out.",
             options={"choices": [], "value": None, "elem_id": "diagnosed-text"}),
     Control("sentences", "How many", default="1000", hint="At most.",
             options={"max_lines": 1, "elem_id": "diagnosed-number"}),
@@ -54,7 +54,7 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     running = parts.static("", elem_id="running")
     table = parts.static("", elem_id="figures", elem_classes=["t-answer"])
-    metric = gr.Dropdown([], label="By the length of the sentence", elem_id="metric",
+    metric = gr.Dropdown([], label="By sentence length", elem_id="metric",
                          filterable=False, visible=False)  # fmt: skip
     drawn = chart(elem_id="by-length", height=figures.HEIGHT)
     samples = parts.static("", elem_id="samples")
@@ -111,7 +111,7 @@ def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
 
     known = decoders.encoders(workspace)
     encoder = values.encoder or next(iter(known), None)
-    texts = [("One new to it", USUAL),
+    texts = [("New to the decoder", USUAL),
              ("Held out in training", service.HELD_OUT),
              *decoders.texts(workspace)]  # fmt: skip
     if values.text not in [name for _, name in texts]:
@@ -131,10 +131,10 @@ def _asked(name: str | None, source: str | None, many: str) -> tuple[str, str | 
         UserError: no encoder, or a number that is none.
     """
     if not name:
-        raise UserError("No encoder has a decoder yet.", "Train one on Train decoder.")
+        raise UserError("There are no decoders yet.", "Train one on Train decoder.")
     text = str(many or "").strip().replace(",", "")
     if not text.isdecimal():
-        raise UserError(f"{text[:40]!r} is no number of sentences.", "Write one such as 1000.")
+        raise UserError(f"{text[:40]!r} is not a number of sentences.", "Write one such as 1000.")
     return name, None if source in (None, "", USUAL) else str(source), int(text)
 
 
@@ -156,4 +156,4 @@ def _start(workspace: Workspace, name: str | None, source: str | None, many: str
 
     encoder, text, number = _asked(name, source, many)
     queue(workspace, DiagnoseJob.of(workspace, encoder, text, number))
-    return "Queued. It is shown here when it is done."
+    return "Queued. The result appears here when it is done."

@@ -57,7 +57,9 @@ def across(workspace: Workspace) -> Across:
         if row["error"] is None
     ]
     if not rows:
-        return Across(problem=UserError("No decoder was diagnosed yet.", "Diagnose some first."))
+        return Across(
+            problem=UserError("No decoder diagnosed yet.", "Diagnose some encoders first.")
+        )
     pairs = {(row["encoder"], row["data_hash"]) for row in rows}
     ((most, _),) = Counter(hashed for _, hashed in pairs).most_common(1)
     rows = [row for row in rows if row["data_hash"] == most]

@@ -82,9 +82,7 @@ class DiagnoseJob(Job):
 
         number = SENTENCES if sentences is None else sentences
         if not 2 <= number <= MOST_SENTENCES:
-            raise UserError(
-                f"{number} sentences cannot be asked for.", f"From 2 to {MOST_SENTENCES}."
-            )
+            raise UserError(f"{number} sentences are not possible.", f"From 2 to {MOST_SENTENCES}.")
         row = decoders.decoder_of(workspace, encoder)
         if row is None:
             raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
@@ -127,7 +125,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
             return queue(workspace, job)
     if source not in {HELD_OUT, *workspace.catalog.names()}:
         raise UserError(
-            f"There is no data set named {source}, and no run that tells which file it was.",
+            f"There is no data set named {source}, and no run that records which file it was.",
             "Diagnose the decoder on a text again.",
         )
     return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
@@ -172,8 +170,8 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
     sentences = _drawn([s for s in found if len(s.split()) >= LEAST_WORDS], job.sentences)
     if len(sentences) < 2:
         raise UserError(
-            f"{last_part(job.text)} has no sentences that the decoder has not learned from.",
-            f"Sentences of {LEAST_WORDS} to {row.words} words are taken; choose another text.",
+            f"{last_part(job.text)} has no sentences that are new to the decoder.",
+            f"It needs sentences of {LEAST_WORDS} to {row.words} words; choose another text.",
         )
     diagnosis = diagnose(decoder, encoder, sentences, learned[:MOST_KNOWN], tick=tick)
     diagnosis = replace(diagnosis, notes=(*notes, *diagnosis.notes))
@@ -204,8 +202,8 @@ def _training_text(
         if text != HELD_OUT and text not in _learned_from(row):
             new = set(_text(workspace, row, text, folder))
             texts = [sentence for sentence in texts if sentence not in new]
-        note = (f"The text that this decoder learned from is not here: the nearest sentences are "
-                f"of {', '.join(map(last_part, names))}.")  # fmt: skip
+        note = ("The training text of this decoder is not available here: the nearest sentences "
+            f"are from {', '.join(map(last_part, names))}.")  # fmt: skip
         return texts, [], [note]
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PROTOCOL = "vec2sent"
 NOTHING = parts.empty(
-    "No decoder was diagnosed yet",
-    "A diagnosis takes some minutes in the background, and is kept like any score.",
+    "No decoder diagnosed yet",
+    "A diagnosis takes a few minutes in the background, and is stored like any score.",
 )
 
 
@@ -106,8 +106,8 @@ def across(workspace: Workspace) -> str:
 
     found = related(workspace)
     head = parts.heading(
-        "Across encoders", "Whether a diagnostic orders encoders as their scores on tasks do: "
-        "Spearman over those that have both.",
+        "Across encoders", "Whether a diagnostic ranks encoders as their task scores do: "
+        "Spearman over the encoders that have both.",
     )  # fmt: skip
     if found.relations is None:
         message = found.problem
@@ -251,8 +251,8 @@ def _samples(samples: Sequence[DecodedSample]) -> str:
         for one in samples
     )
     head = parts.heading(
-        "Samples", "Each sentence, what came back of it with the differences marked, and the "
-        "nearest sentence that the decoder learned from.",
+        "Samples", "Each sentence, its reconstruction with differences marked, and the nearest "
+            "sentence in the decoder's training data.",
     )  # fmt: skip
     return f'{head}<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{word_diff.LEGEND}'
 

@@ -88,7 +88,7 @@ def first(workspace: Workspace, named: str | None) -> str | None:
 def nothing() -> str:
     """What stands on a page of one encoder while none is listed."""
     hint = "Add one on the page Encoders."
-    return parts.empty("No encoder is listed here", hint, ("Encoders", "./encoders"))
+    return parts.empty("No encoders listed yet", hint, ("Encoders", "./encoders"))
 
 
 def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
@@ -99,8 +99,8 @@ def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
     """
     if len(chosen) < least:
         few = "one encoder" if least == 1 else f"{least} encoders"
-        raise UserError(f"Choose at least {few}.", "Tick them above.")
+        raise UserError(f"Choose at least {few}.", "Select them above.")
     if len(chosen) > most:
-        raise UserError(f"{len(chosen)} encoders are too many to read side by side.",
+        raise UserError(f"{len(chosen)} encoders are too many to show side by side.",
                         f"Choose at most {most}.")  # fmt: skip
     return list(chosen)

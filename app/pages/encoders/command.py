@@ -30,8 +30,9 @@ def list_encoders(workspace: Workspace, as_json: JsonOption = False) -> None:
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not rows and not as_json:
         say(
-            "None is listed yet. The app lists minilm, wordllama and random:256 at its first "
-            "start, and whatever is measured; a spec can be used without being listed."
+            "No encoders listed yet. The app lists minilm, wordllama and random:256 when it "
+            "first starts, and every encoder that is evaluated; a spec can be used without "
+            "being listed."
         )
 
 
@@ -42,7 +43,7 @@ def add_encoder(
     spec: SpecArgument,
     send_texts: Annotated[
         bool,
-        typer.Option("--send-texts", help="Allow what it encodes to be sent to its endpoint."),
+        typer.Option("--send-texts", help="Allow texts to be sent to its endpoint."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -133,8 +134,8 @@ def audit_encoder(
     emit(rows, shown, as_json)
     if not as_json:
         say(f"{made.metric} on {formats.plural(made.n, 'example')} of {made.measured_on}, in "
-            "points: lost against the best, and changed against the first row, with the 95 % "
-            "interval of that change.")  # fmt: skip
+            "points: loss against the best, and change against the first row, with the 95 % "
+            "interval of the change.")  # fmt: skip
         best = made.best
         if best.setting and best.change and best.change.verdict == "a":
             say(f"Best: {best.spec}")

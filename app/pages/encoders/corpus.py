@@ -144,6 +144,6 @@ class EncodeCorpusJob(Job):
         found = Cut.read(Path(self.out))
         if found.hash != self.corpus:
             raise UserError(
-                f"{self.out} holds another corpus by now.", "Give the command again for this one."
+                f"{self.out} now contains another corpus.", "Run the command again for this one."
             )
         return found

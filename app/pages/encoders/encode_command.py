@@ -45,24 +45,26 @@ def encode(
         typer.Argument(metavar="[ENCODER]", help="A spec string, e.g. minilm | normalise."),
     ] = None,
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; none: stdin.")
+        list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; default: stdin.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", help="Read sentences from here, one a line (UTF-8).")
+        Path | None,
+        typer.Option("--file", help="Read sentences from this file, one per line (UTF-8)."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
+        typer.Option("--in", metavar="DATASET", help="Encode every sentence of a data set once."),
     ] = None,
     encoder: Annotated[
         str | None,
         typer.Option("--encoder", "-e", help="The encoder, if it is not named first."),
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what endpoints would be sent, and send nothing.")
+        bool,
+        typer.Option("--estimate", help="Show what would be sent to endpoints, and send nothing."),
     ] = False,
     price: PriceOption = None,
     queue: QueueOption = False,
@@ -177,13 +179,13 @@ def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> No
         UserError: a combination that cannot be.
     """
     if dataset is not None and given:
-        raise UserError("Sentences and a data set are given.", "Leave either out.")
+        raise UserError("Both sentences and a data set are given.", "Leave either out.")
     if dataset is None and queue:
-        raise UserError("Only a data set is left to the worker.", "Name one with --in.")
+        raise UserError("Only a data set can be queued.", "Name one with --in.")
     if dataset is None and not kept:
         raise UserError(
-            "Nowhere to put the vectors.",
-            "Add --out FILE.npy, or --json to print one object a sentence.",
+            "No output given.",
+            "Add --out FILE.npy, or --json to print one object per sentence.",
         )
 
 

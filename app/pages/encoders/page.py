@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 TITLE = "Encoders"
 PATH = "encoders"
 CLOSED = (
-    "Adding encoders is closed here: a demonstration loads those that are listed and no others. "
-    "Start Theodolite on a machine of your own to add some."
+    "Adding encoders is disabled here: a demonstration loads only the listed encoders. Run "
+    "Theodolite on your own machine to add some."
 )
 DESCRIPTION = (
-    "An encoder turns text into vectors. It is written as a short text that works the same here, "
-    "on the command line and in Python."
+    "An encoder turns text into vectors. Its spec, a short text, works the same here, on the "
+    "command line and in Python."
 )
 CONTROLS = (
     Control("spec", "Spec", default="", options={

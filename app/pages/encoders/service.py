@@ -219,7 +219,8 @@ def coverage(
     report = Coverage(spec)
     if not report.files:
         raise UserError(
-            f"{spec} has no file of vectors.", "It can encode every sentence; nothing is lacking."
+            f"{spec} does not read vectors from a file.",
+            "It can encode every sentence; nothing is missing.",
         )
     catalog = workspace.catalog
     names = (

@@ -180,7 +180,7 @@ def audit(name: str, made: Audit, seconds: float) -> str:
         for row in rows
     ]  # fmt: skip
     heads = ("", "Setting", made.metric, "Lost", "Change", "95 % interval", "Verdict")
-    table = parts.table(heads, cells, "Settings and what they are worth", (2, 3, 4), sortable=False)
+    table = parts.table(heads, cells, "Settings and their effect", (2, 3, 4), sortable=False)
     examples = formats.plural(made.n, *_EXAMPLES[made.metric])
     notes = "".join(f"<li>{escape(note)}</li>" for note in made.notes)
     return (
@@ -208,10 +208,10 @@ def _finding(rows: Sequence[dict[str, Any]]) -> str:
     worse = sum(row["verdict"] == "worse" for row in rows)
     others = f" {formats.plural(worse, 'setting is', 'settings are')} worse." if worse else ""
     if not better:
-        return f"No setting is better than as asked, beyond noise.{others}"
+        return f"No setting is significantly better than yours.{others}"
     best = max(better, key=lambda row: row["score"])
     what = f"{_titles()[best['group']]} “{best['setting']}”"
-    return f"{what} is better than as asked: {_points(best)}.{others}"
+    return f"{what} is better than yours: {_points(best)}.{others}"
 
 
 def _points(row: dict[str, Any]) -> str:
@@ -260,7 +260,7 @@ def coverage(name: str, rows: Sequence[dict[str, Any]]) -> str:
         for row in sorted(rows, key=lambda row: (bool(row["error"]), row["lacking"]))
     ]
     columns = ("Task", "Sentences", "Lacking", "The first of them")
-    table = parts.table(columns, cells, "What the file lacks, task by task", (1, 2))
+    table = parts.table(columns, cells, "Missing sentences by task", (1, 2))
     return (
         f'<section class="t-card" aria-label="Coverage"><h2>Coverage '
         f'<small class="t-spec">{escape(name)}</small></h2>'

@@ -42,14 +42,17 @@ def evaluate(
     seed: Annotated[int | None, typer.Option(help="Default: the protocol's own seed.")] = None,
     seeds: Annotated[
         int,
-        typer.Option(help="How many seeds in a row, from --seed on; 1 to 20. Tells the spread."),
+        typer.Option(
+            help="Number of consecutive seeds, starting at --seed; 1 to 20. Shows the spread."
+        ),
     ] = 1,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would cost, and measure nothing.")
+        bool, typer.Option("--estimate", help="Estimate the cost, and evaluate nothing.")
     ] = False,
     price: PriceOption = None,
     unlisted: Annotated[
-        bool, typer.Option("--unlisted", help="Keep the encoders out of the list on the pages.")
+        bool,
+        typer.Option("--unlisted", help="Do not add the encoders to the list shown on the pages."),
     ] = False,
     queue: QueueOption = False,
     as_json: JsonOption = False,
@@ -93,7 +96,7 @@ def evaluate(
             table.append(row)
     _print_results(table, as_json, with_seed=seeds > 1)
     if protocol is None:
-        say("No protocol was named: each task ran under its own, which stands beside its score.")
+        say("No protocol given: each task used its own, which is shown beside its score.")
     if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
 
@@ -105,7 +108,7 @@ def add_job(
     tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
     seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds in a row, 1 to 20.")] = 1,
+    seeds: Annotated[int, typer.Option(help="Number of consecutive seeds, 1 to 20.")] = 1,
     priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -164,7 +167,7 @@ def _print_estimate(
     for made in found:
         for text in endpoints.in_words(made.sending, price):
             say(f"{made.encoder} would send {text}.")
-    say("Estimates, on this machine as busy as it is now: mostly within a factor of two.")
+    say("Estimates for this machine under its current load, mostly within a factor of two.")
 
 
 def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 TITLE = "Evaluate"
 PATH = "evaluate"
 DESCRIPTION = (
-    "Measure encoders on tasks. It runs in the background: close the tab, come back to the same "
-    "address and find it done."
+    "Evaluate encoders on tasks. The run continues in the background: you can close the tab "
+    "and come back to the same address later."
 )
 CONTROLS = (
     choices.ENCODERS,
@@ -37,12 +37,12 @@ CONTROLS = (
               "elem_id": f"tasks-{name}"}, key="task" if name == "others" else name)
       for name, (label, hint) in GROUPS.items()),
     Control("protocol", "Protocol", gr.Dropdown, "",
-            "The choices that move a score. Its card is at the end of the page.",
+            "All settings that affect a score. Its card is at the end of the page.",
             [("Each task's own", ""), *((name, name) for name in OF_TASKS)], {"filterable": False}),
     Control("seed", "Seed", gr.Number, hint="Empty: each protocol's own.",
             options={"precision": 0, "minimum": 0}),
     Control("seeds", "Seeds", gr.Number, EvaluateJob.seeds,
-            "How many in a row: together they say how far a score moves by chance.",
+            "Number of consecutive seeds: together they show how far a score varies by chance.",
             options={"precision": 0, "minimum": 1, "maximum": MOST_SEEDS}),
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ def build(workspace: Workspace) -> None:
                 cost = gr.Button("Estimate the cost", elem_id="cost")
             estimate = parts.static("", elem_id="estimate")
             if workspace.read_only:
-                said_no = "Visitors cannot start runs here. The command does it elsewhere."
+                said_no = "Visitors cannot start runs here. On your own machine, use the command."
                 parts.static(parts.say(said_no))
             notice = parts.notice()
             panel = RunPanel(workspace)

@@ -25,16 +25,16 @@ LABELS = {
     OWN: "My own choice",
 }
 GROUPS = {
-    "starter": ("Starter set", "Written by us, small, ships with the app."),
+    "starter": ("Starter set", "Small, written for this app and included in it."),
     "sts": ("Similarity", "The seven of SimCSE's tables."),
-    "transfer": ("Transfer", "Something is trained on the vectors."),
-    "probing": ("Probing", "What can be read off the vectors."),
-    "few_shot": ("Few-shot classification", "A classifier learns from 8 sentences a label."),
+    "transfer": ("Transfer", "A model is trained on the vectors."),
+    "probing": ("Probing", "What can be predicted from the vectors."),
+    "few_shot": ("Few-shot classification", "A classifier learns from 8 sentences per label."),
     "clustering": ("Clustering", "How well k-means finds the labels."),
-    "pair_classification": ("Pair classification", "Which pairs mean the same."),
+    "pair_classification": ("Pair classification", "Which pairs have the same meaning."),
     "retrieval": ("Retrieval and reranking", "Which documents answer a query."),
-    "bitext": ("Bitext mining", "Which sentences translate one another."),
-    "summarization": ("Summarization", "Which summaries people like."),
+    "bitext": ("Bitext mining", "Which sentences are translations of each other."),
+    "summarization": ("Summarization", "Which summaries people prefer."),
     "others": ("Other data", "Your uploads, and other scored pairs here."),
 }
 _BY_TYPE = {

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 ABOUT = {
-    "starter": "Written by us, small, ships with the app.",
+    "starter": "Small, written for this app and included in it.",
     "sts": "Spearman of the cosine and the gold score; nothing is trained.",
     "transfer": "A classifier is trained on the vectors, as in SimCSE's table of transfer tasks.",
-    "senteval": "Every task of SentEval that trains something. STS-B and SICK-R are the trained "
+    "senteval": "Every task of SentEval that trains a model. STS-B and SICK-R are the trained "
     "regressor here, not the cosine.",
-    "probing": "What can be read off the vectors about the form of a sentence.",
-    MTEB_HERE: "All of the data folder but scored pairs, each set as MTEB measures its type, by "
-    "our own code.",
-    "others": "Your uploads, and every other set here of scored pairs or for probing.",
-    "all": "Every task whose data is here.",
-    suites.OWN: "Tick single tasks below.",
+    "probing": "What can be predicted from the vectors about the form of a sentence.",
+    MTEB_HERE: "All sets in the data folder except scored pairs, each scored as MTEB scores its "
+    "type, by our own code.",
+    "others": "Your uploads, and all other available sets of scored pairs or for probing.",
+    "all": "Every task whose data is available.",
+    suites.OWN: "Choose single tasks below.",
 }
 
 
@@ -79,7 +79,7 @@ def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> st
             + ".</p>"
         )
     if not names and suite in ("others", MTEB_HERE):
-        where = parts.say("No other data is here yet. Data has a form for files of your own.")
+        where = parts.say("No other data is available yet. Add your own files on the page Data.")
     about = f'<p class="t-muted">{escape(ABOUT[suite])}</p>'
     listed = f'<ul class="t-members" aria-label="Tasks chosen">{chips}</ul>' if chips else ""
     return f'<div class="t-suite">{about}{listed}{where}</div>'
@@ -96,14 +96,14 @@ def summary(workspace: Workspace, requested: EvaluateJob) -> str:
         return f'<div class="t-plan">{left_out}</div>'
     keys = _by_task(workspace, job)
     known = len(set(keys) & {_key(r) for r in service.rows(workspace, job) if r["error"] is None})
-    seeds = f", {job.seeds} seeds where something is drawn" if job.seeds > 1 else ""
+    seeds = f", {job.seeds} seeds if anything is random" if job.seeds > 1 else ""
     product = (
         f"{formats.plural(len(job.encoders), 'encoder')} on "
         f"{formats.plural(len(job.tasks), 'task')}{seeds}: {formats.plural(len(keys), 'result')}"
     )
     stored = "none of them in the store yet"
     if known:
-        stored = f"{known} of {len(keys)} already in the store, not measured again"
+        stored = f"{known} of {len(keys)} already in the store, not computed again"
     return (
         f'<div class="t-plan">{left_out}{parts.warn(service.warnings(job.encoders))}'
         f'<p role="status">{product}, {stored}.</p>'
@@ -239,7 +239,7 @@ def key_of(text: str) -> Key:
     match text.split("\n"):
         case [encoder, task, seed] if seed.isascii() and seed.isdecimal() and len(seed) <= 10:
             return encoder, task, int(seed)
-    raise UserError(f"There is no result {text[:40]!r} here.", "Load the page again.")
+    raise UserError(f"There is no result {text[:40]!r} here.", "Reload the page.")
 
 
 def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:
@@ -252,7 +252,7 @@ def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:
         left = ""
         if share > 0:
             left = formats.time_left((time.monotonic() - started) * (1 - share) / share)
-        message = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
+        message = ", ".join(text for text in (f"Inspecting {what}" if what else "", left) if text)
         rows = estimates(found) if found else ""
         bar = parts.progress_bar(share, "Estimate")
         yield f'{bar}<p class="t-muted t-small" role="status">{escape(message)}</p>{rows}'

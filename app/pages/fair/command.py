@@ -16,7 +16,7 @@ def fair(
     workspace: Workspace,
     encoders: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ENCODER]…", help="Spec strings; none: every listed encoder."),
+        typer.Argument(metavar="[ENCODER]…", help="Spec strings; default: every listed encoder."),
     ] = None,
     tasks: TasksOption = None,
     projection: Annotated[

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add when none of it is there."""
 SEEDS = 5
-TESTED = "Compare tests whether a difference is more than the luck of its examples."
+TESTED = "Compare tests whether a difference could be due to the choice of examples."
 
 
 def baselines(evidence: Evidence) -> Point:
@@ -58,7 +58,7 @@ def baselines(evidence: Evidence) -> Point:
     words, verdict, exhibits = _beaten(evidence, kinds, scores)
     if add:
         absent = " and no ".join(kind for kind in BASELINES if BASELINES[kind] in add)
-        text = f"No {absent} encoder is among them: what shared words alone reach is not seen."
+        text = f"There is no {absent} encoder, so nothing shows what shared words alone achieve."
         return Point(key, title, "missing", (text, *words), runs, add, exhibits)
     there = f"{few(simple)} {'is' if len(simple) == 1 else 'are'} among them."
     return Point(key, title, verdict, (there, *words), runs, exhibits=exhibits)
@@ -74,7 +74,7 @@ def _beaten(
     others = {name: score for name, score in mean.items() if not kinds[name]}
     if not floor or not others:
         absent = "No baseline shares a task with the others yet."
-        only = "All of the encoders that were measured are baselines."
+        only = "All evaluated encoders are baselines."
         text = absent if others or not floor else only
         return (text,), "missing", ()
     best = max(floor, key=lambda name: floor[name])
@@ -117,8 +117,8 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     if not transfer or not probing:
         lacking = "transfer" if not transfer else "probing"
         text = (
-            "Which properties of a sentence help which application is read from correlations of "
-            "probing with transfer tasks, which need many encoders."
+            "Which properties of a sentence help which application is inferred from "
+            "correlations between probing and transfer tasks, which need many encoders."
         )
         return Point(key, title, "missing", (text, evidence.lacking(lacking)))
     count = len(evidence.encoders)
@@ -169,12 +169,12 @@ def _firm(cells: Sequence[LeaveOneOut], turning: int) -> str:
     n = f"{min(count)}" if len(count) == 1 else f"{min(count)} to {max(count)}"
     if turning:
         return (
-            f"Over {n} encoders, {turning} of {formats.plural(len(cells), 'correlation')} turn "
-            "their sign when a single encoder is left out: another choice of encoders would tell "
-            "another story."
+            f"Over {n} encoders, {turning} of {formats.plural(len(cells), 'correlation')} "
+            "change sign when a single encoder is left out: another choice of encoders would "
+            "lead to another conclusion."
         )
     return (
-        f"Over {n} encoders, none of {formats.plural(len(cells), 'correlation')} turns its sign "
+        f"Over {n} encoders, none of {formats.plural(len(cells), 'correlation')} changes sign "
         "when a single encoder is left out."
     )
 
@@ -194,8 +194,8 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], LeaveOneOut]) -> Exhibi
     n = next(iter(table.values())).n
     return Exhibit(
         f"theodolite-transfer-probing-{protocol}",
-        f"Spearman of transfer with probing tasks over {n} encoders, by {CLASSIFIERS[protocol]}. "
-        "A bordered cell turns its sign when one encoder is left out.",
+        f"Spearman of transfer with probing tasks over {n} encoders, by "
+        f"{CLASSIFIERS[protocol]}. A bordered cell changes sign when one encoder is left out.",
         Grid(rows, columns, table),
         ("classifier", "transfer", "probing", "encoders", "Spearman", "lowest", "without",
          "highest", "without it", "sign turns"),
@@ -220,9 +220,9 @@ def seeds(evidence: Evidence) -> Point:
     runs = _seed_runs(evidence, {task for task, _ in groups})
     if not groups:
         text = (
-            "Every score comes from a single seed: how far another one would move it is not known."
+            "Every score comes from a single seed, so its variation between seeds is unknown."
             if runs
-            else "Nothing that was measured draws anything at random: a seed moves no score."
+            else "Nothing that was evaluated is random, so seeds have no effect."
         )
         return Point(key, title, "missing" if runs else "fine", (text,), runs, see=TESTED)
     meeting = {
@@ -235,7 +235,7 @@ def seeds(evidence: Evidence) -> Point:
     number = {spread.seeds for found in groups.values() for spread in found.values()}
     least = f"{min(number)}" if len(number) == 1 else f"{min(number)} to {max(number)}"
     lead = (
-        f"With {least} seeds a score moves by up to {formats.score(widest[0])} points "
+        f"With {least} seeds a score varies by up to {formats.score(widest[0])} points "
         f"({widest[1]} on {widest[2]})."
     )
     seeds_text = f"None of {formats.plural(pairs, 'difference')} is within that spread."

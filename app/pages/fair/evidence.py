@@ -69,10 +69,10 @@ class Evidence:
     def lacking(self, what: str) -> str:
         """Why there is no task of a type: it was not chosen, or its files are not here."""
         if self.chosen:
-            return f"No {what} task is among those chosen."
+            return f"None of the chosen tasks is a {what} task."
         return (
-            f"No {what} task has its data here: SentEval's files belong in the data folder, and "
-            "labelled sentences with splits can be brought on the page Data."
+            f"No {what} task has its data here: SentEval's files belong in the data folder, "
+            "and labelled sentences with splits can be added on the page Data."
         )
 
     def scores(

@@ -28,8 +28,8 @@ TITLE = "Fairness"
 PATH = "fair-play"
 FROZEN = Frozen()
 DESCRIPTION = (
-    "Seven ways in which a comparison of sentence encoders misleads, checked on yours. After Eger, "
-    "Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."
+    "Seven ways in which comparisons of sentence encoders mislead, checked on yours. After "
+    "Eger, Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."
 )
 CHARTS = {"size": 2, "normalisation": 1, "classifier": 2, "similarity": 1, "baselines": 1,
           "transfer-probing": 1, "seeds": 1}  # fmt: skip
@@ -37,11 +37,11 @@ CHARTS = {"size": 2, "normalisation": 1, "classifier": 2, "similarity": 1, "base
 CONTROLS = (
     choices.CHIPS,
     Control("tasks", "Tasks", gr.CheckboxGroup, (),
-            "None ticked: what was measured, and the usual suites whose data is here.", (),
+            "None selected: evaluated tasks, and the usual suites whose data is available.", (),
             key="task"),
-    Control("projection", "Brought to one size by", gr.Radio, service.PROJECTION,
+    Control("projection", "Reduced to one size by", gr.Radio, service.PROJECTION,
             choices=[(label, name) for name, label in PROJECTIONS.items()]),
-    Control("curve", "Task of the curve", gr.Dropdown, choices=(), options={"min_width": 220}),
+    Control("curve", "Task for the curve", gr.Dropdown, choices=(), options={"min_width": 220}),
     Control("classifier", "Classifier", gr.Radio, service.CLASSIFIER,
             choices=[(label, name) for name, label in CLASSIFIERS.items()],
             options={"elem_id": "classifier-of-points"}),
@@ -71,7 +71,7 @@ def build(workspace: Workspace) -> None:
     def show(values: Values) -> Iterator[Answer]:
         """Words first; the pictures of the evidence follow."""
         if not values.encoder:
-            nothing = parts.empty("No encoder is chosen", "Choose the ones you would compare.",
+            nothing = parts.empty("No encoder chosen", "Choose the encoders to compare.",
                                   ("Encoders", address.link("encoders")))  # fmt: skip
             yield {summary: nothing} | dict.fromkeys(cards.values(), "") | dict.fromkeys(pictures)
             return
@@ -110,7 +110,7 @@ def _points(controls: Controls) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     for key, count in CHARTS.items():
         with gr.Column(elem_classes=["t-point", "t-answer"], elem_id=key):
             cards[key] = actions()
-            about = "The evidence and its choices" if key in SWITCHES else "The evidence"
+            about = "Evidence and settings" if key in SWITCHES else "The evidence"
             parts.static(f'<details class="t-evidence"><summary>{about}</summary></details>')
             with gr.Column(elem_classes=["t-fold"]):
                 if key in SWITCHES:

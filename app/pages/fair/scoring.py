@@ -36,7 +36,10 @@ SIMILARITIES = {
     "learned, Spearman": "learned_spearman",
     "learned, squared error": "learned_mse",
 }
-CENTRED = "Whether each dimension is centred and scaled before the classifier can decide who wins."
+CENTRED = (
+    "Whether each dimension is centred and scaled before the classifier can decide which "
+    "encoder wins."
+)
 ALONE = "Logistic regression alone may not be what a user would train."
 
 
@@ -73,7 +76,7 @@ def normalisation(evidence: Evidence) -> Point:
     names, common = shared(plain, normed)
     if not names:
         return Point(
-            key, title, "missing", (CENTRED, "It was not measured with and without."), runs
+            key, title, "missing", (CENTRED, "It was not evaluated with and without."), runs
         )
     old, new, best = (means(scores, names, common) for scores in (plain, normed, tuned))
     rows = _normed_rows(evidence, tasks, plain, normed, tuned)
@@ -145,7 +148,7 @@ def classifier(evidence: Evidence) -> Point:
     )
     names, common = shared(linear, hidden)
     if len(names) < 2:
-        text = "No two encoders were measured with it and with a hidden layer on the same task."
+        text = "No two encoders were evaluated with it and with a hidden layer on the same task."
         return Point(key, title, "missing", (ALONE, text), runs)
     old, new = (means(scores, names, common) for scores in (linear, hidden))
     order = agreement(old, new)
@@ -159,7 +162,7 @@ def classifier(evidence: Evidence) -> Point:
     ]  # fmt: skip
     if changed:
         words.append(
-            f"Taken task by task it changes on {len(changed)} of {len(by_task)}: {few(changed)}."
+            f"On individual tasks it changes on {len(changed)} of {len(by_task)}: {few(changed)}."
         )
     exhibits = (_side_by_side(evidence, tasks, linear, hidden, old, new, common), _ranked(by_task))
     verdict: Verdict = "look" if order.swapped or changed else "fine"
@@ -252,7 +255,7 @@ def similarity(evidence: Evidence) -> Point:
     names, common = shared(plain, normed)
     if not names:
         text = (
-            "Cosine rewards vectors that happen to be centred. It was not measured with and "
+            "Cosine favours vectors that happen to be centred. It was not evaluated with and "
             "without z-normalisation, nor beside a learned similarity."
         )
         return Point(key, title, "missing", (text,), runs)

@@ -75,7 +75,7 @@ def advise(
     wanted = list(encoders) or workspace.store.encoders.names()[:MOST]
     names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
     if not names:
-        raise UserError("No encoder is listed here.", "Add one on the page Encoders, or name one.")
+        raise UserError("No encoders listed yet.", "Add one on the page Encoders, or name one.")
     if len(names) > MOST:
         raise UserError(f"{len(names)} encoders are too many.", f"Choose at most {MOST}.")
     found = evidence.gather(
@@ -113,7 +113,7 @@ def measure(workspace: Workspace, advice: Advice, key: str) -> str:
     workspace.refuse_visitors()
     point = next((point for point in advice.points if point.key == key), None)
     if point is None:
-        raise UserError(f"There is no advice {key[:40]!r}.", "Load the page again.")
+        raise UserError(f"There is no advice {key[:40]!r}.", "Reload the page.")
     run = ""
     for runs in point.missing_runs:
         title = f"Fairness, {point.title.lower()}: {formats.plural(runs.results, 'result')}"

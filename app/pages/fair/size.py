@@ -59,7 +59,7 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
     """Sizes, the scores at one size, and the curve of scores against size."""
     dims = evidence.dims
     if len(dims) < 2:
-        text = "The size of fewer than two of the encoders is known: it is once they are measured."
+        text = "The size of fewer than two encoders is known: evaluate them first."
         return Point(KEY, TITLE, "missing", (text,))
     names, similarity = list(dims), tasks(evidence)
     smallest, largest = min(dims.values()), max(dims.values())
@@ -82,7 +82,10 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
         *wanted_line,
     )
     if len(both) < 2:
-        text = f"None of them was measured at {smallest} dimensions yet, the size all can have."
+        text = (
+            f"None of them was evaluated at {smallest} dimensions yet, the largest size that "
+            "all can have."
+        )
         return Point(KEY, TITLE, "missing", (lead, text, *_unknown(evidence)), runs, (), line)
     old, new = (means(scores, both, common) for scores in (before, after))
     order = agreement(old, new)
@@ -98,7 +101,7 @@ def _unknown(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _verdict(order: Agreement, size: int, by: str, common: Sequence[str]) -> str:
-    head = f"Brought to {size} dimensions by {by}, the order of {order.n} encoders {over(common)}"
+    head = f"Reduced to {size} dimensions by {by}, the order of {order.n} encoders {over(common)}"
     if not order.swapped:
         return f"{head} stays the same ({ranks(order)})."
     return f"{head} changes: {swaps(order)} ({ranks(order)})."

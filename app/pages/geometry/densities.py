@@ -75,7 +75,7 @@ def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
         UserError: there are none, as in a store of chosen results.
     """
     if not tasks:
-        raise UserError("There are no scored pairs here.", "Bring some on the page Data.")
+        raise UserError("No scored pairs are available.", "Add some on the page Data.")
     if "STSBenchmark" in tasks and workspace.store.results.table(tasks=["STSBenchmark"]):
         return "STSBenchmark"
     return "StarterSTS" if "StarterSTS" in tasks else tasks[0]
@@ -210,8 +210,8 @@ def reading(found: Distribution) -> str:
     if found.random is not None:
         crowd = (
             "directions are used evenly" if abs(found.random) < SPREAD
-            else "vectors lean to one side" if found.random < CROWDED
-            else "all vectors crowd in a narrow cone"
+            else "vectors lean in one direction" if found.random < CROWDED
+            else "all vectors lie in a narrow cone"
         )  # fmt: skip
         sentences.append(f"Two random sentences have cosine {number(found.random)}: {crowd}.")
     return " ".join(sentences)

@@ -20,8 +20,8 @@ NOTHING = {"headline": "", "picture": None, "readings": "", "space-title": "", "
 
 def unreadable(lost: Sequence[str], task: str) -> str:
     """Whose values cannot be read."""
-    return parts.warn([f"The values per example of {name} on {task} cannot be read; measured "
-                       "again they are there." for name in lost])  # fmt: skip
+    return parts.warn([f"The values per example of {name} on {task} cannot be read; "
+                       "evaluate it again to restore them." for name in lost])  # fmt: skip
 
 
 @lru_cache(maxsize=32)

@@ -27,8 +27,9 @@ TITLE = "Distributions"
 PATH = "distributions"
 FROZEN = Frozen(controls=("pairs",))
 DESCRIPTION = (
-    "How each encoder spreads the cosines of sentence pairs that people graded. Good encoders keep "
-    "low grades left, high grades right, and do not crowd all sentences together."
+    "How each encoder distributes the cosines of sentence pairs that people have graded. A "
+    "good encoder gives low grades low cosines and high grades high ones, and does not "
+    "squeeze all sentences together."
 )
 
 

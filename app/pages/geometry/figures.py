@@ -38,8 +38,8 @@ class EncoderCurve:
 def spectrum(curves: Sequence[EncoderCurve]) -> Figure:
     """Singular values over their rank, the largest 1 (SimCSE figure E.1)."""
     lines = _lines(curves, "number %{x}: %{y:.4f}")
-    x = axis("singular value, the largest first", rangemode="tozero")
-    y = axis("size, the largest is 1", rangemode="tozero")
+    x = axis("singular values, largest first", rangemode="tozero")
+    y = axis("size relative to the largest", rangemode="tozero")
     return draw(lines, x, y, height=360, left=64, legend=True)
 
 
@@ -54,7 +54,7 @@ def hubs(curves: Sequence[EncoderCurve], k: int) -> Figure:
 def thresholds(curves: Sequence[EncoderCurve]) -> Figure:
     """Accuracy and F1 over the cosine from which on a pair is called positive."""
     lines = _lines(curves, "from cosine %{x:.3f}: %{y:.3f}")
-    x = axis("cosine from which on two sentences count as the same")
+    x = axis("cosine threshold for the same meaning")
     y = axis("accuracy, F1", range=[0, 1.02])
     return draw(lines, x, y, height=380, left=64, legend=True)
 

@@ -30,8 +30,9 @@ FROZEN = Frozen(carry=freezing.carry, views=freezing.views)
 RULES = [("above 4 (as the paper says)", "over"), ("4 and above", "from")]
 SECTIONS = ("alignment", "spectrum", "hubs", "cosines", "thresholds")
 DESCRIPTION = (
-    "How each encoder fills its space: whether paraphrases are close, sentences spread evenly, and "
-    "all dimensions used; and from which cosine on two sentences can be called the same."
+    "How each encoder uses its space: whether paraphrases are close, sentences are spread "
+    "evenly, and all dimensions are used; and the cosine above which two sentences can be "
+    "considered equivalent."
 )
 COLUMNS = (
     ("encoder", "encoder"), ("n_data", "n_data"), ("alignment", "alignment"), ("n_pos", "n_pos"),
@@ -85,7 +86,7 @@ def build(workspace: Workspace) -> None:
         return _picked(workspace, values.dataset, usual)
 
     def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
-        first = f"Loading {', '.join(values.encoder)}; that takes some seconds"
+        first = f"Loading {', '.join(values.encoder)}; this takes some seconds"
         for words, found in background_call.followed(
             lambda say: _shown(workspace, values), first, session
         ):

@@ -170,7 +170,7 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
     if len(taken) < 2:
         raise UserError(
             f"{data.name} has {formats.plural(len(taken), 'sentence')} here.",
-            "A space needs at least two.",
+            "At least two are needed.",
         )
     drawn = most is not None and len(taken) > most
     if drawn:
@@ -269,7 +269,7 @@ def measure(
     workspace.store.derived.put(place, KIND, info, arrays)
     row = workspace.store.derived.get(place)
     if row is None:
-        raise UserError("What was measured is gone again.", "Measure it once more.")
+        raise UserError("The measurement is no longer available.", "Measure it again.")
     return _read(row, encoder, dataset)
 
 

@@ -35,9 +35,9 @@ def missing(absent: Sequence[str], data: str, *, some: bool, visitor: bool) -> s
         return parts.say(f"Not measured on {data} yet: {', '.join(absent)}.")
     hint = parts.next_step(
         visitor, "choose other data",
-        "Press the button below; it takes from seconds to minutes and runs in the background.",
+        "Press the button below. It takes seconds to minutes, in the background.",
     )  # fmt: skip
-    return parts.empty(f"None of them was measured on {data}", hint)
+    return parts.empty(f"None of them has been measured on {data}", hint)
 
 
 def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str) -> View:
@@ -72,7 +72,7 @@ def _best(points: Sequence[figures.SpacePoint]) -> str:
     closest = min(points, key=lambda p: p.alignment)
     widest = min(points, key=lambda p: p.uniformity)
     if len(points) == 1:
-        return f"{closest.encoder}: where it stands; measure a second encoder to compare"
+        return f"{closest.encoder}: its position; measure a second encoder to compare"
     if closest is widest:
         return f"{closest.encoder} keeps paraphrases closest and spreads sentences most evenly"
     return (
@@ -122,8 +122,8 @@ def spectrum(geometries: Sequence[Geometry]) -> View:
     )  # fmt: skip
     title = parts.heading(
         headline,
-        "Singular values of the matrix of sentence vectors, as encoded, divided by the largest "
-        "(SimCSE, figure E.1). A line that falls steeply is a space with few directions in use.",
+        "Singular values of the matrix of sentence vectors, as encoded, divided by the "
+        "largest (SimCSE, figure E.1). A steep line means that few directions are in use.",
     )
     value = drawing(
         space_figures.spectrum(curves), f"Singular values. {headline}.",
@@ -140,8 +140,8 @@ def _spectrum_words(geometry: Geometry) -> str:
     mean = info["mean_cosine"]
     crowd = (
         "directions are used evenly" if abs(mean) < SPREAD
-        else "vectors lean to one side" if mean < CROWDED
-        else "all vectors crowd in a narrow cone"
+        else "vectors lean in one direction" if mean < CROWDED
+        else "all vectors lie in a narrow cone"
     )  # fmt: skip
     score = info["isoscore"]
     even = "" if score is None else f" and the variance fills {figures.percent(score)} (IsoScore)"
@@ -176,8 +176,8 @@ def hubs(geometries: Sequence[Geometry]) -> View:
     title = parts.heading(
         headline,
         f"Each sentence has {k} nearest others, so each is a neighbour {k} times on average. "
-        "Hubs are neighbours of very many and get in the way of search (Radovanović et al. 2010); "
-        f"{known[0].info['n_distinct']:,} distinct sentences.",
+        "Hubs are neighbours of very many sentences and degrade search (Radovanović et al. "
+        f"2010); {known[0].info['n_distinct']:,} distinct sentences.",
     )
     value = drawing(
         space_figures.hubs(curves, k), f"How often a sentence is a neighbour. {headline}.",
@@ -253,7 +253,7 @@ def thresholds(
     if not positive.any() or positive.all():
         return (
             parts.heading("No threshold to find",
-                          f"Every pair or none is {what}: choose another cut."),
+                          f"Either all pairs or none are {what}: choose another cut."),
             None, "",
         )  # fmt: skip
     common = float(max(positive.mean(), 1 - positive.mean()))
@@ -277,22 +277,22 @@ def thresholds(
         rows += more
         readings[geometry.encoder] = (
             f"Cosine {number(right.threshold)} and above as the same gets "
-            f"{figures.percent(right.accuracy)} right, where always giving the majority class "
-            f"gets {figures.percent(common)}; the best F1 is "
-            f"{f1.f1:.3f}, from {number(f1.threshold)} on.{held}"
+            f"{figures.percent(right.accuracy)} right, while always predicting the majority "
+            f"class gets {figures.percent(common)}; the best F1 is {f1.f1:.3f}, from "
+            f"{number(f1.threshold)} on.{held}"
         )
     top = max(best, key=lambda name: best[name].accuracy)
     headline = (
-        f"With {top}, pairs of cosine {number(best[top].threshold)} and above are best taken for "
-        f"the same: {figures.percent(best[top].accuracy)} right"
+        f"With {top}, pairs of cosine {number(best[top].threshold)} and above are best "
+        f"considered the same: {figures.percent(best[top].accuracy)} right"
         if best[top].accuracy > common + LITTLE
-        else "No threshold gets much more right than always giving the majority class"
+        else "No threshold is much better than always predicting the majority class"
     )
     title = parts.heading(
         headline,
         f"{int(positive.sum()):,} of {len(positive):,} pairs are {what}. Diamonds mark the "
-        "best accuracy and the best F1. A threshold looks better on the pairs it was chosen on "
-        "than on new ones.",
+        "best accuracy and the best F1. A threshold looks better on the pairs used to choose "
+        "it than on new ones.",
     )
     value = drawing(
         space_figures.thresholds(curves), f"Accuracy and F1 by threshold. {headline}.",

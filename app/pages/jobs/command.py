@@ -22,7 +22,7 @@ from app.terminal import (
 from app.workspace import Workspace
 from store import forget
 
-job_verbs = verbs("Queue, follow, cancel and retry background runs.")
+job_verbs = verbs("List, follow, cancel and retry background runs.")
 
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
@@ -85,7 +85,7 @@ def prioritise_job(
     workspace: Workspace,
     run: RunArgument,
     priority: Annotated[
-        int | None, typer.Option(help="Lower runs earlier; default: before all that wait.")
+        int | None, typer.Option(help="Lower runs earlier; default: before all waiting runs.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

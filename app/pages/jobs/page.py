@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TITLE = "Jobs"
 PATH = "jobs"
-DESCRIPTION = "Work goes on when this page is closed, and takes up where it was after a crash."
+DESCRIPTION = "Jobs continue when this page is closed, and resume after a crash."
 POLL_SECONDS = 1
 LISTED = 100
 LOG_LINES = 200
@@ -84,7 +84,7 @@ def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
 def _status(workspace: Workspace) -> str:
     """How much runs and waits, and who works."""
     waiting, running, workers = service.counts(workspace.store)
-    up = formats.plural(workers, "worker") if workers else "no worker is up yet, so work waits"
+    up = formats.plural(workers, "worker") if workers else "no worker is running yet"
     words = f"{running} running, {waiting} waiting, {up}"
     return f'<p class="t-status" role="status">{escape(words)}</p>'
 

@@ -101,7 +101,7 @@ class RunPanel:
         def making(values: Values, request: gr.Request) -> Iterator[Answer]:
             session = request.session_hash
             for progress, run in background_call.followed(
-                lambda say: [make(values)], "Looking for what was made before", session
+                lambda say: [make(values)], "Looking for earlier results", session
             ):
                 if run is None:
                     yield {words: progress}
@@ -152,7 +152,7 @@ class RunPanel:
             return {self._said: parts.say(service.act(self._workspace, event.act, event.id))}
         again, what = service.measure_again(self._workspace, run_id, event.number("id"))
         if self._workspace.store.runs.get(run_id)["state"] in LIVE:
-            return {self._said: parts.say(f"{what} comes again after this run.")}
+            return {self._said: parts.say(f"{what} will be available again after this run.")}
         return {self.run: again}
 
 
@@ -206,7 +206,8 @@ def awaited(
     def find(say: background_call.Say) -> list[T | None]:
         """Encodes what is lacking, unless the run is about to do that."""
         sentences, _ = workspace.catalog.sentences(job.dataset)
-        say(f"Loading {' and '.join(encoders)}; a model that was not used yet takes some seconds",
+        say(f"Loading {' and '.join(encoders)}; a model that has not been used yet takes some "
+            "seconds",
             None, None)  # fmt: skip
         # One that is fitted on the collection has no name before that is encoded.
         if not any("@task" in encoder for encoder in encoders):
@@ -221,7 +222,7 @@ def awaited(
             if alive and vectors.missing(workspace, encoder, job.dataset):
                 return [None]
             background_call.encode(workspace, encoder, job.dataset, say)
-        say("Laying the points out", None, None)
+        say("Arranging the points", None, None)
         return [job.stored(workspace) or quick()]
 
     try:

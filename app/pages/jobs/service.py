@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TRAININGS = ("train", "sweep", "train-decoder")
 """Kinds of runs that have a best to keep and a checkpoint to go on from."""
 UNFINISHED = ("failed", "partly failed", "cancelled")
-_SEE = "`theodolite jobs list` shows its state."
+_SEE = "See `theodolite jobs list`."
 
 
 def stopping(run: Mapping[str, Any]) -> bool:
@@ -54,7 +54,7 @@ def act(workspace: Workspace, action: str, run_id: str) -> str:
         StoreError: when there is no such run.
     """
     if action not in ACTIONS:
-        raise UserError(f"Nothing is called {action[:40]!r} here.", "Load the page again.")
+        raise UserError(f"There is no action {action[:40]!r} here.", "Reload the page.")
     return ACTIONS[action](workspace, run_id)
 
 
@@ -67,10 +67,10 @@ def cancel(workspace: Workspace, run_id: str) -> str:
     """
     run = _changeable(workspace, run_id)
     if not workspace.store.runs.cancel(run_id):
-        raise UserError(f"Run {run_id!r} is over already.", _SEE)
-    kept = "What it finished is kept."
+        raise UserError(f"Run {run_id!r} has already ended.", _SEE)
+    kept = "Finished parts are kept."
     if run["kind"] in TRAININGS:
-        kept = "Its checkpoint is kept; Retry goes on from there."
+        kept = "Its checkpoint is kept; Retry resumes from it."
     return f"Cancelled: {run['title']}. {kept}"
 
 
@@ -86,12 +86,13 @@ def stop(workspace: Workspace, run_id: str) -> str:
     run = _changeable(workspace, run_id)
     if run["kind"] not in TRAININGS:
         raise UserError(
-            f"Run {run_id!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
+            f"Run {run_id!r} is not a training, so it has no best weights to keep.",
+            "`jobs cancel` stops it.",
         )
     if run["state"] == "queued" and workspace.store.runs.cancel(run_id):
-        return f"Cancelled: {run['title']}. It had not begun."
+        return f"Cancelled: {run['title']}. It had not started."
     if not workspace.store.runs.ask(run_id, STOP):
-        raise UserError(f"Run {run_id!r} is over already.", _SEE)
+        raise UserError(f"Run {run_id!r} has already ended.", _SEE)
     return f"Stopping: {run['title']}. The best weights so far are kept."
 
 
@@ -104,11 +105,11 @@ def retry(workspace: Workspace, run_id: str) -> str:
     """
     run = _changeable(workspace, run_id)
     if run["state"] in LIVE:
-        raise UserError(f"Run {run_id!r} is not over yet.", _SEE)
+        raise UserError(f"Run {run_id!r} has not ended yet.", _SEE)
     workspace.store.runs.retry(run_id)
-    kept = "What is done is not done twice."
+    kept = "Finished parts are not repeated."
     if run["kind"] in TRAININGS:
-        kept = "It goes on from its checkpoint."
+        kept = "It resumes from its checkpoint."
     return f"Queued again: {run['title']}. {kept}"
 
 
@@ -122,9 +123,9 @@ def remove(workspace: Workspace, run_id: str) -> str:
     run, size = _changeable(workspace, run_id), forget.size(workspace.store, run_id)
     if not forget.run(workspace.store, run_id):
         raise UserError(
-            f"Run {run_id!r} is not over yet.", f"First: theodolite jobs cancel {run_id}"
+            f"Run {run_id!r} has not ended yet.", f"First: theodolite jobs cancel {run_id}"
         )
-    return f"Removed: {run['title']}, {formats.size(size)} of events and log. What it made is kept."
+    return f"Removed: {run['title']}, {formats.size(size)} of events and log. Its results are kept."
 
 
 def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -> str:
@@ -137,10 +138,10 @@ def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -
     run = _changeable(workspace, run_id)
     if not workspace.store.runs.prioritise(run_id, priority):
         raise UserError(
-            f"Run {run_id!r} does not wait any more: {run['state']}.", "It keeps its place."
+            f"Run {run_id!r} is no longer waiting: {run['state']}.", "Its position is unchanged."
         )
     if priority is None:
-        return f"Next in line: {run['title']}."
+        return f"Next in the queue: {run['title']}."
     return f"{run['title']} now has priority {priority}; lower runs earlier."
 
 
@@ -165,7 +166,7 @@ def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str
 
     part = job_of(_changeable(workspace, run_id)).part(position)
     if part is None:
-        raise UserError(f"This run has no part {position}.", "Load the page again.")
+        raise UserError(f"This run has no part {position}.", "Reload the page.")
     return queue(workspace, part), part.title
 
 

@@ -20,26 +20,26 @@ _LABELS = {
     "stop": ("Stop, keep the best", "Stop {} now and keep the best"),
     "cancel": ("Cancel", "Cancel {}"),
     "retry": ("Retry", "Retry {}"),
-    "remove": ("Remove", "Remove {} with its events and log; what it made is kept"),
+    "remove": ("Remove", "Remove {} with its events and log; its results are kept"),
 }
 """Action -> what stands on its button, and the same in full."""
 _BEGUN = (
     (
         "Evaluate",
         "evaluate",
-        "Scores of encoders on tasks, a part each",
+        "Scores of encoders on tasks",
         "theodolite evaluate minilm wordllama --tasks starter --queue",
     ),
     (
         "Choose",
         "choose",
-        "A sheet that says which encoder suits your data",
+        "A sheet that shows which encoder suits your data",
         "theodolite choose reviews.csv --columns text=review,label=stars --queue",
     ),
     (
         "Map",
         "map",
-        "A collection on a plane, with names of its regions",
+        "A collection in two dimensions, with named regions",
         "theodolite project minilm starter-topics --queue",
     ),
     (
@@ -51,7 +51,7 @@ _BEGUN = (
     (
         "Train",
         "train",
-        "An encoder or a decoder; its checkpoints let it go on after a crash",
+        "An encoder or a decoder; it resumes from its checkpoint after a crash",
         "theodolite train unsup minilm --train text.txt --out mine --queue",
     ),
 )
@@ -62,9 +62,9 @@ _UNIT_TAGS = {"done": "good", "failed": "bad"}
 def nothing(visitor: bool) -> str:
     """What will stand here, and where it is begun."""
     text = parts.next_step(
-        visitor, "elsewhere, such work waits here for its turn",
-        "Begun on these pages or in a terminal, work waits here for its turn: its progress, log "
-        "and buttons come with it. It goes on when the page is closed.",
+        visitor, "see waiting work here",
+        "Jobs started on these pages or in a terminal are listed here, with progress, log "
+        "and buttons. They continue when the page is closed.",
     )  # fmt: skip
     rows = [
         (f'<a href="./{path}">{title}</a>', escape(what), f"<code>{escape(command)}</code>")
@@ -155,7 +155,7 @@ def card(run: Mapping[str, Any], verbs: str = "") -> str:
         bar = "" if alone else parts.progress_bar(run["unit_fraction"], run["message"])
         present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
     if run["state"] == "queued":
-        what = ". This page can be closed meanwhile"
+        what = ". You can close this page meanwhile"
     error = parts.failure(run["error"], run["hint"])
     log = address.link("jobs", run=run["id"])
     below = f'<div class="t-verbs">{verbs}</div>' if verbs else ""
@@ -235,7 +235,7 @@ def detail(
         for unit in units
     ]
     table = parts.table(("State", "Part", "Time"), cells, "Parts of the run", (2,)) if cells else ""
-    lines = "\n".join(log) if log else "Nothing was written yet."
+    lines = "\n".join(log) if log else "Nothing written yet."
     return (
         f'<section class="t-card" aria-label="Run"><h2>{escape(run["title"])} '
         f"<small>{escape(run['state'])}</small></h2>{parts.failure(run['error'], run['hint'])}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TITLE = "Workers"
 PATH = "workers"
-DESCRIPTION = "The processes that do what waits on Jobs: here, and on the machines of a fleet."
+DESCRIPTION = "The processes that execute jobs: here, and on the machines of a fleet."
 POLL_SECONDS = 2
 
 

@@ -20,7 +20,7 @@ def status(found: Workers) -> str:
     busy = sum(bool(one.doing) for one in found.workers)
     text = f"{formats.plural(len(found.workers), 'worker')}, {busy} at work"
     if not found.workers:
-        text = "No worker is up yet, so work waits"
+        text = "No worker is running yet, so jobs are waiting"
     if found.fleet:
         text += f"; fleet at {found.fleet}, {formats.plural(len(found.homes), 'home')}"
     return f'<p class="t-status" role="status">{escape(text)}</p>'
@@ -31,7 +31,7 @@ def workers(found: Workers) -> str:
     problem = parts.warn([found.problem]) if found.problem else ""
     if not found.workers:
         return problem + parts.heading(
-            "No worker is up", "The app starts one with itself; a terminal starts more:",
+            "No worker is running", "The app starts one; start more from a terminal:",
             html="<p><code>theodolite worker</code></p>",
         )  # fmt: skip
     rows = [
@@ -47,7 +47,7 @@ def workers(found: Workers) -> str:
 
 
 def waiting(found: Workers) -> str:
-    """What is to do, and who is at it or what it waits for; nothing when all is done."""
+    """What is waiting, and who is at it or what it waits for; nothing when all is done."""
     if not found.waiting:
         return ""
     rows = [
@@ -56,7 +56,7 @@ def waiting(found: Workers) -> str:
         for one in found.waiting
     ]  # fmt: skip
     heads = ("Run", "Home", "Parts", "At work, or waiting for")
-    return parts.heading("To do") + parts.table(heads, rows, "What is to do", (2,), stacked=True)
+    return parts.heading("To do") + parts.table(heads, rows, "What is waiting", (2,), stacked=True)
 
 
 def homes(found: Workers) -> str:
@@ -64,8 +64,8 @@ def homes(found: Workers) -> str:
     if not found.fleet:
         return parts.heading(
             "More machines",
-            "Evaluations and trainings spread over machines that share a Postgres database: begin "
-            "the app with --fleet URL, and on each of the others:",
+            "Evaluations and trainings can be spread over machines that share a Postgres "
+            "database: start the app with --fleet URL, and on each of the other machines run:",
             html=f"<p><code>{START}</code></p>",
         )
     rows = [(escape(name), f"{silent:.0f} s ago") for name, silent in found.homes.items()]

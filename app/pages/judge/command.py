@@ -24,7 +24,7 @@ from app.terminal import (
 )
 from app.workspace import Workspace
 
-judge_verbs = verbs("Compare encoders by judging what they return, without labels.")
+judge_verbs = verbs("Compare encoders without labels, by judging what they return.")
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="See `judge list`.")]
 JudgeOption = Annotated[str, typer.Option("--judge", metavar="NAME", help="Who judges.")]
@@ -36,13 +36,15 @@ KEYS = {"r": "relevant", "n": "not", "1": "left", "2": "right", "0": "neither", 
 def start_session(
     workspace: Workspace,
     collection: Annotated[
-        str, typer.Argument(metavar="DATASET", help="Where encoders look; see `theodolite data`.")
+        str,
+        typer.Argument(metavar="DATASET", help="The collection to search; see `theodolite data`."),
     ],
     encoder: Annotated[
-        list[str], typer.Option("--encoder", "-e", help="Once for each, two to four.")
+        list[str], typer.Option("--encoder", "-e", help="Repeat for each encoder, two to four.")
     ],
     queries: Annotated[
-        Path | None, typer.Option(help="A file of queries, one a line; else some are drawn.")
+        Path | None,
+        typer.Option(help="A file of queries, one per line; by default they are drawn."),
     ] = None,
     draw: Annotated[int, typer.Option(min=1, help="How many queries to draw.")] = 100,
     k: Annotated[int, typer.Option("-k", min=1, help="Top k of each encoder.")] = 5,
@@ -50,15 +52,17 @@ def start_session(
         bool, typer.Option("--prefer", help="Prefer one of two lists instead of judging documents.")
     ] = False,
     measure: Annotated[
-        str, typer.Option(help="How much ranks count: dcg (less further down) or precision.")
+        str, typer.Option(help="How ranks are weighted: dcg (less further down) or precision.")
     ] = "dcg",
     margin: Annotated[
-        float, typer.Option(min=0, help="Points of difference that would matter.")
+        float, typer.Option(min=0, help="Smallest difference that matters, in points.")
     ] = 2.0,
-    seed: Annotated[int, typer.Option(help="Of queries and of the choice of documents.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed for queries and the choice of documents.")
+    ] = 0,
     title: Annotated[str, typer.Option(help="Of the session.")] = "",
     second: Annotated[
-        str, typer.Option(metavar="api:URL#MODEL", help="A model that marks documents as well.")
+        str, typer.Option(metavar="api:URL#MODEL", help="A model that also marks the documents.")
     ] = "",
     send_texts: Annotated[
         bool, typer.Option("--send-texts", help="Allow documents and queries to be sent to it.")
@@ -92,7 +96,10 @@ def start_session(
     job = JudgeJob.of(spec, title)
     do_here(workspace, job)
     if spec.second:
-        say(f"The app's worker asks for its marks. Here: theodolite judge second {job.session}")
+        say(
+            "The app's worker requests its marks. To do it here: theodolite judge second "
+            f"{job.session}"
+        )
     text = f"Started session {job.session}. Judge it: theodolite judge play {job.session}"
     done({"id": job.session}, text, as_json)
 
@@ -104,10 +111,10 @@ def _lines(file: Path) -> list[str]:
         found = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{str(file)!r} cannot be read.", "Name a text file in UTF-8, a query a line."
+            f"{str(file)!r} cannot be read.", "Give a text file in UTF-8, one query per line."
         ) from error
     if not any(text.strip() for text in found):
-        raise UserError(f"{str(file)!r} holds no query.", "Write one a line.")
+        raise UserError(f"{str(file)!r} holds no query.", "Write one per line.")
     return found
 
 
@@ -144,7 +151,7 @@ def mark_question(
     session: SessionArgument,
     mark: Annotated[str, typer.Argument(help="relevant or not; left, right or neither; undo.")],
     position: Annotated[
-        int | None, typer.Option(help="Of the question; default: the next one.")
+        int | None, typer.Option(help="Position of the question; default: the next one.")
     ] = None,
     judge: JudgeOption = "me",
     as_json: JsonOption = False,
@@ -200,7 +207,7 @@ def play_session(
             say(f"{error.message} {error.hint}")
         if not greeted and service.opened(workspace, session).enough:
             greeted = True
-            say("Enough has been judged; see `theodolite judge status`. You may go on.")
+            say("You have judged enough; see `theodolite judge status`. You may continue.")
     _status(report.status(service.opened(workspace, session)), as_json)
 
 
@@ -270,9 +277,9 @@ def ask_second_judge(
 def export_session(
     workspace: Workspace,
     session: SessionArgument,
-    folder: Annotated[Path | None, typer.Argument(help="To write files into.")] = None,
+    folder: Annotated[Path | None, typer.Argument(help="Folder to write files to.")] = None,
     name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Make it a data set of yours.")
+        str | None, typer.Option("--as", metavar="NAME", help="Save it as your own data set.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -288,7 +295,7 @@ def export_session(
     from engine.errors import UserError
 
     if folder is None and name is None:
-        raise UserError("Neither a folder nor a data set is named.", "Give FOLDER, or --as NAME.")
+        raise UserError("Neither a folder nor a data set is given.", "Give FOLDER, or --as NAME.")
     if folder is not None:
         found = service.opened(workspace, session)
         for file in [*report.write(found, folder), *report.write_second(found, folder)]:
@@ -357,7 +364,7 @@ def _status(found: dict[str, Any], as_json: bool) -> None:
         for text in second.in_words(found["second"]):
             say(text)
     say(f"{found['marks']} marked, {found['left']} left. "
-        + ("Enough has been judged." if found["enough"] else "Not enough yet."))  # fmt: skip
+        + ("You have judged enough." if found["enough"] else "Not enough yet."))  # fmt: skip
     for warning in found["warnings"]:
         say(warning)
 

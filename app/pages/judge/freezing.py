@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 KIND = "judgement"
 DESCRIPTION = (
-    "Encoders compared by what a person found relevant, without knowing whose it was: each pair "
-    "with its difference after every mark, and an interval that holds however often one looked."
+    "Encoders compared by what a person found relevant, without knowing which encoder "
+    "returned it: the difference of each pair after every mark, with an interval that is "
+    "valid no matter how often one looks."
 )
 
 EXAMPLE = (

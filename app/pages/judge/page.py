@@ -42,12 +42,13 @@ if TYPE_CHECKING:
 TITLE = "Judge"
 PATH = "judge"
 CLOSED = (
-    "Judging is closed here: marks would have to be kept. Start Theodolite on a machine of your "
-    "own to judge."
+    "Judging is disabled here, because marks would have to be stored. Run Theodolite on your "
+    "own machine to judge."
 )
 DESCRIPTION = (
-    "Compare encoders on data without labels: mark what they return, without knowing whose it is. "
-    "What tells most is asked next, and the interval holds however often you look."
+    "Compare encoders on data without labels: mark what they return, without knowing which "
+    "encoder returned it. The most informative document comes next, and the interval is "
+    "valid no matter how often you look."
 )
 FROZEN = Frozen(carry=freezing.carry, views=freezing.sessions, build=freezing.build)
 SESSIONS = Control(
@@ -64,13 +65,13 @@ CONTROLS = (
             choices=[("Documents: relevant or not", "relevance"),
                      ("Lists: left or right", "preference")]),
     Control("measure", "Ranks", gr.Radio, JudgeSpec.measure,
-            choices=[("Count less further down (DCG)", "dcg"),
-                     ("Count the same (precision)", "precision")]),
-    Control("margin", "Points that would matter", gr.Number, JudgeSpec.margin,
+            choices=[("Lower ranks count less (DCG)", "dcg"),
+                     ("All ranks count the same (precision)", "precision")]),
+    Control("margin", "Smallest difference that matters", gr.Number, JudgeSpec.margin,
             options={"minimum": 0, "maximum": 100}),
     Control("seed", "Random seed", gr.Number, JudgeSpec.seed,
             options={"minimum": 0, "precision": 0}),
-    Control("judge", "Judge", default="me", hint="Several may judge the same session.",
+    Control("judge", "Judge", default="me", hint="Several people can judge the same session.",
             options={"max_lines": 1, "max_length": 80}),
     SESSIONS,
     unjudged_section.OTHER,
@@ -86,11 +87,11 @@ def build(workspace: Workspace) -> None:
                        visible=not workspace.read_only)  # fmt: skip
         with parts.more():
             controls.render("session", "judge")
-            own = gr.Textbox(label="Your queries, one a line; none to draw some", lines=4,
+            own = gr.Textbox(label="Your queries, one per line; empty: drawn at random", lines=4,
                              max_lines=12, elem_id="queries")  # fmt: skip
             controls.render("draw", "k", "mode", "measure", "margin", "seed")
             # Not among the controls: no address may name who gets texts, nor allow it.
-            model = gr.Textbox(label="Second judge: a model that marks as well", max_lines=1,
+            model = gr.Textbox(label="Second judge: a model that also marks", max_lines=1,
                                placeholder="api:http://localhost:11434/v1#qwen3", elem_id="second",
                                elem_classes=["t-mono"],
                                visible=not workspace.read_only)  # fmt: skip
@@ -221,7 +222,7 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
     """Do what a button says; return what there is to be said of it."""
     position, _, mark = event.id.partition(":")
     if event.act in ("mark", "settle") and not (position.isdecimal() and len(position) < 9):
-        raise UserError(f"{position[:20]!r} is no question.", "Load the page again.")
+        raise UserError(f"{position[:20]!r} is not a question.", "Reload the page.")
     if event.act == "mark":
         service.mark(workspace, session, mark, judge, int(position))
     elif event.act == "settle":
@@ -233,7 +234,7 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
         return f"Saved as the data set {name}, which is also a task to evaluate."
     elif event.act == "second":
         second.ask(workspace, session)
-        return "The second judge is at work in the background; you may close the page."
+        return "The second judge is working in the background; you can close the page."
     return ""
 
 
@@ -271,7 +272,7 @@ def _report(workspace: Workspace, values: Values) -> Report:
         return answers.judgement(workspace, values.session, names=values.names)
     board = example.board()
     if board is None:
-        raise UserError("No session is there to report.", "Start one, or choose one.")
+        raise UserError("There is no session to report.", "Start one, or choose one.")
     return answers.of_judgement(board)
 
 

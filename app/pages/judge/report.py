@@ -99,15 +99,12 @@ def _warnings(found: Session) -> Iterator[str]:
     for name, many in judges(found).items():
         graded = {at[name] for at in found.marks.values() if name in at}
         if many >= FEW_TO_DOUBT and len(graded) == 1:
-            yield (
-                f"All {many} marks of {name} are the same: they cannot tell encoders apart, "
-                "whatever the documents."
-            )
+            yield f"All {many} marks of {name} are the same, so they cannot separate the encoders."
     open_ = disagreements(found)
     if open_:
         yield (
             f"Judges disagree on {formats.plural(len(open_), 'document')}: the mean of their "
-            "marks counts until that is settled."
+            "marks counts until this is settled."
         )
 
 
@@ -119,7 +116,7 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
     """
     if found.spec.mode != "relevance":
         raise UserError(
-            "Preferences between lists do not say which documents are relevant.",
+            "Preferences between lists do not show which documents are relevant.",
             "Judge documents to make a data set.",
         )
     grades: dict[int, dict[int, int]] = {}
@@ -129,7 +126,7 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
             continue
         grades.setdefault(query, {})[document] = int(value >= 0.5)
     if not grades:
-        raise UserError("Nothing is judged yet.", "Mark some documents first.")
+        raise UserError("Nothing has been judged yet.", "Mark some documents first.")
     return dict(sorted(grades.items()))
 
 

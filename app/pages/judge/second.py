@@ -135,7 +135,7 @@ def job_of(found: Session) -> SecondJudgeJob:
     """
     if not found.spec.second:
         raise UserError(
-            "This session has no second judge.", "Begin one with --second api:URL#MODEL."
+            "This session has no second judge.", "Start one with --second api:URL#MODEL."
         )
     return SecondJudgeJob(found.id, found.spec.second)
 
@@ -165,9 +165,9 @@ def check_allowed(workspace: Workspace, second: str) -> None:
     """Refuse an address that nobody has allowed texts to be sent to."""
     for address in endpoints.unallowed(workspace.store, second):
         raise UserError(
-            f"Nothing leaves this machine unasked, and {address.host} would get documents with "
-            "their queries.",
-            "Allow it: --send-texts, or the box below the field on the page Judge.",
+            f"Nothing leaves this machine without permission, and {address.host} would "
+            "receive documents with their queries.",
+            "Allow it with --send-texts, or with the checkbox on the page Judge.",
         )
 
 
@@ -195,8 +195,8 @@ def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, st
     to = judges.address(spec)
     many = (len(plan.queries) or plan.draw) * len(plan.encoders) * plan.k
     words = (
-        f"Up to {many:,} documents, each with its query, are sent to {to.host}"
-        f"{', on this machine' if to.is_here else ''}: a request each."
+        f"Up to {many:,} documents, each with its query, are sent to "
+        f"{to.host}{', on this machine' if to.is_here else ''}, each in a separate request."
     )
     return words, ", ".join(one.host for one in endpoints.unallowed(workspace.store, spec))
 

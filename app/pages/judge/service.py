@@ -63,13 +63,15 @@ def spec(
     many, top = int(JudgeSpec.draw if draw is None else draw), int(JudgeSpec.k if k is None else k)
     if not 1 <= (len(own) or many) <= MOST_QUERIES:
         raise UserError(
-            f"{len(own) or many} queries cannot be judged.", f"Take from 1 to {MOST_QUERIES:,}."
+            f"{len(own) or many} queries cannot be judged.", f"Choose from 1 to {MOST_QUERIES:,}."
         )
     if not 1 <= top <= MOST_K:
         raise UserError(f"The top {top} cannot be judged.", f"Choose from 1 to {MOST_K}.")
     matters = JudgeSpec.margin if margin is None else float(margin)
     if not 0 <= matters <= 100:
-        raise UserError(f"{matters:g} points are no difference.", "Choose from 0 to 100.")
+        raise UserError(
+            f"{matters:g} points is not a possible difference.", "Choose from 0 to 100."
+        )
     model = judges.canonical(second)
     if model and mode != "relevance":
         raise UserError(
@@ -114,7 +116,7 @@ def begin(
     kept = {"queries": queries, "documents": list(place), "rankings": rankings}
     if not pool_of(kept, plan).keys:
         raise UserError(
-            "These encoders return the same for every query: there is nothing to judge.",
+            "These encoders return the same documents for every query: there is nothing to judge.",
             "Choose others, more queries or a larger top k.",
         )
     name = title.strip() or f"{plan.collection}: {', '.join(plan.encoders)}"
@@ -144,7 +146,7 @@ def asked_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
         raise UserError(
             f"{plan.collection} has {formats.plural(len(documents), 'document')} and "
             f"{formats.plural(len(queries), 'query', 'queries')}: too few to search in.",
-            "Choose a larger collection, or give queries of your own.",
+            "Choose a larger collection, or give your own queries.",
         )
     return queries
 
@@ -243,7 +245,7 @@ def mark(
     if position is None:
         current = question(workspace, session, judge)
         if current is None:
-            raise UserError("Everything is judged here.", "Take one back to change it.")
+            raise UserError("Everything is judged here.", "Undo a mark to change it.")
         position = current.position
     value = _value(opened(workspace, session), answer, position)
     workspace.store.judgements.add_mark(session, position, judge, value)
@@ -252,7 +254,7 @@ def mark(
 
 def _check_judge(judge: str) -> None:
     if not judge.strip() or len(judge) > 80:
-        raise UserError("The judge has no name.", "Give one of at most 80 characters.")
+        raise UserError("The judge has no name.", "Give a name of at most 80 characters.")
 
 
 def _value(found: Session, answer: str, position: int) -> float:
@@ -275,7 +277,7 @@ def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | No
     workspace.refuse_visitors()
     mine = [at for at, by in opened(workspace, session).marks.items() if judge in by]
     if not mine:
-        raise UserError("There is no mark to take back.", "Nothing has changed.")
+        raise UserError("There is no mark to undo.", "Nothing has changed.")
     workspace.store.judgements.add_mark(session, max(mine), judge, None)
     return question(workspace, session, judge)
 

@@ -32,7 +32,7 @@ class Section:
     def __init__(self, workspace: Workspace, controls: Controls) -> None:
         self._workspace = workspace
         with gr.Column(visible=False, elem_id="unjudged") as self.place:
-            parts.section("Another encoder", "How much of what it finds is judged already.")
+            parts.section("Another encoder", "How much of what it returns is already judged.")
             controls.render("other")
             self._notice = parts.notice()
             self._said = parts.static("", elem_id="unjudged-said")
@@ -67,8 +67,8 @@ class Section:
         except TooSlow as slow:
             verb = f"theodolite judge unjudged {session} -e '{encoder}'"
             raise UserError(
-                f"{encoder} has much to encode here: {formats.time_left(slow.left)}.",
-                f"What is encoded is kept; choose it again, or in a terminal: {verb}",
+                f"{encoder} has much left to encode: {formats.time_left(slow.left)}.",
+                f"Encoded vectors are kept; choose it again, or run in a terminal: {verb}",
             ) from slow
 
 

@@ -33,7 +33,7 @@ _MEANING = (
 def question(current: Question | None, board: Mapping[str, Any]) -> str:
     """What is judged next, with the buttons and their keys."""
     if current is None:
-        over = parts.empty("Everything is judged", "The difference is known now, not estimated.")
+        over = parts.empty("Everything is judged", "The difference is now known exactly.")
         return f'<section class="t-judge" aria-label="Question">{over}{_undo(board)}</section>'
     mode = board["mode"]
     ask = "Is this relevant?" if mode == "relevance" else "Which list answers better?"
@@ -105,7 +105,7 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
         f"{escape(board['collection'])}"
     )
     verdict = (
-        '<strong class="t-judge-enough">Enough has been judged.</strong>'
+        '<strong class="t-judge-enough">You have judged enough.</strong>'
         if board["enough"] else "<strong>Not enough yet.</strong>"
     )  # fmt: skip
     order = list(labels)
@@ -125,7 +125,11 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
     export = ""
     if board["mode"] == "relevance" and board["marks"] and not visitor:
         export = button(
-            "Use as data set", "keep", board["id"], about="Make the marks a data set", kind="link"
+            "Use as data set",
+            "keep",
+            board["id"],
+            about="Turn the marks into a data set",
+            kind="link",
         )
     return (
         '<section class="t-judge-found" aria-label="What the marks say">'
@@ -158,8 +162,8 @@ def unjudged(spec: JudgeSpec, encoder: str, counts: Mapping[str, int]) -> str:
         f"Of the top {spec.k} of {name} for "
         f"{formats.plural(counts['queries'], 'judged query', 'judged queries')} "
         f"<strong>{counts['unjudged']:,} of "
-        f"{formats.plural(counts['returned'], 'document')}</strong> are unjudged; "
-        "they are never counted as wrong. "
+        f"{formats.plural(counts['returned'], 'document')}</strong> are unjudged; they never "
+        "count as wrong. "
     )
     if rest:
         text += f"The others: {counts['relevant']:,} relevant, {counts['not_relevant']:,} not. "
@@ -243,7 +247,7 @@ def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Ques
     if not rows:
         return ""
     title = parts.heading(
-        "Judges disagree", "Say what counts; until then the mean of their marks does."
+        "Judges disagree", "Choose which mark counts; until then the mean counts."
     )
     return f'{title}<ul class="t-judge-settle">{"".join(rows)}</ul>'
 
@@ -251,10 +255,13 @@ def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Ques
 def preparing(alive: bool) -> str:
     """What stands where a session is not there yet."""
     if alive:
-        text = "The first question comes when all have answered. You may close the page until then."
-        return parts.empty("Asking the encoders", text)
+        text = (
+            "The first question appears when all have answered. You can close the page until then."
+        )
+        return parts.empty("Querying the encoders", text)
     return parts.empty(
-        "This session could not be started", "The reason is above. Retry it, or start another."
+        "This session could not be started",
+        "The reason is given above. Retry it, or start another.",
     )
 
 

@@ -39,7 +39,7 @@ def map_job(
         typer.Option(help="umap, umap-learn (the reference), tsne, pca, or (an extra) pacmap."),
     ] = "umap",
     neighbours: Annotated[
-        int, typer.Option(help="n_neighbors: few show detail, many the whole.")
+        int, typer.Option(help="n_neighbors: few show detail, many the overall structure.")
     ] = 15,
     min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
     seed: Annotated[str, typer.Option(help="Random seed, or any: never twice alike.")] = "0",

@@ -79,7 +79,7 @@ class MapJob(Job):
         if not 0 <= job.min_dist < 1:
             raise UserError(
                 f"{job.min_dist} cannot be min_dist.",
-                "Choose from 0, for tight heaps, to 0.99, for an even spread.",
+                "Choose from 0 (tight clusters) to 0.99 (evenly spread).",
             )
         if job.seed is not None and not 0 <= job.seed < 2**32:
             raise UserError(f"{job.seed} cannot be a random seed.", "Choose from 0 to 4294967295.")
@@ -186,7 +186,7 @@ class MapJob(Job):
         kept = service.stored(workspace, key)
         if kept is None:
             raise UserError(
-                "The collection changed while its map was made.", "Compute the map again."
+                "The collection changed while its map was computed.", "Compute the map again."
             )
         return kept
 

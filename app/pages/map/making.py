@@ -118,8 +118,8 @@ def _initial(workspace: Workspace, job: MapJob, n: int) -> np.ndarray | None:
     first = service.stored(workspace, job.initial)
     if first is None or len(first.points) != n:
         raise UserError(
-            "The map to begin from is not there, or is of another collection.",
-            "Make that one first.",
+            "The map to start from does not exist, or is of another collection.",
+            "Compute that map first.",
         )
     return first.points
 

@@ -34,9 +34,9 @@ TITLE = "Map"
 PATH = "map"
 FROZEN = Frozen(carry=freezing.carry, views=freezing.views, files={"map": service.files})
 DESCRIPTION = (
-    "Every sentence of a collection is a point; points near each other mean alike to the encoder, "
-    "as far as a plane can show it. Move, zoom, draw a lasso, click a point for its true "
-    "neighbours, or decode a place between them."
+    "Every sentence of a collection is a point; points close together have similar meanings "
+    "to the encoder, as far as two dimensions can show it. Move, zoom, draw a lasso, click a "
+    "point for its true neighbours, or decode a position between points."
 )
 METHODS = [("UMAP", "umap"), ("UMAP by umap-learn", "umap-learn"), ("t-SNE", "tsne"),
            ("Principal components", "pca"),
@@ -47,14 +47,14 @@ CONTROLS = (
     collections.COLLECTION,
     Control("method", "Method", gr.Dropdown, MapJob.method, choices=METHODS),
     Control("neighbours", "n_neighbors", gr.Number, MapJob.neighbours,
-            hint="Few show detail, many the whole; for t-SNE the perplexity.",
+            hint="Few show detail, many the overall structure; for t-SNE the perplexity.",
             options={"minimum": 2, "maximum": MOST_NEIGHBOURS, "precision": 0,
                      "min_width": 110}),
     Control("distance", "min_dist", gr.Number, MapJob.min_dist,
-            hint="How close UMAP may put points: 0 packs them tightly.",
+            hint="Minimum distance between points: 0 packs them tightly.",
             options={"minimum": 0, "maximum": 0.99, "step": 0.05, "min_width": 110}),
     Control("seed", "Random seed", gr.Textbox, str(MapJob.seed),
-            hint="Or any: never twice the same.",
+            hint="Or any: different every time.",
             options={"max_length": 10, "min_width": 110}),
 )  # fmt: skip
 

@@ -55,7 +55,7 @@ def routes(workspace: Workspace) -> list[Route]:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > most:
-                    return PlainTextResponse("That is too much at once", status_code=413)
+                    return PlainTextResponse("Too many at once", status_code=413)
             return await asyncio.to_thread(
                 _answered, workspace, request, lambda found: answer(workspace, found, body)
             )
@@ -110,9 +110,9 @@ def _decode(workspace: Workspace, found: service.StoredMap, request: Request) ->
     try:
         x, y = (float(request.query_params.get(name, "")) for name in "xy")
     except ValueError:
-        return PlainTextResponse("A place has two numbers, x and y", status_code=404)
+        return PlainTextResponse("A position has two numbers, x and y", status_code=404)
     if not (math.isfinite(x) and math.isfinite(y)) or not len(found.points):
-        return PlainTextResponse("There is no such place", status_code=404)
+        return PlainTextResponse("There is no such position", status_code=404)
     return JSONResponse(decoding.decoded(workspace, found, x, y))
 
 
@@ -172,7 +172,7 @@ def _csv(
 ) -> Response:
     ids = _ids(found, body)
     if ids is None:
-        return PlainTextResponse("These are no points of the map", status_code=404)
+        return PlainTextResponse("These points are not on the map", status_code=404)
     text = service.table(found, ids, spreadsheet=spreadsheet).to_csv(
         index=False, lineterminator="\r\n"
     )
@@ -182,7 +182,7 @@ def _csv(
 def _parquet(workspace: Workspace, found: service.StoredMap, body: bytes) -> Response:
     ids = _ids(found, body)
     if ids is None:
-        return PlainTextResponse("These are no points of the map", status_code=404)
+        return PlainTextResponse("These points are not on the map", status_code=404)
     held = io.BytesIO()
     service.table(found, ids).to_parquet(held, index=False)
     return Response(held.getvalue(), media_type=_BINARY)

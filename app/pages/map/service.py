@@ -164,7 +164,7 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
     from engine.space.projection import placed
 
     if not text.strip():
-        raise UserError("There is no sentence to place.", "Write one.")
+        raise UserError("No sentence given.", "Write one.")
     encoder = workspace.bound(found.info["encoder"], found.info["dataset"])
     vector = Typed(encoder).encode([text])
     rows = unit_vectors(workspace, found)
@@ -260,7 +260,7 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
     """
     found = stored(workspace, value["url"].rpartition("/")[2])
     if found is None:
-        raise UserError("A map that was to be published is gone.", "Compute it again.")
+        raise UserError("A map to be published no longer exists.", "Compute it again.")
     k = min(NEIGHBOURS, len(found.points) - 1) if value["neighbours"] else 0
     texts, shared = texts_of(found.sentences, found.info["data_hash"])
     parts = {"per": PER_FILE, "k": k, "texts": texts}

@@ -66,13 +66,15 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
         return parts.empty("No sentences", "This collection is empty. Choose another.")
     count = formats.plural(len(sentences), "sentence")
     if alive:
-        return parts.empty(f"{count}, being encoded", "The map is drawn here as soon as it can be.")
+        return parts.empty(
+            f"{count}, being encoded", "The map will appear here as soon as possible."
+        )
     rest = "" if left is None else formats.time_left(left).removesuffix(" left")
     long = f" That takes {rest}." if rest else ""
     hint = parts.next_step(
         workspace.read_only, "choose another collection or encoder",
-        f"Press Compute map: the sentences are encoded in the background, once.{long} The map is "
-        "here when it is ready.",
+        f"Press Compute map: the sentences are encoded in the background, once.{long} The map "
+        "will appear here.",
     )  # fmt: skip
     return parts.empty(f"{count}, not on a map yet", hint)
 
@@ -107,12 +109,12 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
     ask = "" if workspace.read_only else " Press Compute map."
     if meanwhile:
         facts.append(
-            "These are the first two principal components, drawn at once; the map asked for was "
-            "not made yet." + ask
+            "These are the first two principal components, drawn immediately; the requested "
+            "map has not been computed yet." + ask
         )
     if info["explained"] is not None:
         facts.append(
-            f"The plane keeps {percent(info['explained'])} of the variance of {info['dim']} "
+            f"The map preserves {percent(info['explained'])} of the variance of {info['dim']} "
             "dimensions."
         )
     trust = info["trust"]
@@ -125,9 +127,9 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
             f"on the map), continuity {trust['continuity']:.3f} (1: no true neighbour lost)."
         )
     elif info["n"] < 3:
-        facts.append("There are too few sentences to say how far the map can be trusted.")
+        facts.append("There are too few sentences to measure how far the map can be trusted.")
     elif not meanwhile:
-        facts.append("Its trust, clusters and names were not worked out yet." + ask)
+        facts.append("Its trustworthiness, clusters and names have not been computed yet." + ask)
     if found.nearest is not None:
-        facts.append("This map came with Theodolite.")
+        facts.append("This map ships with Theodolite.")
     return f'<p class="t-map-trust">{escape(" ".join(facts))}</p>'

@@ -61,7 +61,7 @@ def remove_results(
     theodolite results remove --encoder "minilm | normalise" --task MR
     """
     if not (ids or encoder or task or protocol):
-        raise UserError("Which results?", "Give their numbers, or --encoder, --task, --protocol.")
+        raise UserError("Which results?", "Give result numbers, or --encoder, --task, --protocol.")
     rows = service.stored(workspace, encoder, task, protocol, ids)
     size = service.remove(workspace, rows)
     text = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."
@@ -75,7 +75,7 @@ VERBS = {"results": result_verbs}
 @verb
 def export_results(
     workspace: Workspace,
-    folder: Annotated[Path, typer.Argument(help="Made if it is not there.")],
+    folder: Annotated[Path, typer.Argument(help="Created if it does not exist.")],
     form: Annotated[
         str, typer.Option("--format", help="mteb: its folders of JSON; yaml: the hub's list.")
     ] = "mteb",
@@ -101,7 +101,7 @@ def import_results(
         Path, typer.Argument(help="A folder, ZIP or file in mteb's layout, or the hub's YAML.")
     ],
     model: Annotated[
-        str, typer.Option(help="Whose they are, where files do not say it, as YAML does not.")
+        str, typer.Option(help="The model, if the files do not name it (YAML does not).")
     ] = "",
     revision: Annotated[str, typer.Option(help="Of that model.")] = "",
     as_json: JsonOption = False,
@@ -129,7 +129,7 @@ def published_results(
     workspace: Workspace,
     model: Annotated[list[str] | None, typer.Option("--model", "-m", help="Only of these.")] = None,
     task: TaskOption = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Forget those that are listed.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the listed results.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the results that others published, each revision of model and data by itself.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TITLE = "Overview"
 PATH = ""
-DESCRIPTION = "Every encoder on every task. A cell opens its numbers and protocol."
+DESCRIPTION = "Every encoder on every task. Click a cell for its numbers and protocol."
 POLL_SECONDS = 2
 FROZEN = Frozen(asks={"scores": Asks(results, "select", "result", "interval")}, all_encoders=True)
 

@@ -104,7 +104,7 @@ def stored(
     if not ids:
         return rows
     if unknown := sorted(set(ids) - {row["id"] for row in rows}):
-        raise UserError(f"There is no such result: {unknown[0]}.", "`results list` has all.")
+        raise UserError(f"There is no such result: {unknown[0]}.", "`results list` shows all.")
     return [row for row in rows if row["id"] in ids]
 
 

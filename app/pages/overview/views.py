@@ -30,22 +30,23 @@ MOST_FIRST = 3
 """Encoders that are named as the best; where more share it, nobody is."""
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
 STARTERS = (
-    ("minilm", "a transformer tuned on a billion sentence pairs: all-MiniLM-L6-v2",
-     "what good looks like at 23 million parameters"),
+    ("minilm", "a transformer trained on a billion sentence pairs: all-MiniLM-L6-v2",
+     "what is possible with 23 million parameters"),
     ("wordllama", "static word vectors taken from a large language model and averaged",
      "very fast, and no sense of word order"),
     ("random:256", "a random vector for every word, added up",
-     "the baseline of shared words: whatever it reaches, no meaning was needed for"),
+     "the word-overlap baseline: whatever it achieves needs no meaning"),
 )  # fmt: skip
 FOOTNOTE = (
-    "StarterSTS, StarterTopics and StarterSearch are measured on the starter set, which we wrote "
-    "for this app. Its grades follow a written rubric; agreement between people was not measured."
+    "StarterSTS, StarterTopics and StarterSearch are computed on the starter set, which was "
+    "written for this app. Its grades follow a written rubric; agreement between people was "
+    "not measured."
 )
 PAGES = (
-    ("map", "Map", "2,040 sentences in a plane, a colour a topic"),
-    ("search", "Search", "what each of them takes for near"),
-    ("decode", "Decode", "a sentence said again from its vector alone"),
-    ("compare", "Compare", "which differences are more than chance"),
+    ("map", "Map", "2,040 sentences in two dimensions, coloured by topic"),
+    ("search", "Search", "what each encoder considers similar"),
+    ("decode", "Decode", "a sentence reconstructed from its vector alone"),
+    ("compare", "Compare", "which differences are significant"),
 )
 ACTIONS = (
     '<a class="t-button t-primary" href="./evaluate">Evaluate</a> '
@@ -109,10 +110,11 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
         there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
         text = f"{there} of {formats.plural(there + len(waiting), 'score')} measured"
         if all(cell.score is None for cell in waiting):
-            return parts.heading(text, "The others are on their way.")
+            return parts.heading(text, "The others are being computed.")
         return parts.heading(
             _finding(mine, tasks) or text,
-            f"{text} here so far. Those in italics came with Theodolite and give way to yours.",
+            f"{text} here so far. Those in italics ship with Theodolite and will be replaced "
+            "by yours.",
             beside=f" {parts.SHIPPED}",
         )
     check = '<a href="./compare">Compare</a> says.'
@@ -152,7 +154,7 @@ def _column(name: str) -> HeatmapColumn:
     task = tasks.TASKS.get(name)
     about = task.description if task else ""
     if name in tasks.STARTER:
-        about += " Written by us for this app."
+        about += " Written for this app."
     short = {"STSBenchmark": "STS-B", "SICKRelatedness": "SICK-R"}
     return HeatmapColumn(name, short.get(name, name), about)
 
@@ -188,7 +190,7 @@ def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
 
 def _awaited(shipped: float | None) -> Cell:
     """A cell that is being measured; until then it has the score that ships, where one does."""
-    facts = (("shipped example", "measured before Theodolite was shipped"), ("here", "waiting"))
+    facts = (("shipped example", "ships with Theodolite"), ("here", "waiting"))
     return Cell(shipped, facts=facts if shipped is not None else (), state="waiting")
 
 
@@ -258,7 +260,7 @@ def card(workspace: Workspace, result_id: int) -> str:
     remove = ""
     if not workspace.read_only:
         size = formats.size(workspace.store.results.sizes([result])[result_id])
-        about = f"Remove this result of {result['encoder']} on {result['task']} for good"
+        about = f"Permanently remove this result of {result['encoder']} on {result['task']}"
         remove = button("Remove this result", "remove", str(result_id), about=about,
                         param=("result", ""))  # fmt: skip
         remove += f' <span class="t-muted t-small">{size} of values per example</span>'
@@ -279,7 +281,7 @@ def card(workspace: Workspace, result_id: int) -> str:
 def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
     if workspace.store.results.is_readable(result):
         return []
-    return [f"Its values per example cannot be read: nothing can be tested with it. {REPAIR}"]
+    return [f"Its values per example cannot be read: it cannot be used in tests. {REPAIR}"]
 
 
 def _moved(workspace: Workspace, result: dict[str, Any]) -> str:
@@ -337,7 +339,7 @@ def nothing() -> str:
     """What stands where no result is yet."""
     return parts.empty(
         "No results yet",
-        "Choose encoders and tasks; the scores appear here as they are measured.",
+        "Choose encoders and tasks; the scores appear here as they are computed.",
         ("Evaluate", "./evaluate"),
     )
 

@@ -111,7 +111,7 @@ def spec(
     if not 1 <= many <= MOST_HITS:
         raise UserError(f"The top {many} cannot be shown.", f"Choose from 1 to {MOST_HITS:,}.")
     if least is not None and not -1 <= least <= 1:
-        raise UserError(f"{least} is no cosine.", "Choose from −1 to 1, or leave it empty.")
+        raise UserError(f"{least} is not a cosine.", "Choose from −1 to 1, or leave it empty.")
     return SearchSpec(
         tuple(dict.fromkeys(queries)), collection, mode, many, least,  # type: ignore[arg-type]
         tuple(only), tuple(unlike) if mode == "examples" else (), tuple(encoders),

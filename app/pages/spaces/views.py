@@ -81,11 +81,14 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
     title = f"{count:,} sentences, not compared yet"
     hint = parts.next_step(
         visitor, "choose another collection, or other encoders",
-        f"Press Compare: the sentences are encoded in the background, once.{long} The maps are "
-        "here when they are ready.",
+        f"Press Compare: the sentences are encoded in the background, once.{long} The maps "
+        "will appear here.",
     )  # fmt: skip
     if alive:
-        title, hint = f"{count:,} sentences, being encoded", "The maps are drawn as soon as can be."
+        title, hint = (
+            f"{count:,} sentences, being encoded",
+            "The maps will appear as soon as possible.",
+        )
     empty = dict.fromkeys(
         ("left_name", "right_name", "figures", "changed_head", "changed", "flow_head"), ""
     )
@@ -96,10 +99,9 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
 
 
 def _waiting(visitor: bool) -> str:
-    ask = "" if visitor else (
-        " Press Compare for UMAP, what changed in all dimensions, and the clusters."
-    )  # fmt: skip
-    text = f"These are the first two principal components of either, drawn at once.{ask}"
+    text = "These are the first two principal components of either, drawn immediately."
+    if not visitor:
+        text += " Press Compare for UMAP, what changed in all dimensions, and the clusters."
     return f'<p class="t-map-trust">{escape(text)}</p>'
 
 

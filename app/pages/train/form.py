@@ -107,7 +107,7 @@ class Form:
         self.started = gr.Textbox(visible="hidden", label="Run", elem_id="started")
         if not may:
             parts.static(
-                parts.say("Visitors cannot start runs here. The command does it elsewhere.")
+                parts.say("Visitors cannot start runs here. On your own machine, use the command.")
             )
 
     # What happens ---------------------------------------------------------------------------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TITLE = "Train"
 PATH = "train"
 CLOSED = (
-    "Training is closed here: it would take this machine's time from everybody. The form and "
+    "Training is disabled here: it would take computing time from all visitors. The form and "
     "the command beside it are as on a machine of your own."
 )
 DESCRIPTION = (

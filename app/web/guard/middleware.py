@@ -81,7 +81,7 @@ class Guard:
         except Refused as refused:
             answer = refused.answer
         except bodies.TooLarge:
-            answer = PlainTextResponse("That is too much at once", status_code=413)
+            answer = PlainTextResponse("Too many at once", status_code=413)
         try:
             await answer(scope, receive, sealed)
         finally:

@@ -173,7 +173,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert rows[2] == {"split": "test", "images": 4, "converted": True}
     assert catalog.load("COCO").kind == "captions"
     again = CliRunner().invoke(app, ["data", "import-coco", str(base)])
-    assert "All were converted before" in again.output
+    assert "All files were already converted" in again.output
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

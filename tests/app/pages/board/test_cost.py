@@ -57,7 +57,7 @@ def test_quality_against_cost(workspace: Workspace) -> None:
     said, picture = cost_views.pareto(
         cost.quality(board), len(board.columns), cost.measured(workspace), "per_second_64"
     )
-    assert "The cost of random:64 alone" in said and picture is not None
+    assert "Only the cost of random:64" in said and picture is not None
     put(workspace.store, "random:32", "CR", 50.0)
     board = service.board(workspace, service.BoardSpec())
     said, picture = cost_views.pareto(

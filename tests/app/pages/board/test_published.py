@@ -149,7 +149,7 @@ def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     assert other[0][4] == "1 of 2" and other[3][0] == formats.MISSING
     said = views.finding(board, None, published.references(only, board))
     assert "2 published models on 2 tasks; none of them was evaluated here" in said
-    with pytest.raises(UserError, match="Nothing of the suite starter"):
+    with pytest.raises(UserError, match="No task of the suite starter"):
         service.board(only, BoardSpec("starter"))
 
 

@@ -60,7 +60,7 @@ def test_filters(measured: Workspace) -> None:
     assert names(licences=("mit",)) == [A]
     assert names(types=("STS",)) == [A, B]
     assert service.board(measured, BoardSpec(most_parameters=10)).left_out == 2
-    with pytest.raises(UserError, match="None of 3 encoders fits"):
+    with pytest.raises(UserError, match="None of 3 encoders is known to match"):
         names(licences=("gpl",))
     with pytest.raises(UserError, match="no suite 'mine'"):
         names(suite="mine")
@@ -161,5 +161,5 @@ def test_published_rows_are_references(measured: Workspace) -> None:
 
 def test_nothing_is_measured(workspace: Workspace) -> None:
     """It says what to do."""
-    with pytest.raises(UserError, match="Nothing of the suite all is measured"):
+    with pytest.raises(UserError, match="No task of the suite all has been evaluated"):
         service.board(workspace)

@@ -248,8 +248,8 @@ def test_names_are_read_line_by_line():
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "No sentence"), ("a = x\nhello there", "Line 2"), ("a =", "has no sentence"),
-     ("a = x\na = y", "second time"), ("2 = x", "Line 1")],
+    [("", "No sentence"), ("a = x\nhello there", "Line 2"), ("a =", "without a sentence"),
+     ("a = x\na = y", "again"), ("2 = x", "Line 1")],
 )  # fmt: skip
 def test_a_line_that_names_nothing_is_told(text, words):
     """Which line, and what it lacks."""

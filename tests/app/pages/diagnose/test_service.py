@@ -130,7 +130,7 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
     job = DiagnoseJob.of(workspace, ENCODER, str(file))
-    with pytest.raises(UserError, match="no sentences that the decoder has not learned from"):
+    with pytest.raises(UserError, match="no sentences that are new to the decoder"):
         diagnosing.diagnosed(workspace, job, lambda share: None)
     job = DiagnoseJob.of(workspace, ENCODER, "/nowhere/at/all.txt")
     with pytest.raises(UserError, match="There is no file"):
@@ -212,7 +212,7 @@ def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
     """Calmly."""
     found = across(empty)
     assert found.problem is not None
-    assert "No decoder was diagnosed yet" in found.problem.message
+    assert "No decoder diagnosed yet" in found.problem.message
 
 
 @pytest.mark.slow
@@ -245,4 +245,4 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")
     _, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert apart == []
-    assert "is not here" in notes[0]
+    assert "is not available here" in notes[0]

@@ -35,7 +35,7 @@ def test_every_task_says_how_many_sentences_are_lacking(spec: str, tmp_path: Pat
     expected = {"sentences": len(sentences), "lacking": 2, "first": sentences[0], "error": None}
     assert rows["StarterSTS"] == {"task": "StarterSTS", **expected}
     assert rows["StarterTopics"]["lacking"] <= rows["StarterTopics"]["sentences"]
-    with pytest.raises(UserError, match="has no file of vectors"):
+    with pytest.raises(UserError, match="does not read vectors from a file"):
         list(coverage(workspace, "random:8"))
     workspace.close()
 

@@ -240,7 +240,7 @@ def test_a_correlation_that_one_encoder_turns_is_marked(workspace: Workspace) ->
     related(workspace, SIX)
     found = point(workspace, "transfer-probing", *SIX)
     assert found.verdict == "look"
-    assert "2 of 2 correlations turn their sign" in words(found)
+    assert "2 of 2 correlations change sign" in words(found)
     assert "0.09 (−0.60 to 0.40 with one encoder left out)" in words(found)
     picture = found.exhibits[0].picture
     assert isinstance(picture, Grid)
@@ -279,7 +279,7 @@ def test_spreads_over_seeds_that_meet_are_looked_at(
         put(workspace.store, BAG, "MR", other + seed / 4, seed=seed)
     found = point(workspace, "seeds", BIG, BAG)
     assert found.verdict == verdict
-    assert "With 3 seeds a score moves by up to 0.50 points" in words(found)
+    assert "With 3 seeds a score varies by up to 0.50 points" in words(found)
 
 
 def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:

@@ -58,14 +58,14 @@ def test_what_can_be_done_follows_the_state(workspace: Workspace) -> None:
 def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
     """Somebody else may have been quicker: nothing is claimed that was not done."""
     run = begun(workspace, "evaluate")
-    for action, said in (("retry", "not over yet"), ("remove", "not over yet"),
-                         ("stop", "trains nothing"), ("next", "does not wait")):  # fmt: skip
+    for action, said in (("retry", "not ended yet"), ("remove", "not ended yet"),
+                         ("stop", "not a training"), ("next", "no longer waiting")):  # fmt: skip
         with pytest.raises(UserError, match=said):
             service.act(workspace, action, run)
     workspace.store.runs.cancel(run)
-    with pytest.raises(UserError, match="over already"):
+    with pytest.raises(UserError, match="already ended"):
         service.act(workspace, "cancel", run)
-    with pytest.raises(UserError, match="Nothing is called"):
+    with pytest.raises(UserError, match="There is no action"):
         service.act(workspace, "explode", run)
 
 

@@ -38,7 +38,7 @@ def run(workspace: Workspace, title: str, slot: str | None = None) -> None:
 def test_the_local_worker(workspace: Workspace) -> None:
     """What it does, what waits for it, and that a fleet is to be had."""
     assert workers.now(workspace).workers == ()
-    assert "No worker is up" in workers_views.workers(workers.now(workspace))
+    assert "No worker is running" in workers_views.workers(workers.now(workspace))
     workspace.store.workers.seen("local-0")
     run(workspace, f"at work {HOSTILE}", "local-0")
     run(workspace, "later")

@@ -70,7 +70,7 @@ def test_undo_asks_the_same_again(workspace: Workspace, session: str) -> None:
     assert service.mark(workspace, session, "not") == second
     assert service.opened(workspace, session).marks == {0: {"me": 0.0}}
     service.undo(workspace, session)
-    with pytest.raises(UserError, match="no mark to take back"):
+    with pytest.raises(UserError, match="no mark to undo"):
         service.undo(workspace, session)
 
 
@@ -145,7 +145,7 @@ def test_preferences(workspace: Workspace) -> None:
     made = service.play(workspace, session, answer)
     told = report.status(service.opened(workspace, session))
     assert told["pairs"][0]["verdict"] == "wordllama" and made < 30 and sides == {True, False}
-    with pytest.raises(UserError, match="do not say which documents"):
+    with pytest.raises(UserError, match="do not show which documents"):
         report.judged(service.opened(workspace, session))
 
 
@@ -186,7 +186,7 @@ def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
         (PAIR, {"k": 0}, "top 0"),
         (PAIR, {"draw": 0}, "0 queries"),
         (PAIR, {"mode": "stars"}, "'stars'"),
-        (PAIR, {"margin": -1}, "no difference"),
+        (PAIR, {"margin": -1}, "not a possible difference"),
     ):
         with pytest.raises(UserError, match=message):
             service.spec(STARTER, encoders, **given)  # type: ignore[arg-type]
@@ -199,7 +199,7 @@ def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
         service.mark(workspace, session, "not", position=99)
     with pytest.raises(UserError, match="no name"):
         service.mark(workspace, session, "not", judge=" ")
-    with pytest.raises(UserError, match="Nothing is judged"):
+    with pytest.raises(UserError, match="Nothing has been judged"):
         report.write(service.opened(workspace, session), tmp_path)
     with pytest.raises(UserError, match="too few to search in"):
         service.begin(workspace, service.spec(lines(workspace, "one", ["a"]), PAIR))

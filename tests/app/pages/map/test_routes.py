@@ -147,5 +147,5 @@ def test_a_sentence_is_placed_for_visitors(reader: httpx.Client, hostile: maps.S
     placed = reader.post(base, content="A boat").raise_for_status().json()
     assert placed["neighbours"][0]["text"] == "A boat, at sea"
     empty = reader.post(base, content="  ")
-    assert (empty.status_code, empty.text) == (400, "There is no sentence to place. Write one.")
+    assert (empty.status_code, empty.text) == (400, "No sentence given. Write one.")
     assert reader.post(base, content="x" * 8001).status_code == 413

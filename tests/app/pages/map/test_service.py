@@ -168,7 +168,7 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
     found = maps.place(workspace, pca, pca.sentences[3], 5)
     assert found["neighbours"][0]["id"] == 3
     assert found["neighbours"][0]["cosine"] == pytest.approx(1, abs=1e-5)
-    with pytest.raises(UserError, match="no sentence"):
+    with pytest.raises(UserError, match="No sentence"):
         maps.place(workspace, pca, "  ", 5)
 
 

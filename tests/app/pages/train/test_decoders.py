@@ -175,7 +175,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     assert row.steps is not None
     assert row.step < row.steps
     assert len(own(workspace)) == 1
-    with pytest.raises(UserError, match="over already"):
+    with pytest.raises(UserError, match="already ended"):
         jobs.stop(workspace, run["id"])
 
 

@@ -122,7 +122,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) ->
     assert last.step < 100_000
     (row,) = runs.table(workspace)
     assert (row.state, row.stopping, row.why) == ("done", False, "stopped")
-    with pytest.raises(UserError, match="over already"):
+    with pytest.raises(UserError, match="already ended"):
         jobs.stop(workspace, run["id"])
 
 
@@ -131,7 +131,7 @@ def test_a_run_that_waits_is_cancelled_when_it_is_to_stop(
 ) -> None:
     """There is no best yet."""
     run = EncoderTraining(workspace).queue(spec)
-    assert "had not begun" in jobs.stop(workspace, run)
+    assert "had not started" in jobs.stop(workspace, run)
     assert workspace.store.runs.get(run)["state"] == "cancelled"
 
 

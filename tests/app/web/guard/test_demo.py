@@ -132,7 +132,7 @@ def test_pages_say_what_is_closed(stranger: httpx.Client) -> None:
     """Where something is missing that the page is there for."""
     said = [one["props"].get("value") for one in config(stranger)["components"]
             if one["type"] == "html"]  # fmt: skip
-    closed = [text for text in said if isinstance(text, str) and "closed here" in text]
+    closed = [text for text in said if isinstance(text, str) and "disabled here" in text]
     assert len(closed) == 6
 
 
