@@ -72,7 +72,7 @@ def test_the_advice_is_that_of_the_numbers(visitor, place):
     size = page.locator("#size")
     expect(size.locator(".t-tag")).to_have_text("look")
     expect(size).to_contain_text(f"{BAG} overtakes {BIG}")
-    expect(page.locator("#transfer-probing")).to_contain_text("2 of 2 correlations turn their sign")
+    expect(page.locator("#transfer-probing")).to_contain_text("2 of 2 correlations change sign")
     expect(page.locator("#normalisation .t-tag")).to_have_text("fine")
 
 
