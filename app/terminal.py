@@ -73,7 +73,7 @@ PriceOption = Annotated[
     typer.Option(min=0.0, help="Of a million tokens, to reckon what an endpoint would cost."),
 ]
 TasksOption = Annotated[
-    str | None, typer.Option(help="Comma-separated tasks or suites; default: what was measured.")
+    str | None, typer.Option(help="Comma-separated tasks or suites; default: evaluated tasks.")
 ]
 ProtocolOption = Annotated[
     str | None, typer.Option(help="Results under this protocol only; default: each task's own.")

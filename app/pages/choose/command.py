@@ -27,9 +27,9 @@ EncodersOption = Annotated[
     typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec; default: all installed."),
 ]
 MaxMsOption = Annotated[
-    float | None, typer.Option(help="At most so many milliseconds for one sentence, here.")
+    float | None, typer.Option(help="Maximum milliseconds per sentence, on this machine.")
 ]
-MaxBytesOption = Annotated[int | None, typer.Option(help="At most so many bytes a vector.")]
+MaxBytesOption = Annotated[int | None, typer.Option(help="Maximum bytes per vector.")]
 LicencesOption = Annotated[
     str, typer.Option("--licence", help="Comma-separated licences, such as apache-2.0.")
 ]

@@ -33,12 +33,12 @@ KINDS = {
     "mteb": "a task of MTEB's",
 }
 ORIGINS = (
-    ("starter", "Starter set", "Written by us for this app, and small. It shows the instrument at "
-     "work; it is no benchmark. One grader: no agreement was measured."),
-    ("upload", "Your uploads", "Kept in the store, on this machine."),
-    ("corpus", "Encoded corpora", "Folders that theodolite encode-corpus wrote, read in place."),
-    ("hub", "From the hub", "Files of the Hugging Face hub, pinned to a commit."),
-    ("folder", "Data folder", "What --data or THEODOLITE_DATA names, read in place."),
+    ("starter", "Starter set", "Small, and written for this app. It shows how the app works and is "
+     "not a benchmark. It has a single grader, so agreement was not measured."),
+    ("upload", "Your uploads", "Stored on this machine."),
+    ("corpus", "Encoded corpora", "Folders written by theodolite encode-corpus, read in place."),
+    ("hub", "From the hub", "Files from the Hugging Face hub, pinned to a commit."),
+    ("folder", "Data folder", "The folder given by --data or THEODOLITE_DATA, read in place."),
 )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def encode(
         files = [*corpus, *(Path(one) for one in (given, *(texts or ())) if one is not None)]
         if encoder is None or out is None or file is not None or dataset is not None:
             raise UserError(
-                "A corpus needs an encoder and a folder, and nothing else to encode.",
+                "A corpus needs an encoder and a folder, and nothing else.",
                 "Write: theodolite encode-corpus ENCODER FILE… --out FOLDER.",
             )
         form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}

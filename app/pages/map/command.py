@@ -41,8 +41,8 @@ def map_job(
     neighbours: Annotated[
         int, typer.Option(help="n_neighbors: few show detail, many the overall structure.")
     ] = 15,
-    min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
-    seed: Annotated[str, typer.Option(help="Random seed, or any: never twice alike.")] = "0",
+    min_dist: Annotated[float, typer.Option(help="Minimum distance between points (UMAP).")] = 0.1,
+    seed: Annotated[str, typer.Option(help="Random seed, or any: different every time.")] = "0",
 ) -> MapJob:
     """The map that is meant; the parameters are options of every verb about one."""
     return MapJob.of(
@@ -75,7 +75,7 @@ def project(
     from engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
-        raise UserError(f"{str(out)!r} has no ending we know.", f"Use one of {', '.join(ENDINGS)}.")
+        raise UserError(f"{str(out)!r} has no known ending.", f"Use one of {', '.join(ENDINGS)}.")
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return
