@@ -50,7 +50,7 @@ class DecoderInfo:
         words: most words of a sentence that it learned from.
         trained_on: what it learned from, in words.
         sentences: how many it learned from.
-        shipped: whether it came with the app.
+        shipped: whether it ships with the app.
         added: seconds since 1970; 0 for one that ships.
     """
 
@@ -184,7 +184,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
     if row is None:
         if any(shipped["name"] == name for shipped in _shipped()):
             raise UserError(
-                f"The decoder of {name} came with the app and cannot be removed.",
+                f"The decoder of {name} ships with the app and cannot be removed.",
                 "One that you train for the same encoder is used instead of it.",
             )
         raise _unknown(name)
@@ -276,7 +276,7 @@ def _row(
 
 
 def _shipped() -> Iterator[dict[str, Any]]:
-    """Those that came with the app; a damaged one is left out."""
+    """Those that ships with the app; a damaged one is left out."""
     from engine.decoding.shipped import shipped
 
     for encoder, folder in shipped().items():

@@ -64,7 +64,7 @@ def train(
         distributed.barrier()  # the folder may be removed once all have unpacked what is in there
         if last := _finished(spec, examples, ranks):
             if ranks.rank == 0:
-                yield Noted(last.step, f"{last.out} is there already, of this very run.")
+                yield Noted(last.step, f"{last.out} already exists, from this same run.")
                 yield last
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)

@@ -151,7 +151,7 @@ class Home:
                 if asked.workflow(unit) not in at_work:
                     self._store.runs.end_unit(
                         asked.run_id, unit["position"], 0.0, "It was to stop before it began.",
-                        "Try the run again to train it as well.", left_out=asked.several,
+                        "Retry the run to train it as well.", left_out=asked.several,
                     )  # fmt: skip
             self._client.delete_workflows([one for one in known if one not in at_work])
 

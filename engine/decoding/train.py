@@ -59,7 +59,7 @@ def train_decoder(
     """
     sentences = sentences_of(spec, catalog or Catalog(), spec.working_folder)
     if last := _finished(spec, sentences):
-        yield Noted(last.step, f"{last.out} is there already, of this very training.")
+        yield Noted(last.step, f"{last.out} already exists, from this same training.")
         yield last
         return
     with lock(spec.working_folder):
@@ -100,7 +100,7 @@ def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> DecoderFinished | N
         facts = {}
     if facts.get("hash") != spec.hash or facts.get("data_hash") != sentences.hash:
         raise UserError(
-            f"{out} is there already, and is not the decoder of the same settings and sentences.",
+            f"{out} already exists, and is not the decoder with these settings and sentences.",
             "Name another folder, or remove it; nothing is overwritten.",
         )
     shutil.rmtree(spec.working_folder, ignore_errors=True)

@@ -94,6 +94,6 @@ def check_free(folder: Path, spec: TrainSpec) -> None:
         return
     if (read(folder) or {}).get("hash") != spec.hash:
         raise UserError(
-            f"{folder} is there already, and is not the encoder of the same settings.",
+            f"{folder} already exists, and is not the encoder with these settings.",
             "Choose another folder; nothing is overwritten.",
         )

@@ -184,7 +184,7 @@ def test_two_spaces_and_geometry_are_drawn(visitor, frozen):
     page = visitor(frozen).open("spaces")
     for side in ("left", "right"):
         expect(page.locator(f"#{side}-map .t-map-said")).to_contain_text("960 points")
-    page.get_by_text("One map that moves").click()
+    page.get_by_text("One map, animated").click()
     expect(page.get_by_role("button", name="Move them")).to_be_visible()
     page.goto(f"{frozen}/geometry")
     expect(page.locator("#numbers tbody")).to_contain_text("random:64")

@@ -197,7 +197,7 @@ def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
             if child["label"].startswith(start):
                 learn(desk, run, [pair[position % 2]], position=position)
                 end(desk, run, pair[position % 2], 20, position=position)
-    table = page.get_by_role("region", name="Beside the paper's numbers")
+    table = page.get_by_role("region", name="Comparison with the paper")
     row = table.locator("tr").filter(has=page.locator("td:first-child", has_text="p = 0"))
     expect(row.first).to_contain_text("71.1")
     expect(row.first).to_contain_text("50.50 ± 0.71")

@@ -251,7 +251,7 @@ def test_the_view_can_be_changed_and_changed_back(visit, pair):
     """From two maps to one that moves: the slider comes and goes."""
     page = visit.open(QUERY)
     left, _ = sides(page)
-    page.get_by_label("One map that moves").check()
+    page.get_by_label("One map, animated").check()
     slider = left.get_by_role("slider", name=f"From {A} to {B}")
     expect(slider).to_be_visible()
     page.get_by_label("Side by side").check()
@@ -280,7 +280,7 @@ def test_the_same_encoder_twice_is_refused_calmly(visit):
     sides(page)
     page.locator("#second input").click()
     page.get_by_role("option", name=A, exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("same encoder")
+    expect(page.get_by_role("alert")).to_contain_text("encoders are the same")
 
 
 def test_text_of_an_upload_stays_text(visit, boats):

@@ -75,7 +75,7 @@ def test_only_what_applies_is_asked(page):
     page.get_by_label("Masked language modelling").check()
     expect(page.get_by_label("Temperature")).to_be_hidden()
     page.get_by_role("radio", name="Supervised SimCSE: pairs").check()
-    expect(page.get_by_label("Use the hard negatives")).to_be_visible()
+    expect(page.get_by_label("Use hard negatives")).to_be_visible()
     expect(page.locator(COMMAND)).to_contain_text("train sup minilm")
     page.locator("#dataset input").click()
     options = page.get_by_role("option")

@@ -184,7 +184,7 @@ def test_a_decoder_is_removed_after_a_second_word(visitor, place, desk, decoder_
     row = page.locator("#at-hand tr", has_text="gone-soon")
     row.locator("summary").focus()
     page.keyboard.press("Enter")
-    expect(row.locator("details")).to_contain_text("deleted for good")
+    expect(row.locator("details")).to_contain_text("permanently deleted")
     assert home.exists()
     row.get_by_role("button", name="Delete its files: gone-soon").press("Enter")
     expect(page.get_by_role("status").filter(has_text="gone-soon")).to_contain_text(
@@ -194,7 +194,7 @@ def test_a_decoder_is_removed_after_a_second_word(visitor, place, desk, decoder_
     assert not home.exists()
     mine = page.locator("#at-hand tr", has_text="random:64").first
     mine.locator("summary").click()
-    expect(mine.locator("details")).to_contain_text("is yours and stays")
+    expect(mine.locator("details")).to_contain_text("is yours and is not touched")
 
 
 def test_the_card_of_a_decoder_is_read_on_the_page(visitor, place):

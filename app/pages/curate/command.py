@@ -27,7 +27,7 @@ def curate(
     workspace: Workspace,
     check: Annotated[str, typer.Argument(help="exact, near, outliers, typical or leaks.")],
     dataset: Annotated[
-        str, typer.Argument(help="Where to look; see `theodolite data`.")
+        str, typer.Argument(help="The collection to use; see `theodolite data`.")
     ] = "starter-topics",
     encoder: Annotated[str, typer.Option("--encoder", "-e", help="A spec string.")] = "minilm",
     split: Annotated[str, typer.Option(help="A split, or all of them.")] = "all",

@@ -15,28 +15,34 @@ def search(
     workspace: Workspace,
     query: Annotated[str, typer.Argument(help="What to look for.")],
     collection: Annotated[
-        str, typer.Option("--in", metavar="DATASET", help="Where to look; see `theodolite data`.")
+        str,
+        typer.Option(
+            "--in", metavar="DATASET", help="The collection to use; see `theodolite data`."
+        ),
     ] = "starter-topics",
     encoder: Annotated[
-        list[str] | None, typer.Option("--encoder", "-e", help="Once for each encoder.")
+        list[str] | None, typer.Option("--encoder", "-e", help="Repeat for each encoder.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Top k.")] = 10,
     by: Annotated[str, typer.Option(help="meaning, examples, words or pattern.")] = "meaning",
     unlike: Annotated[
-        list[str] | None, typer.Option(help="A sentence to be unlike; once for each.")
+        list[str] | None, typer.Option(help="A sentence to be unlike; may be repeated.")
     ] = None,
     least: Annotated[float | None, typer.Option(min=-1, max=1, help="Minimum cosine.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Filter by label, 'label: sport'; once for each.")
+        list[str] | None, typer.Option(help="Filter by label, 'label: sport'; may be repeated.")
     ] = None,
     index: Annotated[
         bool,
-        typer.Option("--index", help="Make an index of a large collection first, for later ones."),
+        typer.Option(
+            "--index",
+            help="First build an index of a large collection, for this and later searches.",
+        ),
     ] = False,
     queue: Annotated[
         bool,
         typer.Option(
-            "--queue", help="Leave encoding and --index to the worker of the app; search later."
+            "--queue", help="Queue encoding and --index for the app's worker; search later."
         ),
     ] = False,
     as_json: JsonOption = False,

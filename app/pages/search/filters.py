@@ -82,7 +82,7 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
         if value not in held.get(name, {}):
             raise UserError(
                 f"No sentence of {collection} has {text[:80]!r}.",
-                "Take it out of Filter by label.",
+                "Remove it from Filter by label.",
             )
         wanted.setdefault(name, []).append(held[name][value])
     found: np.ndarray | None = None

@@ -70,8 +70,8 @@ def files(workspace: Workspace, value: Any) -> tuple[Any, Folders]:
 def _about(collection: str, sentences: Sequence[str], columns: Sequence[dict[str, Any]]) -> str:
     text = f"{formats.plural(len(sentences), 'sentence')} of {collection}."
     if not any("runs" in column for column in columns):
-        return f"{text} None of these encoders can encode a new sentence here; Python can."
-    return f"{text} What you write is encoded and compared here, in your browser."
+        return f"{text} None of these encoders can encode a new sentence here; use Python."
+    return f"{text} What you write is encoded and compared in your browser."
 
 
 Nearest = list[tuple[int, float]]

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 DESCRIPTION = (
-    "One query, each encoder's nearest sentences by cosine in its own column, worked out here in "
-    "the page: what you write leaves it nowhere. A letter marks what several of them found."
+    "One query, and each encoder's nearest sentences by cosine in its own column, computed "
+    "in this page: what you write is not sent anywhere. A letter marks sentences that "
+    "several of them found."
 )
 SEARCH = "search"
 """Id of the component."""

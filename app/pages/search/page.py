@@ -36,14 +36,17 @@ FLICKR = "flickr30k"
 MODES = [("Meaning", "meaning"), ("Examples", "examples"), ("Words", "words"),
          ("Pattern", "pattern")]  # fmt: skip
 LABELS = {
-    "meaning": ("Query", 'A sentence, "words" as they stand, or a /pattern/'),
-    "examples": ("Like these, one a line", "Sentences to be like; shift and enter for another"),
-    "words": ("Words", "Text that stands in the sentence, whatever the case"),
+    "meaning": ("Query", 'A sentence, "exact words", or a /pattern/'),
+    "examples": (
+        "Similar to these, one per line",
+        "Example sentences; Shift+Enter for another line",
+    ),
+    "words": ("Words", "Text contained in the sentence, ignoring case"),
     "pattern": ("Regular expression", r"\bboats?\b"),
 }
 DESCRIPTION = (
-    "One query, each encoder's nearest sentences by cosine in its own column. A letter marks "
-    "what several of them found; hover or focus it to see its twins."
+    "One query, and each encoder's nearest sentences by cosine in its own column. A letter "
+    "marks sentences that several of them found; hover or focus it to see where."
 )
 LINES = {"lines": 1, "max_lines": MOST_QUERIES, "max_length": 2 * MOST_CHARACTERS,
          "elem_classes": ["t-wide"]}  # fmt: skip
@@ -53,8 +56,8 @@ CONTROLS = (
     Control("query", LABELS["meaning"][0], gr.Textbox, example.QUERY, key="q",
             options={"placeholder": LABELS["meaning"][1], **LINES,
                      "elem_classes": ["t-wide", "t-bare"]}),
-    Control("unlike", "Not like those, one a line", gr.Textbox, "",
-            options={"placeholder": "May stay empty", "visible": False, **LINES}),
+    Control("unlike", "Unlike these, one per line", gr.Textbox, "",
+            options={"placeholder": "Optional", "visible": False, **LINES}),
     Control("only", "Filter by label", gr.Dropdown, (),
             options={"choices": [], "value": [], "multiselect": True}),
     Control("k", "Top k", gr.Number, SearchSpec.k,

@@ -103,13 +103,13 @@ def spec(
     """
     if mode not in get_args(Mode):
         raise UserError(
-            f"There is no search by {mode!r}.", f"Choose one of {', '.join(get_args(Mode))}."
+            f"There is no search mode {mode!r}.", f"Choose one of {', '.join(get_args(Mode))}."
         )
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
     many = SearchSpec.k if k is None else int(k)
     if not 1 <= many <= MOST_HITS:
-        raise UserError(f"The top {many} cannot be shown.", f"Choose from 1 to {MOST_HITS:,}.")
+        raise UserError(f"The top {many} is not possible.", f"Choose from 1 to {MOST_HITS:,}.")
     if least is not None and not -1 <= least <= 1:
         raise UserError(f"{least} is not a cosine.", "Choose from −1 to 1, or leave it empty.")
     return SearchSpec(
@@ -144,7 +144,7 @@ def lines(text: str) -> list[str]:
         raise UserError(
             f"{formats.plural(len(found), 'query', 'queries')}, the longest of "
             f"{formats.plural(longest, 'character')}, is too much for one page.",
-            f"Ask at most {MOST_QUERIES} of at most {MOST_CHARACTERS:,} characters, one a line.",
+            f"Ask at most {MOST_QUERIES} of at most {MOST_CHARACTERS:,} characters, one per line.",
         )
     return found
 
@@ -271,7 +271,7 @@ def alike_in(
     from engine.search.index import unit_rows
 
     if not any(text.strip() for text in like):
-        raise UserError("There is no example.", "Write at least one sentence to be like.")
+        raise UserError("No example given.", "Write at least one example sentence.")
     query = unit_rows(Typed(opened.encoder).encode(list(like))).mean(axis=0)
     if unlike:
         query = query - UNLIKE * unit_rows(Typed(opened.encoder).encode(list(unlike))).mean(axis=0)
@@ -304,7 +304,7 @@ def containing(
         UserError: no text, or a collection that cannot be used.
     """
     if not words:
-        raise UserError("The query is empty.", "Write the words to look for.")
+        raise UserError("The query is empty.", "Write the words to search for.")
     wanted, spans = words.casefold(), []
     for i, sentence in _chosen(workspace, collection, limits):
         folded = sentence.casefold()
@@ -374,8 +374,8 @@ def undone(opened: Searchable, collection: str) -> str:
     """What has to be done before all of a collection is searched, in words; else nothing."""
     if opened.needs_index:
         n = len(opened.sentences)
-        return f"{collection} has {n:,} sentences and no index by this encoder yet."
+        return f"{collection} has {n:,} sentences, and no index for this encoder yet."
     if opened.lacking <= SMALL:
         return ""
     lacking = formats.plural(opened.lacking, "sentence")
-    return f"{lacking} of {collection} are not encoded by it yet."
+    return f"{lacking} of {collection} are not yet encoded by it."

@@ -72,7 +72,9 @@ def answer(
 
 def _without(limits: Limits) -> str:
     if limits.among is not None and not len(limits.among):
-        return parts.empty("No sentence has all of that", "Take something out of Filter by label.")
+        return parts.empty(
+            "No sentence has all of these labels", "Remove something from Filter by label."
+        )
     return ""
 
 
@@ -94,7 +96,7 @@ def _by_words(workspace: Workspace, spec: SearchSpec, limits: Limits) -> str:
 
 
 def _nothing(mode: str) -> str:
-    hint = "Shorten it." if mode == "words" else "Case does not matter; spaces do."
+    hint = "Shorten it." if mode == "words" else "Case is ignored; spaces are not."
     return f'<div class="t-notice"><p><strong>None.</strong></p><p>{hint}</p></div>'
 
 
@@ -175,9 +177,9 @@ def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) 
     if built is None:
         return ""
     return (
-        f"By lists: {built.probed} of {built.lists:,} are looked into and "
-        f"{built.recall:.1%} of the true 10 nearest found ({built.asked} asked), in "
-        f"{built.indexed_ms:.1f} ms instead of {built.exact_ms:.0f} ms."
+        f"By lists: {built.probed} of {built.lists:,} are searched and {built.recall:.1%} of "
+        f"the true 10 nearest found ({built.asked} asked), in {built.indexed_ms:.1f} ms "
+        f"instead of {built.exact_ms:.0f} ms."
     )
 
 
@@ -197,7 +199,7 @@ def _waiting(
         return card(last)
     hint = parts.next_step(
         workspace.read_only, "choose another collection or encoder",
-        "Press Search to do that in the background; it is kept for every later search.",
+        "Press Search to do this in the background, once for all later searches.",
     )  # fmt: skip
     lacking = escape(service.undone(opened, collection))
     return f'<div class="t-notice"><p><strong>{lacking}</strong></p><p>{hint}</p></div>'

@@ -26,9 +26,9 @@ def spaces(
     k: Annotated[int, typer.Option("--k", "-k", help="Neighbours compared.")] = 10,
     clusters: Annotated[str, typer.Option(help="k-means or hdbscan.")] = "k-means",
     size: Annotated[
-        int | None, typer.Option(help="Groups, or points in the smallest for hdbscan.")
+        int | None, typer.Option(help="Number of groups; for hdbscan, the smallest group size.")
     ] = None,
-    maps: Annotated[str, typer.Option(help="Of the two maps: umap or pca.")] = "umap",
+    maps: Annotated[str, typer.Option(help="Projection of the two maps: umap or pca.")] = "umap",
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:

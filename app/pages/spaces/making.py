@@ -154,7 +154,7 @@ def _floors(
     for name, vectors in ((job.first, first), (job.second, second)):
         twin = _again(workspace, name, job.dataset)
         if twin is not None:
-            pairs.append(("floor", name, "under another seed", vectors, twin))
+            pairs.append(("floor", name, "with another seed", vectors, twin))
         else:
             how = f"through two random projections to {vectors.shape[1]} dimensions"
             pairs.append(("floor", name, how, *engine.twins(vectors)))
@@ -170,7 +170,7 @@ def _floors(
 
 
 def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | None:
-    """The vectors of the same encoder under another seed; None when nothing in it is drawn."""
+    """The vectors of the same encoder with another seed; None when nothing in it is drawn."""
     from engine import encoders
 
     spec = encoders.parse(encoder)

@@ -37,8 +37,8 @@ FROZEN = Frozen(
     files=dict.fromkeys(("left-map", "right-map"), maps.files),
 )  # fmt: skip
 DESCRIPTION = (
-    "The same sentences as two encoders have them: two maps that hover, select and zoom together, "
-    "and what changed between them, measured in all dimensions and not on the picture."
+    "The same sentences under two encoders: two maps that share hover, selection and zoom, "
+    "and the differences between them, measured in all dimensions and not on the maps."
 )
 LIST = {"choices": [], "min_width": 220}
 CONTROLS = (
@@ -46,18 +46,18 @@ CONTROLS = (
     Control("first", "First encoder", gr.Dropdown, key="encoder", options=LIST),
     Control("second", "Second encoder", gr.Dropdown, key="encoder", options=LIST),
     collections.COLLECTION,
-    Control("k", "Neighbours compared", gr.Number, SpacesJob.k, hint="Of each sentence, by cosine.",
+    Control("k", "Neighbours compared", gr.Number, SpacesJob.k, hint="Per sentence, by cosine.",
             options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0,
                      "min_width": 150}),
     Control("method", "Maps", gr.Radio, SpacesJob.method, options={"min_width": 260},
             choices=[("UMAP", "umap"), ("Principal components", "pca")]),
     Control("groups", "Clusters", gr.Radio, SpacesJob.clustering, options={"min_width": 220},
             choices=[("k-means", "k-means"), ("HDBSCAN", "hdbscan")]),
-    Control("size", "Groups, or points in the smallest", gr.Number, hint="Empty: the usual one.",
+    Control("size", "Groups, or smallest group size", gr.Number, hint="Empty: the default.",
             options={"minimum": 2, "maximum": service.MOST_GROUPS, "precision": 0,
                      "min_width": 200}),
     Control("show", "View", gr.Radio, "side", options={"visible": False},
-            choices=[("Side by side", "side"), ("One map that moves", "move")]),
+            choices=[("Side by side", "side"), ("One map, animated", "move")]),
 )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _spec(values: Values) -> SpacesJob:
         UserError: fewer than two encoders, or a parameter that cannot be used.
     """
     if not values.first or not values.second:
-        raise UserError("Two encoders are needed.", "Choose them above, or add one on Encoders.")
+        raise UserError("Choose two encoders.", "Choose them above, or add one on Encoders.")
     return SpacesJob.of(
         values.first, values.second, values.collection,
         clustering=values.groups, method=values.method,

@@ -95,8 +95,8 @@ class SpacesJob(Job):
         job = cls(str(encoders.parse(first)), str(encoders.parse(second)), dataset, **how)
         if job.first == job.second:
             raise UserError(
-                "Both spaces are of the same encoder.",
-                "Choose two; each is also held against itself.",
+                "Both encoders are the same.",
+                "Choose two different ones; each is also compared with itself.",
             )
         if not 1 <= job.k <= MOST_NEIGHBOURS:
             raise UserError(
@@ -111,7 +111,7 @@ class SpacesJob(Job):
         if job.size is not None and not 2 <= job.size <= MOST_GROUPS:
             raise UserError(
                 f"{job.size} is no size for {job.clustering}.",
-                f"Choose from 2 to {MOST_GROUPS}, or leave it empty for the usual one.",
+                f"Choose from 2 to {MOST_GROUPS}, or leave it empty for the default.",
             )
         if job.method not in get_args(Method):
             raise UserError(f"There is no method {job.method!r}.", "Choose umap or pca.")
@@ -141,7 +141,7 @@ class SpacesJob(Job):
         if len(sentences) < 3:
             count = formats.plural(len(sentences), "distinct sentence")
             raise UserError(
-                f"{self.dataset} has {count}: too few for neighbourhoods to differ.",
+                f"{self.dataset} has {count}: too few to compare neighbourhoods.",
                 "Choose a collection of at least three.",
             )
         return sentences
@@ -236,7 +236,7 @@ class SpacesJob(Job):
         making.make(workspace, self, (first, second), self.keys(workspace), tick)
         kept = self.stored(workspace)
         if kept is None:
-            raise UserError("The collection changed while it was compared.", "Compare again.")
+            raise UserError("The collection changed during the comparison.", "Compare again.")
         return kept
 
 

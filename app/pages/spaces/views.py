@@ -77,7 +77,7 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
         seconds: that encoding would take.
     """
     rest = "" if seconds is None else formats.time_left(seconds).removesuffix(" left")
-    long = f" One of them takes {rest}." if rest else ""
+    long = f" For one of them this takes {rest}." if rest else ""
     title = f"{count:,} sentences, not compared yet"
     hint = parts.next_step(
         visitor, "choose another collection, or other encoders",

@@ -24,19 +24,20 @@ BaseArgument = Annotated[
     str,
     typer.Argument(
         metavar="BASE",
-        help="What is trained: minilm, hf:NAME, dir:FOLDER, or new:layers=4,hidden=256,heads=4,"
-        "vocab=8000 for a BERT from scratch.",
+        help="Model: minilm, hf:NAME, dir:FOLDER, or "
+        "new:layers=4,hidden=256,heads=4,vocab=8000 for a BERT from scratch.",
     ),
 ]
 TrainOption = Annotated[
     str,
     typer.Option(
-        "--train", metavar="FILE", help="One sentence a line, csv, tsv, JSON lines or Parquet, or "
-        "the name of a data set: see `theodolite data list`.",
+        "--train", metavar="FILE",
+        help="One sentence per line, csv, tsv, JSON lines or Parquet, or the name of a data set: "
+        "see `theodolite data list`.",
     ),
 ]  # fmt: skip
 OutOption = Annotated[
-    str, typer.Option("--out", metavar="FOLDER", help="The folder that becomes the encoder.")
+    str, typer.Option("--out", metavar="FOLDER", help="Output folder for the encoder.")
 ]
 
 
@@ -87,23 +88,23 @@ def sweep(
         typer.Option(
             "--set",
             metavar="FIELD=A,B,C",
-            help="Values of a field; with --draw also LOW..HIGH or "
-            "LOW..HIGH:log. Once for each field.",
+            help="Values of a field; with --draw also LOW..HIGH or LOW..HIGH:log. Repeat for "
+            "each field.",
         ),
     ] = None,
     draw: Annotated[
-        int | None, typer.Option(min=1, help="Draw so many combinations instead of taking all.")
+        int | None, typer.Option(min=1, help="Number of combinations to draw, instead of all.")
     ] = None,
-    draw_seed: Annotated[int, typer.Option(min=0, help="Decides what is drawn.")] = 0,
+    draw_seed: Annotated[int, typer.Option(min=0, help="Random seed of the draws.")] = 0,
     ablation: Annotated[
-        str | None, typer.Option(help="Take the rows of a table of the SimCSE paper instead.")
+        str | None, typer.Option(help="Use the rows of a table of the SimCSE paper instead.")
     ] = None,
     scale: Annotated[
         str | None,
-        typer.Option(help="try, small or paper: how many examples, with ten evaluations."),
+        typer.Option(help="try, small or paper: number of examples, with ten evaluations."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=20, help="Each with so many seeds, from --seed on.")
+        int, typer.Option(min=1, max=20, help="Number of seeds for each, starting at --seed.")
     ] = 1,
     estimate: EstimateOption = False,
     queue: QueueOption = False,
@@ -119,7 +120,7 @@ def sweep(
 
     theodolite sweep unsup minilm --train text.txt --out d --set batch_size=64,128 --estimate
 
-    Each is a folder under FOLDER. What is trained already is not trained again: after Ctrl-C the
+    Each is a folder under FOLDER. Model already is not trained again: after Ctrl-C the
     same command goes on. A training that fails does not end the others.
     """
     from app.jobs import submit
@@ -127,8 +128,8 @@ def sweep(
 
     if under_torchrun():
         raise UserError(
-            "A sweep is not for torchrun: its trainings begin and end each for itself.",
-            "Give it --processes, or train one after the other.",
+            "A sweep cannot run under torchrun: its trainings start and end separately.",
+            "Use --processes, or train one after the other.",
         )
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
@@ -137,7 +138,7 @@ def sweep(
         base_spec = ablations.scaled(base_spec, scale)
     if (ablation is None) != bool(vary):
         raise UserError(
-            "A sweep varies fields or takes the rows of a table.",
+            "A sweep either varies fields or uses the rows of a table.",
             f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
         )
     drawn = range(base_spec.seed, base_spec.seed + seeds)
@@ -161,7 +162,7 @@ def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
     usual = defaults(TrainSpec)["dev"]
     found = settings.get("dev", choices.default_dev(workspace))
     if "dev" not in settings and found != usual:
-        say(f"{usual} is not here, so {found} chooses the best weights; see --dev.")
+        say(f"{usual} is not available, so the best weights are chosen on {found}; see --dev.")
     return settings | {"dev": found}
 
 

@@ -20,15 +20,16 @@ from engine.decoding.spec import DecoderSpec
 def train_decoder(
     workspace: Workspace,
     encoder: Annotated[
-        str, typer.Argument(metavar="ENCODER", help="Whose vectors are decoded: a spec string.")
+        str,
+        typer.Argument(metavar="ENCODER", help="Spec of the encoder whose vectors are decoded."),
     ],
     train: Annotated[
         list[str] | None,
         typer.Option(
             "--train",
             metavar="FILE",
-            help="One sentence a line, or the name of a data set; once "
-            "for each of several. Default: the texts of the data folder, or the starter set.",
+            help="One sentence per line, or the name of a data set; may be repeated. Default: "
+            "the texts of the data folder, or the starter set.",
         ),
     ] = None,
     out: Annotated[
@@ -36,12 +37,12 @@ def train_decoder(
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="The folder that becomes the decoder. Default: one in the store.",
+            help="Output folder for the decoder. Default: a folder in the store.",
         ),
     ] = "",
     settings: dict[str, Any] = {},  # noqa: B006 - given by `takes_settings`
     preset: Annotated[
-        str, typer.Option(help="Settings to begin with: ours, paper or code.")
+        str, typer.Option(help="Preset to start from: ours, paper or code.")
     ] = "ours",
     estimate: EstimateOption = False,
     queue: QueueOption = False,
@@ -66,9 +67,9 @@ def train_decoder(
     progress.train(training, spec, estimate=estimate, queue=queue, as_json=as_json)
 
 
-Name = Annotated[str, typer.Argument(metavar="DECODER", help="As `decoders list` names it.")]
+Name = Annotated[str, typer.Argument(metavar="DECODER", help="A name from `decoders list`.")]
 
-decoder_verbs = verbs("List decoders, read their cards, remove them.")
+decoder_verbs = verbs("List and remove decoders, show their cards.")
 
 
 @decoder_verbs.command("list")
@@ -82,7 +83,7 @@ def list_decoders(workspace: Workspace, as_json: JsonOption = False) -> None:
     columns = ("name", "encoder", "architecture", "trained_on", "sentences", "words", "shipped")
     emit(rows, columns, as_json)
     if not rows and not as_json:
-        say("None yet; `theodolite train-decoder ENCODER` makes one.")
+        say("None yet; train one with `theodolite train-decoder ENCODER`.")
 
 
 @decoder_verbs.command("card")
@@ -103,7 +104,7 @@ def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False
 
     theodolite decoders remove minilm-36e4305ecb
 
-    Diagnoses of it are kept. Decoders that came with the app cannot be removed.
+    Diagnoses of it are kept. Decoders that ships with the app cannot be removed.
     """
     found = decoders.remove(workspace, name)
     row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}

@@ -26,10 +26,14 @@ def listing(workspace: Workspace) -> str:
              "Card"]  # fmt: skip
     if not workspace.read_only:
         heads.append("Remove")
-    named = "Installed decoders, the one that is used first"
+    named = "Installed decoders, the one in use first"
     table = parts.table(heads, rows, named, (3, 4), stacked=True)
-    kept = " Those that came with the app stay." if any(row.shipped for row in found) else ""
-    lead = f"Of several for an encoder the first is used.{kept}"
+    kept = (
+        " Those that ship with the app cannot be removed."
+        if any(row.shipped for row in found)
+        else ""
+    )
+    lead = f"If an encoder has several, the first is used.{kept}"
     return parts.heading("Installed decoders", lead) + table
 
 
@@ -55,7 +59,7 @@ def _cells(workspace: Workspace, row: DecoderInfo) -> list[str]:
         escape(row.trained_on or formats.MISSING),
         formats.count(row.sentences or None),
         formats.count(row.words or None),
-        "came with the app" if row.shipped else formats.ago(row.added),
+        "ships with the app" if row.shipped else formats.ago(row.added),
         button("Read", "card", row.name, about=f"Read the card of {row.name}", kind="link"),
     ]
     return cells if workspace.read_only else [*cells, _removal(workspace, row)]
@@ -67,9 +71,12 @@ def _removal(workspace: Workspace, row: DecoderInfo) -> str:
         return '<span class="t-muted">cannot be removed</span>'
     about = f"{row.name}, the decoder of {row.encoder}"
     if decoders.inside(workspace, row.folder):
-        text, label = "Its files lie in the store and are deleted for good.", "Delete its files"
+        text, label = (
+            "Its files are in the store and will be permanently deleted.",
+            "Delete its files",
+        )
     else:
-        text, label = "Its folder is yours and stays as it is.", "Take it off the list"
+        text, label = "Its folder is yours and is not touched.", "Remove from the list"
     act = button(label, "remove", row.name, about=f"{label}: {about}")
     return (
         f'<details class="t-removal"><summary class="t-button t-small-button" '

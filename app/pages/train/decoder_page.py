@@ -27,20 +27,20 @@ TITLE = "Train decoder"
 PATH = "train-decoder"
 CLOSED = (
     "Training is disabled here: it would take computing time from all visitors. The form and "
-    "the command beside it are as on a machine of your own."
+    "its command are the same as on your own machine."
 )
 DESCRIPTION = (
-    "Train a decoder for an encoder: a language model that says a sentence again from its vector "
-    "alone. It runs in the background, and what it has learned so far is shown below."
+    "Train a decoder for an encoder: a language model that reconstructs a sentence from its "
+    "vector alone. It runs in the background, and its progress is shown below."
 )
 POLL_SECONDS = 2
 INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoView(); }"
 
 
 OWN = (
-    Control("encoder", "Encoder", gr.Dropdown, choices=(), hint="Whose vectors are decoded.",
-            options={"elem_id": "decoder-encoder"}),
-    Control("train", "Text", gr.Dropdown, choices=(), hint="What it learns from.",
+    Control("encoder", "Encoder", gr.Dropdown, choices=(),
+            hint="The encoder whose vectors are decoded.", options={"elem_id": "decoder-encoder"}),
+    Control("train", "Text", gr.Dropdown, choices=(), hint="Training texts.",
             options={"elem_id": "decoder-train", "multiselect": True}),
 )  # fmt: skip
 
@@ -53,8 +53,7 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
             form.controls.render("encoder", allow_custom_value=own)
-            files = {"info": "What it learns from: data sets, or the path of a file with one "
-                     "sentence a line."}  # fmt: skip
+            files = {"info": "Data sets, or the path of a file with one sentence per line."}
             form.controls.render("train", allow_custom_value=own, **(files if own else {}))
             form.place_settings()
         with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
@@ -70,7 +69,7 @@ def build(workspace: Workspace) -> None:
             "train": {"choices": decoders.texts(workspace, train), "value": train},
         }
 
-    form.wire(fill, done="Queued. It is followed below.")
+    form.wire(fill, done="Queued. Its progress is shown below.")
     followed.wire(form.started)
 
 
@@ -79,8 +78,8 @@ class _Followed:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        parts.section("Decoders in training", "Press a name to follow it. Work goes on when this "
-                      "page is closed.")  # fmt: skip
+        hint = "Click a name to follow it. Training continues when this page is closed."
+        parts.section("Decoders in training", hint)
         self._notice = parts.notice()
         self._listing = actions(elem_id="decoders")
         self._curve = chart(height=views.HEIGHT, elem_id="curve")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LISTED = 20
 HEIGHT = 300
 MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
-LOSS = "loss, nats a token"
+LOSS = "loss, nats per token"
 
 
 def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
@@ -54,11 +54,11 @@ def listing(workspace: Workspace, rows: list[TrainingRun], opened: str) -> str:
     """Every training, the newest first."""
     if not rows:
         return parts.empty(
-            "No decoder was trained here yet",
-            "A training is listed here as soon as it is queued, with what it says while it learns.",
+            "No decoder trained yet",
+            "Trainings appear here as soon as they are queued, with sample reconstructions.",
         )
     items = (_item(workspace, row, row.run == opened) for row in rows)
-    return jobs.listing(items, "Trainings of decoders, the newest first", "t-training")
+    return jobs.listing(items, "Trainings of decoders, newest first", "t-training")
 
 
 def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
@@ -99,8 +99,8 @@ def samples(found: Curves) -> str:
         f"{marked(differing(given, decoded)) or 'nothing'}</p></li>"
         for given, decoded in last["samples"]
     )
-    lead = ("Sentences that it does not learn from, and what it makes of their vectors after "
-            f"{formats.count(last['step'])} updates.")  # fmt: skip
+    lead = (f"Held-out sentences, and their reconstructions after {formats.count(last['step'])} "
+        "updates.")  # fmt: skip
     return (
         f"{parts.heading('What it says so far', lead)}"
         f'<ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'

@@ -26,7 +26,7 @@ NO_SPELLCHECK = {
 }
 """Of a line for numbers and names, which no browser is to correct."""
 PRESET = Control("preset", "Preset", gr.Dropdown, choices=(),
-                 hint="Settings to begin with: ours for this machine, or a paper's.",
+                 hint="Preset to start from: ours for this machine, or a paper's.",
                  options={"filterable": False})  # fmt: skip
 
 
@@ -265,7 +265,7 @@ class Form:
         """What it will cost, after some seconds of work."""
         training = self.training
         spec = self.spec(values)
-        text = "Making a few updates on real batches; nothing is kept of them"
+        text = "Running a few updates on real batches; they are discarded"
         for drawn, cost in background_call.followed(lambda _: training.probe(spec), text):
             found = (
                 drawn if cost is None else views.cost(training.facts(cost), training.notes(cost))

@@ -185,7 +185,7 @@ class TrainingJob(Job, Generic[Spec]):
         if self._is_left:
             raise UserError(
                 f"Only a worker of a fleet leaves what it trains at {self.spec.out}.",
-                "Start one that may: theodolite worker --fleet URL --out ROOT. Or name a folder.",
+                "Start one with theodolite worker --fleet URL --out ROOT, or give a folder.",
             )
         report = TrainingReport(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
@@ -196,8 +196,8 @@ class TrainingJob(Job, Generic[Spec]):
             yield event
         if over is None:
             raise UserError(
-                "Stopped before the first update: there is nothing to keep yet.",
-                "Tried again, it goes on from there; the vectors are kept.",
+                "Stopped before the first update: there are no weights to keep yet.",
+                "If retried, it resumes from there; the vectors are kept.",
             )
 
 

@@ -102,7 +102,7 @@ def _followed(
     if started.wait():
         raise UserError(
             f"One of the processes that train together {processes.death(started.returncode)}.",
-            "Start it again: it goes on from its checkpoint. The log has what they printed.",
+            "Start it again: it resumes from its checkpoint. Their output is in the log.",
         )
 
 

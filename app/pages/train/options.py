@@ -15,7 +15,7 @@ from engine.training import TrainSpec
 from engine.training.fields import defaults, read, types_of
 
 EstimateOption = Annotated[
-    bool, typer.Option("--estimate", help="Say what it would take, and train nothing.")
+    bool, typer.Option("--estimate", help="Estimate the cost, and train nothing.")
 ]
 
 

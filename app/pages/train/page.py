@@ -23,11 +23,11 @@ TITLE = "Train"
 PATH = "train"
 CLOSED = (
     "Training is disabled here: it would take computing time from all visitors. The form and "
-    "the command beside it are as on a machine of your own."
+    "its command are the same as on your own machine."
 )
 DESCRIPTION = (
-    "Train a sentence encoder with the objectives of SimCSE. It runs in the background, its curves "
-    "are on Trainings, and when it is done it stands among the encoders."
+    "Train a sentence encoder with the objectives of SimCSE. It runs in the background, with "
+    "its curves on Trainings; the trained encoder is added to the encoders."
 )
 OBJECTIVE = Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES)
 BASES = (
@@ -48,8 +48,9 @@ DATA = (
             choices=(("Data sets", "here"), ("Upload a file", "upload"),
                      ("A file on this machine", "file"))),
     Control("dataset", "Data set", gr.Dropdown, choices=()),
-    Control("file", "Its path", default="", hint="Read line by line, so it may be larger than "
-            "memory.", options={"elem_classes": ["t-mono"], "visible": False, **NO_SPELLCHECK,
+    Control("file", "Its path", default="",
+            hint="Read line by line, so it can be larger than memory.",
+            options={"elem_classes": ["t-mono"], "visible": False, **NO_SPELLCHECK,
                                 "placeholder": "/data/wikipedia.txt, /data/nli_for_simcse.csv"}),
 )  # fmt: skip
 DECIDING = ("objective", "base_kind", "source", "steps", "dev", "hard_negatives", "mlm_weight",
@@ -63,7 +64,7 @@ def build(workspace: Workspace) -> None:
     form.place_bar(TITLE, DESCRIPTION)
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
-            parts.section("What it learns")
+            parts.section("Objective")
             form.controls.render("objective")
             _place_base(form)
             upload = _place_data(form, workspace)
@@ -84,7 +85,7 @@ def build(workspace: Workspace) -> None:
             return {
                 **form.reshape(chosen, source="here", dataset=name),
                 upload: None,
-                form.notice: parts.say(f"Taken in as {name}.", "t-good"),
+                form.notice: parts.say(f"Added as {name}.", "t-good"),
             }
 
         on(upload.upload, take_in, {**form.inputs, "upload": upload}, [*form.shaped, upload],
@@ -94,7 +95,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _place_base(form: Form) -> None:
-    parts.section("What is trained")
+    parts.section("Model")
     form.aside.render("base_kind", "known")
     with gr.Row(visible=False) as form.boxes["new"]:
         form.aside.render(*(control.name for control in SIZES))
@@ -102,8 +103,8 @@ def _place_base(form: Form) -> None:
 
 
 def _place_data(form: Form, workspace: Workspace) -> Any | None:
-    """What it learns from; the place for an upload, where there is one."""
-    parts.section("What it learns from")
+    """Objective from; the place for an upload, where there is one."""
+    parts.section("Objective from")
     own = not workspace.read_only
     offered = form.aside.declared["source"].choices or ()
     form.aside.render("source", choices=offered if own else offered[:1], visible=own)
@@ -111,7 +112,7 @@ def _place_data(form: Form, workspace: Workspace) -> Any | None:
     upload = None
     with gr.Column(visible=False) as form.boxes["uploading"]:
         if own:
-            about = "One sentence a line, or a table with sent0, sent1, hard_neg; .gz too"
+            about = "One sentence per line, or a table with sent0, sent1, hard_neg; also .gz"
             upload = gr.File(
                 label=about, file_types=[*ENDINGS, ".gz"], height=120, elem_id="upload"
             )

@@ -17,11 +17,11 @@ def encoder(spec: TrainSpec) -> dict[str, str]:
     length = formats.plural(spec.steps, "step") if spec.steps else _epochs(spec.epochs)
     keeps = "The last weights."
     if spec.dev:
-        keeps = f"The weights best on {spec.dev}, evaluated every {spec.dev_every} steps."
+        keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
     together = f", in {spec.processes} processes" if spec.processes > 1 else ""
     return {
         "Reads": f"{_text(spec.train)}{_most(spec.limit, 'example')}.",
-        "Learns for": f"{length}, {spec.batch_size} examples a batch{together}.",
+        "Learns for": f"{length}, {spec.batch_size} examples per batch{together}.",
         "Keeps": keeps,
         "Leaves": f"{spec.out}, among the encoders; its curves are on Trainings.",
     }
@@ -31,10 +31,10 @@ def decoder(spec: DecoderSpec) -> dict[str, str]:
     """What it reads, how long, and what comes of it."""
     texts = formats.listed(_text(name) for name in spec.train)
     return {
-        "Reads": f"{texts}{_most(spec.limit, 'sentence')}, as {spec.encoder} sees it.",
+        "Reads": f"{texts}{_most(spec.limit, 'sentence')}, encoded by {spec.encoder}.",
         "Learns for": f"{_epochs(spec.epochs)}, from sentences of at most {spec.words} words.",
-        "Keeps": "The weights best on held-out sentences.",
-        "Leaves": f"A decoder of {spec.encoder}, which the pages of Decode use at once.",
+        "Keeps": "The best weights on held-out sentences.",
+        "Leaves": f"A decoder for {spec.encoder}, which the Decode pages use immediately.",
     }
 
 

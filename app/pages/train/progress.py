@@ -101,7 +101,7 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
                 teller.tell(position, event)
     except KeyboardInterrupt:
         if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # others do it
-            say(f"Run {run_id} goes on. Follow it: theodolite jobs wait {run_id}")
+            say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
             raise
         from engine.training.checkpoint import newest_step
 
@@ -211,6 +211,6 @@ def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> Non
         else f". The checkpoint of update {kept:,} is kept"
     )  # fmt: skip
     say(f"Interrupted after update {step:,}{checkpoint}.")
-    say(f"Go on here: {shlex.join(['theodolite', *sys.argv[1:]])}")
+    say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
     if run_id:
-        say(f"Go on in the background: theodolite jobs retry {run_id}")
+        say(f"Continue in the background: theodolite jobs retry {run_id}")

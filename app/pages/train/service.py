@@ -194,9 +194,9 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         from engine.training.spec import TrainSpec
 
         if not values["base"]:
-            raise UserError("There is no model to train.", "Choose one under What is trained.")
+            raise UserError("No model given.", "Choose one under Model.")
         if not values["train"]:
-            raise UserError("There is nothing to train on.", "Choose data, or upload a file.")
+            raise UserError("No training data given.", "Choose data, or upload a file.")
         named = {name: values[name] for name in self.named}
         return TrainSpec.from_dict(named | {"out": ""} | self.settings.read(values))
 
@@ -285,11 +285,9 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         encoder = str(values["encoder"] or "").strip()
         train = tuple(str(name).strip() for name in values["train"] or () if str(name).strip())
         if not encoder:
-            raise UserError("There is no encoder to decode.", "Choose one.")
+            raise UserError("No encoder given.", "Choose one.")
         if not train:
-            raise UserError(
-                "There is nothing to learn from.", "Choose a text, or give a file's path."
-            )
+            raise UserError("No training text given.", "Choose a text, or give a file's path.")
         given = self.settings.read(values)
         return DecoderSpec(encoder=str(parse(encoder)), train=train, out="", **given)
 
@@ -310,8 +308,8 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         out = Path(self.job(spec).spec.out)
         if out.exists():
             raise UserError(
-                f"{out.name} is there already.",
-                "It is listed; to train another, change a setting such as the seed.",
+                f"{out.name} already exists.",
+                "To train another, change a setting such as the seed.",
             )
         return super().queue(spec, title=title)
 

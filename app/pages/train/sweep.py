@@ -29,12 +29,12 @@ LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(
 
 
 CONTROLS = (
-    Control("lines", "A field a line, with its values", default="",
-            hint="As on the command line; a random search draws from 0.01..0.2 too, and evenly in "
-            "the logarithm from 1e-6..1e-4:log.",
+    Control("lines", "One field per line, with its values", default="",
+            hint="As on the command line; a random search can also draw uniformly from "
+                "0.01..0.2, and log-uniformly from 1e-6..1e-4:log.",
             options={"elem_id": "sweep-values", "elem_classes": ["t-mono"], **NO_SPELLCHECK,
                      "lines": 3, "max_lines": 8, "placeholder": EXAMPLE}),
-    Control("way", "Which are tried", gr.Radio, GRID, options={"elem_id": "sweep-way"},
+    Control("way", "Combinations to try", gr.Radio, GRID, options={"elem_id": "sweep-way"},
             choices=(("Every combination", GRID), ("A random search", DRAWN))),
     Control("draws", "Runs to draw", default="8",
             options={"elem_id": "sweep-count", "visible": False, "min_width": 110,

@@ -53,7 +53,7 @@ class SweepJob(Job):
             UserError: no child, an unknown field, or a value that cannot be.
         """
         if not children:
-            raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
+            raise UserError("A sweep needs at least one training.", "Vary a field over its values.")
         specs = [
             (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
             for label, changes in children
@@ -113,7 +113,7 @@ class SweepJob(Job):
             LeftOut: the sweep was asked to stop before.
         """
         if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
-            raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
+            raise LeftOut(LEFT_OUT, "Retry the run to train it as well.")
         return TrainJob(self.child(position)).work(workspace, position, reporter)
 
     def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:

@@ -39,8 +39,8 @@ def command(words: Sequence[str]) -> str:
         return block
     several = parts.command(
         on_several_machines(words),
-        "On each machine, with its own --node-rank. HOST is the first one's address; all of them "
-        "need the training data, and one disk for the folder.",
+        "Run on each machine, with its own --node-rank. HOST is the address of the first "
+        "one; all need the training data and shared access to the folder.",
     )
     return f"{block}<details><summary>On several machines</summary>{several}</details>"
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 KINDS = {"agrees": "good", "disagrees": "bad", "within the spread": "warn", "reference": ""}
 SAYS = (
-    "Each row is held against the one that the paper has best. Agrees: the difference has the "
-    "paper's direction. Within the spread: it is no larger than one standard deviation of such a "
-    "difference between single seeds, so this scale and these seeds cannot tell."
+    "Each row is compared with the best one in the paper. Agrees: the difference has the "
+    "same sign as in the paper. Within the spread: it is no larger than one standard "
+    "deviation of such a difference between single seeds, so it cannot be resolved at this "
+    "scale and with these seeds."
 )
 
 
@@ -54,7 +55,7 @@ def _against(judged: Sequence[Judged], name: str) -> str:
         )
         for one in judged
     ]
-    table = parts.table(heads, body, "Beside the paper's numbers", (1, 2, 3, 4), stacked=True)
+    table = parts.table(heads, body, "Comparison with the paper", (1, 2, 3, 4), stacked=True)
     save = parts.csv_button("The paper's table as CSV", f"{name}.csv", _against_rows(judged))
     return (
         f'<p class="t-said-small">{_tally(judged)}</p>{table}<p class="t-small">{save}</p>'
@@ -87,7 +88,7 @@ def _tally(judged: Sequence[Judged]) -> str:
                                ("within the spread", "within the spread"))
         if decided.count(verdict)  # type: ignore[arg-type]
     )  # fmt: skip
-    alone = " One seed a row: what chance does is not known." if single else ""
+    alone = " One seed per row: the effect of chance is unknown." if single else ""
     return f"Of {formats.plural(len(decided), 'difference')}: {counts}.{alone}"
 
 

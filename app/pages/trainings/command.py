@@ -25,7 +25,7 @@ def runs(
     workspace: Workspace,
     keys: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]…", help="Runs to set side by side: keys of the list."),
+        typer.Argument(metavar="[RUN]…", help="Trainings to compare: keys from the list."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,7 +58,7 @@ def runs(
     columns = ("run", "label", *differing, *results)
     emit([_side(row, differing) for row in chosen], columns, False)
     if len(chosen) > 1 and not differing:
-        say("Their settings are the same.")
+        say("Their settings are identical.")
     for row in chosen:
         what, evals = _evals(workspace, row)
         text = ", ".join(f"{step:,}: {value:.2f}" for step, value in evals)

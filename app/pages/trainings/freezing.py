@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 KIND = "training"
-DESCRIPTION = "Trainings as they went: what they learned from, their curves, where they differ."
+DESCRIPTION = "Finished trainings: their data, their curves, and where they differ."
 
 
 def carry(published: Published) -> None:
@@ -72,7 +72,7 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         keys = address.first(request, "run").split(",")
         if keys == [""]:
-            raise UserError("No training is over that made one of these encoders.")
+            raise UserError("None of these encoders comes from a finished training.")
         found = [_read(workspace, key) for key in keys]
         parts_shown = section.drawn(found) | {
             "listing": views.read_only_list([row for row, _ in found])

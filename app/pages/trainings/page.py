@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TITLE = "Trainings"
 PATH = "runs"
 DESCRIPTION = (
-    "Every training, as it learns: press a name to draw its curves, several to lay them over each "
-    "other. Work goes on when this page is closed."
+    "All trainings, live: click a name to draw its curves, several to overlay them. "
+    "Trainings continue when this page is closed."
 )
 POLL_SECONDS = 2
 LISTED = 60
@@ -97,7 +97,7 @@ def _pressed(
     keys = [row.key for row in _known(rows, keys)]
     if len(keys) > section.MOST:
         raise UserError(
-            f"{len(keys)} trainings are too many to tell apart.", f"Choose at most {section.MOST}."
+            f"{len(keys)} trainings are too many to distinguish.", f"Choose at most {section.MOST}."
         )
     return keys, sweep
 

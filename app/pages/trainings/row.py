@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 DECODER = "train-decoder"
 ENDINGS = {
-    "stopped": "stopped, the best was kept",
+    "stopped": "stopped, best weights kept",
     "patience": "stopped early: the dev score no longer improved",
-    "diverged": "the loss was NaN or infinity, the best was kept",
+    "diverged": "the loss was NaN or infinity, best weights kept",
 }
 _SPECS: dict[str, type[TrainSpec | DecoderSpec]] = {DECODER: DecoderSpec}
 _ASIDE = ("objective", "base", "encoder", "train", "dev", "dev_every", "device")

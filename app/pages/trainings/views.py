@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 CHARTS = {
     "score": ("Dev score", "Spearman × 100 of the dev part; the star is what was kept."),
-    "trajectory": ("Alignment and uniformity", "From the hollow mark on; down and left is better."),
+    "trajectory": ("Alignment and uniformity", "Starts at the hollow mark; lower left is better."),
     "loss": ("Loss", ""),
     "rate": ("Learning rate", ""),
-    "speed": ("Speed", "Sentences through the model in a second."),
-    "memory": ("GPU memory", "The most that was held so far."),
+    "speed": ("Speed", "Sentences processed per second."),
+    "memory": ("GPU memory", "Peak so far."),
 }
 """Chart -> title and what to know of it, in the order of the page."""
 _CURVES = {
@@ -56,8 +56,8 @@ def listing(
     """Every run, the newest first; the sweep that is opened with its children."""
     if not rows:
         return parts.empty(
-            "Nothing was trained yet",
-            "A training is listed here as soon as it is queued, with its curves while it learns.",
+            "No trainings yet",
+            "Trainings appear here as soon as they are queued, with live curves.",
             None if workspace.read_only else ("Train an encoder", "./train"),
         )
     items = []
@@ -70,7 +70,7 @@ def listing(
             items.append(item(workspace, run, row, name, opened=shown, more=more))
         else:
             items.append(_sweep(workspace, run, mine, chosen, opened == run_id))
-    return jobs.listing(items, "Trainings, the newest first", "t-training")
+    return jobs.listing(items, "Trainings, newest first", "t-training")
 
 
 def shipped(run: TrainingRun) -> str:
@@ -232,7 +232,7 @@ def differences(rows: Sequence[TrainingRun]) -> str:
         for n, given in differ.items()
     ]
     body.append(["best dev score", *(_score(row) for row in rows)])
-    same = "" if differ else '<p class="t-muted">Their settings are the same.</p>'
+    same = "" if differ else '<p class="t-muted">Their settings are identical.</p>'
     table = parts.table(heads, body, "Settings in which the trainings differ")
     return parts.heading("Where they differ") + same + table
 

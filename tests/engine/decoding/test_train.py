@@ -163,10 +163,10 @@ def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
 def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
     """Neither another decoder, nor any folder, nor the checkpoint of another training."""
     list(train_decoder(spec))
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         list(train_decoder(replace(spec, seed=1)))
     (tmp_path / "letters").mkdir()
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         list(train_decoder(replace(spec, out=str(tmp_path / "letters"))))
     half = replace(spec, out=str(tmp_path / "half"))
     for event in train_decoder(half):

@@ -130,7 +130,7 @@ def test_nothing_is_overwritten(tmp_path):
     spec = tiny_spec(tmp_path)
     (tmp_path / "encoder").mkdir()
     (tmp_path / "encoder" / "thesis.txt").write_text("years of work")
-    with pytest.raises(UserError, match="there already"):
+    with pytest.raises(UserError, match="already exists"):
         told(spec)
     assert (tmp_path / "encoder" / "thesis.txt").read_text() == "years of work"
 

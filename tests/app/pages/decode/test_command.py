@@ -227,7 +227,7 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     done = theodolite("diagnose", "random:32", "--in", str(text))
     assert "Nearest training sentence" in done.stdout.replace("nearest", "Nearest")
     again = theodolite(*words)
-    assert "is there already, of this very training" in " ".join(again.stderr.split())
+    assert "already exists, from this same training" in " ".join(again.stderr.split())
 
 
 @pytest.mark.slow

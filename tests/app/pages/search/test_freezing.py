@@ -68,7 +68,7 @@ def test_what_needs_python_has_neighbours_if_its_vectors_are_there(workspace: Wo
     first = np.frombuffer(files["part-0"], "<u4")[: freezing.K - 1]
     assert first.tolist() == [index for index, _, _ in projected["first"][1:]]
     assert minilm == {"encoder": "minilm", "first": []}
-    assert "Python can" in told["about"]
+    assert "use Python" in told["about"]
 
 
 def test_too_many_vectors_are_brought_to_fewer_dimensions(

@@ -80,7 +80,7 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
     expected = [i for i in order if i not in (0, 1, 500, 501, 502)][:7]
     found = retrieval.alike(workspace, A, TOPICS, like, unlike, 7)
     assert [hit.index for hit in found] == expected
-    with pytest.raises(UserError, match="no example"):
+    with pytest.raises(UserError, match="No example"):
         retrieval.alike(workspace, A, TOPICS, [" "], unlike, 7)
 
 
@@ -257,7 +257,7 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
     name = "random:47"
     large.load(name).encode(topics(large))
     html = shown(large, encoders=(name,))
-    assert "no index by this encoder yet" in html and '"index"' not in html
+    assert "no index for this encoder yet" in html and '"index"' not in html
     shown(large, start=True, encoders=(name,))
     assert runs_of(large, name) == ["index"]
     (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], 5, lambda done, of: None)

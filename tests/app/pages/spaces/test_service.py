@@ -87,7 +87,7 @@ def test_what_cannot_be_asked_is_said(how: dict[str, Any], said: str) -> None:
 
 def test_one_encoder_is_no_pair() -> None:
     """However its spec is written."""
-    with pytest.raises(UserError, match="same encoder"):
+    with pytest.raises(UserError, match="encoders are the same"):
         SpacesJob.of("random:32 | normalise", "random:32|normalise", "starter-topics")
 
 
@@ -130,7 +130,7 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
     """Its floor is the comparison that the two specs would give."""
     report, _, _ = spaces_making.measured(workspace, SpacesJob.of(seeded, A, "starter-pairs"))
     row = report["rows"][1]
-    assert row["how"] == "under another seed"
+    assert row["how"] == "with another seed"
     sentences, _ = workspace.catalog.sentences("starter-pairs")
     first, second = (workspace.load(name).encode(sentences) for name in (seeded, other))
     found = engine.change(first, second, 10, sample=spaces_making.FLOOR_SAMPLE)

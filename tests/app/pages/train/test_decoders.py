@@ -282,7 +282,7 @@ def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: Decode
         list(here(workspace, replace(spec, train=("/nowhere/at/all.txt",))))
     taken = Path(spec.out)
     taken.mkdir()
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         list(here(workspace, spec))
     assert workspace.store.runs.list() == []
 
@@ -308,7 +308,7 @@ def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None
     other = DecoderTraining(workspace).queue(replace(asked, seed=7))
     assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
     Path(kept["out"]).mkdir(parents=True)
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         DecoderTraining(workspace).queue(asked)
 
 
@@ -348,7 +348,7 @@ def test_one_that_came_with_the_app_stays(
     """One that was trained under its very name is meant first."""
     monkeypatch.setattr("engine.decoding.shipped.shipped", lambda: {"random:32": out})
     workspace.store.decoders.remove("out")
-    with pytest.raises(UserError, match="came with the app and cannot be removed"):
+    with pytest.raises(UserError, match="ships with the app and cannot be removed"):
         decoders.remove(workspace, "random:32")
     assert [row.shipped for row in decoders.listed(workspace)] == [True]
 

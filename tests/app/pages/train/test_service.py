@@ -83,7 +83,7 @@ def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
     assert EncoderTraining(workspace).defaults()["dev"] == "starter-pairs"
     done = CliRunner().invoke(app, [*ENCODER, "--queue", "--store", str(workspace.store.folder)])
     assert done.exit_code == 0
-    assert "STSBenchmark is not here" in done.stderr
+    assert "STSBenchmark is not available" in done.stderr
     (run,) = workspace.store.runs.list()
     assert run["spec"]["dev"] == "starter-pairs"
 
@@ -144,7 +144,7 @@ def test_what_a_training_will_do_is_said_before_it_is_begun(workspace: Workspace
     training = EncoderTraining(workspace)
     usual = training.plan(training.spec(values(training, dev="starter-pairs", limit="500")))
     assert usual["Reads"] == "The starter set, at most 500 examples."
-    assert usual["Learns for"] == "1 epoch, 64 examples a batch."
+    assert usual["Learns for"] == "1 epoch, 64 examples per batch."
     assert "starter-pairs, evaluated every" in usual["Keeps"]
     assert usual["Leaves"].startswith("unsup-minilm, among the encoders")
     other = training.plan(training.spec(values(training, dev="none", steps="30")))
