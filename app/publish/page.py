@@ -116,11 +116,11 @@ class FrozenPage:
                 self.files |= {f"{folder}/{name}": compress(d) for name, d in held().items()}
         return made
 
-    def html(self, text: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
+    def html(self, told: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
         """The page itself.
 
         Args:
-            text: to the script of every page: `rail` and `titles`.
+            told: to the script of every page: `rail` and `titles`.
             shared: addresses of what all pages load: `style`, `script`, `frozen`, `mark`.
         """
         frozen = self._page.FROZEN
