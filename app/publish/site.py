@@ -100,11 +100,11 @@ def freeze(
                         if named:  # else it is left out: nobody has asked for it
                             raise
             views = [_view(published, query).label for _, query in at if query]
-            asked, text = small.catalog.asked, _answers(small, views)
+            asked, answered = small.catalog.asked, _answers(small, views)
             small.close()
     finally:
         formats.DATED.reset(dated)
-    return Site(_files(frozen), [page.TITLE for page in frozen], asked, text)
+    return Site(_files(frozen), [page.TITLE for page in frozen], asked, answered)
 
 
 def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]]:
@@ -154,14 +154,14 @@ def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
     rail = [[entry for line in group if (entry := _only(line, list(frozen))).pages]
             for group in ui.RAIL]  # fmt: skip
     date = f"{datetime.now(UTC):%d %b %Y}".lstrip("0")
-    text = {
+    frame_data = {
         "rail": frame.rail([group for group in rail if group], f"Published {date}"),
         "titles": {page.PATH: page.TITLE for page in frozen},
     }
     files, shared = _shared()
     for page, made in frozen.items():
         files |= made.files
-        files[f"{page.PATH}/index.html".lstrip("/")] = made.html(text, shared)
+        files[f"{page.PATH}/index.html".lstrip("/")] = made.html(frame_data, shared)
     first = next(iter(frozen))
     return files if first.PATH == "" else files | {"index.html": frozen[first].opening(shared)}
 
