@@ -11,7 +11,9 @@ from engine.progress import ProgressCallback
 from engine.search.index import unit_rows, usable_threads
 
 _BLOCK_CELLS = 500_000
-"""Distances held at once by each thread: the processor's cache holds them."""
+"""Distances ranked at once by each thread: the processor's cache holds them."""
+_PRODUCT_CELLS = 8 * _BLOCK_CELLS
+"""Cosines computed at once by each thread: with fewer rows, BLAS waits for memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,23 +67,32 @@ def trust(
         looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
     worst = k * (2 * n - 3 * k - 1) / 2
 
-    def measured(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        full = _keys(-(rows[own] @ rows.T), own)
+    def ranked(own: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        full = _keys(-cosines, own)
         flat = _keys(_squared_distances(plane[own], plane), own)
         intruders, lost = _ranks(full, _near(flat, k)) - k, _ranks(flat, _near(full, k)) - k
         near, whole = (1 - np.maximum(far, 0).sum(axis=1) / worst for far in (intruders, lost))
         return near, whole, (intruders <= 0).mean(axis=1)
 
-    block = max(1, _BLOCK_CELLS // n)
-    owns = [looked_at[start : start + block] for start in range(0, len(looked_at), block)]
-    found = []
+    def measured(own: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        cosines = rows[own] @ rows.T
+        return [ranked(own[part], cosines[part]) for part in _slices(len(own), _BLOCK_CELLS // n)]
+
+    owns = [looked_at[part] for part in _slices(len(looked_at), _PRODUCT_CELLS // n)]
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     with ThreadPoolExecutor(usable_threads()) as pool:
         for done, values in enumerate(pool.map(measured, owns), 1):
-            found.append(values)
+            found += values
             if tick is not None:
                 tick(done / len(owns))
     near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Trust(looked_at, near, whole, kept, k)
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    """Slices of at most `size`, at least 1, that cover n."""
+    size = max(1, size)
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def _keys(distances: np.ndarray, own: np.ndarray) -> np.ndarray:

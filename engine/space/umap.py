@@ -85,7 +85,8 @@ def layout(
     """
     a, b = curve(min_dist)
     edges, n = graph.tocoo(), len(start)
-    period = (edges.data.max() / edges.data).astype(np.float32)
+    with np.errstate(over="ignore"):  # an edge with almost no weight is never due
+        period = (edges.data.max() / edges.data).astype(np.float32)
     kept = period <= epochs
     heads, tails, period = edges.row[kept], edges.col[kept], period[kept]
     due = period.copy()

@@ -206,6 +206,9 @@ def table(
             (name, about, [*cells, *[("", "", "", False)] * len(more_heads)])
             for name, about, cells in _published(board, by, leaks, imported)
         ]
+    if own and len(board.complete) < 2:  # none has a rank: the finding says what is missing
+        del heads[1]
+        rows = [(name, about, cells[1:]) for name, about, cells in rows]
     reading, pressing = (READING, PRESSING) if own else (OTHERS_READING, "")
     return value("Encoders by tasks", heads, rows, reading, "theodolite-board.csv", pressing)
 

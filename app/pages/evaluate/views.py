@@ -183,7 +183,7 @@ def results(workspace: Workspace, requested: EvaluateJob) -> str:
     )
     left = len(keys) - len(there)
     more = f'<p class="t-muted">{formats.plural(left, "result")} not there yet.</p>' if left else ""
-    table = parts.table(heads, rows, "Results", numbers)
+    table = parts.table(heads, rows, "Results", numbers, stacked=True)
     return f'{parts.heading("Results")}{table}{more}<p class="t-actions">{links}</p>'
 
 

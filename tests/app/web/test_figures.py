@@ -141,10 +141,13 @@ def test_a_long_name_keeps_both_ends() -> None:
 
 
 def test_a_logarithmic_axis_is_labelled_in_full() -> None:
-    """At 1, 2 and 5 within a few powers of ten, at these alone over many, at all digits in one."""
-    assert figures.log_axis("ms", [2.0, 6.0])["ticktext"][:9] == list("123456789")
+    """At all digits where values are near, at fewer the further they are apart, then at powers."""
+    assert figures.log_axis("ms", [2.0, 5.0])["ticktext"][:9] == list("123456789")
+    assert figures.log_axis("ms", [2.0, 8.0])["ticktext"][:5] == list("12357")
     near = figures.log_axis("sentences", [2_700.0, 38_000.0])
     assert near["ticktext"] == ["1k", "2k", "5k", "10k", "20k", "50k", "100k", "200k", "500k"]
     assert near["tickvals"][:2] == [1_000.0, 2_000.0]
+    apart = figures.log_axis("bytes", [2.0, 1_536.0])["ticktext"]
+    assert apart[:7] == ["1", "3", "10", "30", "100", "300", "1k"]
     wide = figures.log_axis("ms", [0.02, 900.0])
     assert wide["ticktext"] == ["0.01", "0.1", "1", "10", "100", "1k"]

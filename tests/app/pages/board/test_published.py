@@ -74,15 +74,15 @@ def test_a_published_folder_on_the_board(opened: Workspace) -> None:
         "org/other, published, revision r1",
     ]  # fmt: skip
     whole = [cell[0] for cell in rows["org/model, published, revision aaaaaaaa"]]
-    assert whole == ["", "75.00", "75.00", "", "90.00", "60.00"]
+    assert whole == ["75.00", "75.00", "", "90.00", "60.00"], "one encoder has no rank"
     part = [cell[0] for cell in rows["org/model, published, revision cccccccc"]]
-    assert part == ["", "80.00", formats.MISSING, "", "80.00", formats.MISSING]
-    assert rows["org/model, published, revision cccccccc"][1][4] == "1 of 2"
+    assert part == ["80.00", formats.MISSING, "", "80.00", formats.MISSING]
+    assert rows["org/model, published, revision cccccccc"][0][4] == "1 of 2"
 
 
 def test_other_data_are_marked(opened: Workspace) -> None:
     """In the cell, with both revisions; the same data has the last word."""
-    cell = drawn(opened)["org/other, published, revision r1"][4]
+    cell = drawn(opened)["org/other, published, revision r1"][3]
     assert cell[0] == "50.00" and cell[4] == "other data"
     assert "revision d2 of the data; here it is d1" in cell[2]
     again = PublishedResult(
@@ -91,7 +91,7 @@ def test_other_data_are_marked(opened: Workspace) -> None:
         {"parts": [["test", "default", 51.0]]},
     )  # fmt: skip
     opened.store.published.put([vars(again) | {"metric": "accuracy", "score": 51.0, "scores": []}])
-    cell = drawn(opened)["org/other, published, revision r1"][4]
+    cell = drawn(opened)["org/other, published, revision r1"][3]
     assert cell[0] == "51.00" and not any(cell[4:])
 
 
