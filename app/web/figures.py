@@ -299,17 +299,12 @@ def axis(title: str = "", **properties: Any) -> dict[str, Any]:
     return {**shared, **named, **properties}
 
 
-LABELLED = {3: range(1, 10), 10: (1, 2, 3, 5, 7), 100: (1, 2, 5), 1000: (1, 3)}
-"""Up to how many times the least the greatest is -> first digits that a logarithmic axis shows."""
-
-
 def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
     """A logarithmic axis of positive values, labelled in full, as closely as a phone has room."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    each = next(
-        (firsts for most, firsts in LABELLED.items() if max(values) < most * min(values)), (1,)
-    )
-    ticks = [first * 10.0**power for power in range(low, high + 1) for first in each]
+    times = max(values) / min(values)
+    each = ("1", "13", "125", "12357", "123456789")[sum(times < m for m in (3, 10, 100, 1000))]
+    ticks = [int(first) * 10.0**power for power in range(low, high + 1) for first in each]
     written = [formats.compact(int(at)) if at >= 1 else f"{at:g}" for at in ticks]
     return axis(title, type="log", zeroline=False, tickvals=ticks, ticktext=written)
 
