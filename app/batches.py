@@ -1,4 +1,4 @@
-"""Requests of many visitors that wait for one model are answered together.
+"""Batches requests of many visitors that wait for the same model.
 
 A pass of a model over many rows takes little longer than over one. So while one batch is computed,
 what is asked of the same model waits in a line, and is the next batch.

@@ -1,4 +1,4 @@
-"""`theodolite …`: every action of the pages as a verb. Each verb teaches itself with --help."""
+"""`theodolite …`: every action of the pages as a command, each documented by --help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora that were encoded into folders: collections to search, whose vectors lie there.
+"""Encoded corpora as collections to search; their vectors are read in place.
 
 The store keeps where they are. A sentence that an encoder has encoded there already is read there.
 """

@@ -1,4 +1,4 @@
-"""Which decoders there are: those that were trained here, and those that ship with the app."""
+"""The available decoders: those trained here, and those that ship with the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where texts may be sent, as a person has allowed it, and what would be sent."""
+"""The endpoints to which the user has allowed texts to be sent, and what would be sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results out and in: MTEB's folders of JSON files, and the hub's YAML.
+"""Import and export of results: MTEB's folders of JSON files, and the hub's YAML.
 
 What others published is kept apart from what was measured here: it has no values per example, so it
 is shown as published and never tested.

@@ -1,4 +1,4 @@
-"""Refuse vectors that hold no numbers, before anything is measured or kept of them."""
+"""Rejects vectors with NaN or infinity before anything is computed or stored from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and times as people read them. The same everywhere, so that columns line up."""
+"""Formatting of numbers and times for people. The same everywhere, so that columns line up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoders in memory: the last few, each as long as what it was made of has not changed.
+"""Cache of loaded encoders: the last few, each valid until the files it was loaded from change.
 
 What was measured once in a precision that a GPU chose by itself is put right here, since only a
 loaded encoder knows the fingerprint of that time.

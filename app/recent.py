@@ -1,4 +1,4 @@
-"""What takes long to load, the last few of it in memory."""
+"""A small cache of objects that take long to load."""
 
 from __future__ import annotations
 

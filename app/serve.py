@@ -1,4 +1,4 @@
-"""`theodolite serve` and `theodolite worker`: the processes that stay."""
+"""`theodolite serve` and `theodolite worker`: the long-running processes."""
 
 from __future__ import annotations
 

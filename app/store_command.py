@@ -1,4 +1,4 @@
-"""`theodolite store`: verify what is kept, and reclaim its space."""
+"""`theodolite store`: verify the store, and reclaim its space."""
 
 from __future__ import annotations
 

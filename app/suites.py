@@ -1,4 +1,4 @@
-"""MTEB's suites by name, with their tasks and types: asked of mteb once a version, and kept.
+"""MTEB's suites by name, with their tasks and types: read from mteb once per version, and stored.
 
 Importing mteb takes seconds; pages that only need names do without.
 """

@@ -1,4 +1,4 @@
-"""How commands speak: tables for people, JSON lines for programs, errors in a sentence."""
+"""Output of commands: tables for people, JSON lines for programs, errors in a sentence."""
 
 from __future__ import annotations
 

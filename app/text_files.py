@@ -1,4 +1,4 @@
-"""Texts of data sets as files of published pages, fetched when one of a file is looked at."""
+"""Texts of data sets as files of published pages, fetched when one is viewed."""
 
 from __future__ import annotations
 

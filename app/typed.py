@@ -1,4 +1,4 @@
-"""Sentences that people type: encoded together with those that wait, and forgotten again.
+"""Sentences that people type: encoded in batches with others that wait, and not stored.
 
 The sentences of data sets are encoded once and kept on disk for ever. What is typed into a page or
 comes out of a decoder is asked for once or twice: it is held in memory, as much as has room there.

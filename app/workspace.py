@@ -1,4 +1,4 @@
-"""Where engine and store meet: one folder of results, one root of data, cached encoders.
+"""Where engine and store meet: one store, one data folder, loaded encoders.
 
 Pages, command line and worker all hold a Workspace. It imports the engine's heavy parts only when
 an encoder is loaded, so that the first page is up before torch is.

@@ -1,4 +1,4 @@
-"""What computes: encoders, data sets, tasks, geometry.
+"""The computing part: encoders, data sets, tasks, geometry.
 
     from engine import evaluate, load
 

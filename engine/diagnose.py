@@ -1,4 +1,4 @@
-"""What a decoder gives back of sentences, measured beside two baselines (Vec2Sent, section 3).
+"""How well a decoder reconstructs sentences, compared with two baselines (Vec2Sent, section 3).
 
     found = diagnose(open_decoder(folder), load("minilm"), held_out, learned_from)
     found.figures()["bleu"].value

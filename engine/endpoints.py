@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's API: where one is, whether texts may go there, and asking again.
+"""Servers with OpenAI's API: their address, permission to send texts, and retries.
 
 Nothing leaves the machine unless the caller names the address as one that texts may be sent to.
 What is asked and what an answer has to hold is known by whoever asks: `engine.encoders.endpoint`

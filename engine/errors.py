@@ -1,4 +1,4 @@
-"""The one exception a person is meant to read, and what can be told of others."""
+"""The exception whose message is shown to users, and how other exceptions are described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a device: what goes there, and what to do when a batch does not fit."""
+"""Device memory: what goes there, and what to do when a batch does not fit."""
 
 from __future__ import annotations
 

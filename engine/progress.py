@@ -1,4 +1,4 @@
-"""What long work calls now and then, so that whoever waits can see it; it may raise to stop it."""
+"""Progress callbacks for long work; a callback may raise to stop it."""
 
 from __future__ import annotations
 

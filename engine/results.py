@@ -1,4 +1,4 @@
-"""What an evaluation yields: numbers, the values behind them, or an error as a value."""
+"""The result of an evaluation: scores, the values behind them, or an error as a value."""
 
 from __future__ import annotations
 

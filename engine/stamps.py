@@ -1,4 +1,4 @@
-"""Whether files are still those that were read: what is held in memory must follow the disk.
+"""Whether files have changed since they were read, so that cached objects follow the disk.
 
 A stamp costs a look at the folder, where a hash reads every byte.
 """

@@ -1,4 +1,4 @@
-"""One thread instead of several, where these would wait for each other more than they work.
+"""Limits computations to one thread, where several would spend their time waiting.
 
 Where another program holds a core, two threads were seen to take ten times as long as one. The
 numbers are the same. All may be used as decorators, and by several threads of the process at once.

@@ -1,4 +1,4 @@
-"""A training run: what the paper describes, in the order in which it happens.
+"""A training run: the steps of the paper, in their order.
 
     for event in train(TrainSpec("unsup", "minilm", "wiki.txt", "my-encoder")):
         print(event)

@@ -1,4 +1,4 @@
-"""What remembers: SQLite and files in one folder. Knows neither encoders nor pages."""
+"""Persistence: SQLite and files in one folder. Knows neither encoders nor pages."""
 
 from store.errors import StoreError
 from store.folder import Store

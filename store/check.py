@@ -1,4 +1,4 @@
-"""Verify a store to the last byte, and reclaim the space of what nothing refers to."""
+"""Verifies every byte of a store, and reclaims space that nothing refers to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SQLite file: one connection a thread, transactions, migrations. Knows no noun's meaning."""
+"""The SQLite file: one connection per thread, transactions, migrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoders that are kept, each a folder that belongs to an encoder. Knows neither but as names."""
+"""The listed decoders, each a folder that belongs to an encoder. Knows both only by name."""
 
 from __future__ import annotations
 

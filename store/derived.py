@@ -1,4 +1,4 @@
-"""What was worked out of vectors and took long, by content key: maps, geometry, curation, indexes.
+"""Expensive results derived from vectors, by content key: maps, geometry, curation, indexes.
 
 Each has named files (arrays, or a file someone else wrote) and one row that names them. The row
 comes last, so that half of one is none.

@@ -1,4 +1,4 @@
-"""The encoders a person keeps. Knows a spec only as a name."""
+"""The listed encoders. Knows a spec only as a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a disk, said so that a person can act on it. Knows no SQL."""
+"""Errors of the disk and the store, with messages that users can act on. Knows no SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs report while they go, appended and read by cursor."""
+"""Events of runs, appended and read by cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are written once and never change, named by the hash of what they hold."""
+"""Immutable files, named by the hash of their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: one folder, one object, a noun each."""
+"""The store: one folder, one object, with an attribute for each kind of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person lets go of: runs that are over with all they said, and results."""
+"""Deletion: finished runs with their events and logs, and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as JSON that is always the same, and hashes of texts."""
+"""Values as canonical JSON, and hashes of texts."""
 
 from __future__ import annotations
 

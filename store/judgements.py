@@ -1,4 +1,4 @@
-"""Sessions in which people judge: what is judged, what was drawn, and every mark as it was made."""
+"""Judging sessions: the pool, the draws, and every mark as it was made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of runs print, a file a run."""
+"""The output of runs' processes, one file per run."""
 
 from __future__ import annotations
 

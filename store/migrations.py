@@ -1,4 +1,4 @@
-"""The tables, as the steps that made them. A step that was released is never edited: add one."""
+"""The tables, as migrations. A released migration is never edited: add a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results and maps of one store as part of another, where what they are of has other names."""
+"""A part of a store's results and maps, with other names for encoders and data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as JSON that another store keeps to the digit: what a worker sends home."""
+"""A result as JSON from which another store restores it exactly: what a worker returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Postgres database that a fleet shares: one connection, and the tables of ours in it."""
+"""The Postgres database that a fleet shares: one connection, and our tables in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that others published: numbers by model and task, with no values behind them."""
+"""Published results: numbers by model and task, without values behind them."""
 
 from __future__ import annotations
 

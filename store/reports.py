@@ -1,4 +1,4 @@
-"""What workers of a fleet tell of units while they are at them, and what they are asked meanwhile.
+"""What workers of a fleet report about units in progress, and requests to them.
 
 A worker appends, the home that gave the unit away reads, keeps and deletes.
 """

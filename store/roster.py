@@ -1,4 +1,4 @@
-"""Who works in a fleet and for whom, in the Postgres database that they share.
+"""The workers and homes of a fleet, in the Postgres database that they share.
 
 A worker holds its slot by an advisory lock of its connection: the server lets go of it however the
 worker ends. Its row says what it has and what it is at. Times are those of the server.

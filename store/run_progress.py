@@ -1,4 +1,4 @@
-"""How far a run is, and how long still: worked out in the rows themselves, in one transaction."""
+"""The progress of a run and its time left, computed from its rows in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store knows of a run and of its units, as its readers get it."""
+"""Runs and units as the store returns them."""
 
 from __future__ import annotations
 

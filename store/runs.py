@@ -1,4 +1,4 @@
-"""Runs of background work: what was asked, how far it is, how it ended.
+"""Runs of background work: their spec, their progress, how they ended.
 
 The row here is what people and pages go by; the queue only decides who works when. A run has an
 `attempt`, counted up by each retry and each new place in the queue, and whoever works on it names

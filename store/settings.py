@@ -1,4 +1,4 @@
-"""Small values that a person chose, by name."""
+"""Small settings of the user, by name."""
 
 from __future__ import annotations
 

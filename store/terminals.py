@@ -1,4 +1,4 @@
-"""Runs that a terminal does itself, in the foreground, and not a worker.
+"""Runs that a terminal executes itself, in the foreground.
 
 Such a run has a row like any other, so that pages show it; it is in no queue. A lock that its
 process holds tells whether the terminal is still there.

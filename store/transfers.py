@@ -1,4 +1,4 @@
-"""Files on their way through the database of a fleet, in chunks, by the hash of their content.
+"""Files transferred through the database of a fleet, in chunks, by the hash of their content.
 
 A file that is there already is not sent again, and one of which a part is there goes on from it, in
 either direction. Every chunk is checked when it comes, and the whole file when it is complete.

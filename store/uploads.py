@@ -1,4 +1,4 @@
-"""Files that a person gave as data sets. Knows their bytes, not their meaning."""
+"""Files that users uploaded as data sets. Knows their bytes, not their meaning."""
 
 from __future__ import annotations
 

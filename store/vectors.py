@@ -1,4 +1,4 @@
-"""The durable cache of vectors: a sentence is encoded once per fingerprint, ever.
+"""The durable cache of vectors: a sentence is encoded once per fingerprint.
 
 Per fingerprint and length of vector there are two append-only files: `DIM.f32`, the rows, and
 `DIM.keys`, for each row the sentence's key and a checksum over key and row. Rows are read through

@@ -1,4 +1,4 @@
-"""What an agent may name: what is here, and files below the folders that the person has named."""
+"""What an agent may access: available data, and files below folders that the user allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of an agent: the services that pages and verbs ask, with limits and typed rows.
+"""The tools for agents: the services of pages and commands, with limits and typed rows.
 
 What is measured is kept as if the person had asked; nothing else changes. Docstrings are what an
 agent is told, so the limits stand in them.

@@ -1,4 +1,4 @@
-"""What the tools give: flat rows, whose fields are the schema that an agent is told."""
+"""What the tools return: flat rows, whose fields define the schema shown to an agent."""
 
 from __future__ import annotations
 

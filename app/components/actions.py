@@ -1,4 +1,4 @@
-"""HTML of ours whose buttons speak to Python.
+"""Our own HTML whose buttons call Python.
 
 A button `<button data-act="cancel" data-id="…">` sends the event `act` with `act` and `id`; with
 `data-param="run" data-value="…"` it also writes that to the address.

@@ -1,4 +1,4 @@
-"""A large table of short texts, whose rows and columns are drawn as they are scrolled to.
+"""A large table of short texts, whose rows and columns are rendered as they are scrolled into view.
 
 Its first row and column stay in view; a head sorts by its column. It knows nothing of what stands
 in it. What screen readers are told of rows and columns counts all of them.

@@ -1,4 +1,4 @@
-"""A card that lies beside weights, Markdown, as a piece of a page."""
+"""A model card, stored as Markdown beside the weights, as a part of a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A button that takes a folder of the visitor's machine into a box for files, as a ZIP archive.
+"""A button that uploads a folder of the visitor's machine, as a ZIP archive.
 
 A box of Gradio's takes folders too, but files come out of it without the folders they lie in.
 """

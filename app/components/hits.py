@@ -1,4 +1,4 @@
-"""Neighbours of queries, a column an encoder, sentences that several encoders found marked.
+"""Neighbours of queries, one column per encoder; sentences that several encoders found are marked.
 
 Knows nothing of how neighbours are found: a column is hits or a piece of HTML that says why not.
 All is drawn in the browser, by `js/hits.js`.

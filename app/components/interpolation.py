@@ -1,4 +1,4 @@
-"""Steps between two sentences: a slider, the step it stands at, and all steps one under another.
+"""Steps between two sentences: a slider, the current step, and the list of all steps.
 
 The slider moves in the browser alone; everything it shows came with the value. Knows nothing of how
 the steps were made.

@@ -1,4 +1,4 @@
-"""A map of points with sentences behind them: WebGL, millions of points, everything in the browser.
+"""A map of points with sentences behind them: WebGL, millions of points, rendered in the browser.
 
 Hover, zoom, pan, lasso, filter and recolour never leave the browser; it fetches coordinates and
 columns once, as binary, and texts when they are looked at. Knows nothing of encoders or

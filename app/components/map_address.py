@@ -1,4 +1,4 @@
-"""What an address says of a map: place, colour, size, names, filters, words found, selection.
+"""The state of a map in an address: position, colour, size, names, filters, search, selection.
 
 The browser writes it (`components/js/map/address.js`); it holds for the first map of a page.
 """

@@ -1,4 +1,4 @@
-"""What a map knows of its points, apart from where they are. Without Gradio: workers make these."""
+"""Attributes of a map's points besides their positions. Without Gradio: workers create these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JavaScript modules of the components, served under a hash of what they hold.
+"""The JavaScript modules of the components, served under a hash of their content.
 
 They are read once, when the app starts: an address names a constant of ours and never a path, and a
 browser may keep what it fetched for ever.

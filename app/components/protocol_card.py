@@ -1,4 +1,4 @@
-"""The card of a protocol as HTML: every choice that moves a score, and who chose otherwise."""
+"""The card of a protocol as HTML: every setting that affects a score, and who chose otherwise."""
 
 from __future__ import annotations
 

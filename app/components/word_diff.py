@@ -1,4 +1,4 @@
-"""What became of the words of a sentence, as HTML: kept, moved, lost or new.
+"""The difference between two sentences as HTML: words kept, moved, lost or new.
 
 Everything from outside is escaped. Marks are told by shape and by word, not by colour alone.
 """

@@ -1,1 +1,1 @@
-"""The app as a program of the desktop: a window of its own and a place in the menu."""
+"""The app as a desktop program: a window of its own and an entry in the menu."""

@@ -1,4 +1,4 @@
-"""Finds an installed browser of Chromium's kind: Chrome, Chromium or Edge.
+"""Finds an installed Chromium-based browser: Chrome, Chromium or Edge.
 
 `THEODOLITE_BROWSER` names another one, as a command with its options if it needs any.
 """

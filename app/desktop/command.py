@@ -1,4 +1,4 @@
-"""`theodolite --window` stays with its window; `theodolite desktop` puts the app into the menu."""
+"""`theodolite --window` and `theodolite desktop`: the app in a window, and in the menu."""
 
 from __future__ import annotations
 

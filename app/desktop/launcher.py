@@ -1,4 +1,4 @@
-"""The app's place in the menu of a Linux desktop: a launcher and its icon, as freedesktop.org says.
+"""The menu entry on a Linux desktop: a launcher and its icon, following freedesktop.org.
 
 They lie in the user's own data folder (XDG_DATA_HOME); nothing of the system is changed.
 """

@@ -1,4 +1,4 @@
-"""The app in a window of its own: an installed browser without its bars, with its own profile.
+"""The app in a window of its own: an installed browser without toolbars, with a separate profile.
 
 The browser remembers the size of the window in the profile, as it does for any app.
 """

@@ -1,4 +1,4 @@
-"""The results that ship: the encoders that ship, on the starter set, until they are measured here.
+"""The results that ship: the included encoders on the starter set, until they are evaluated here.
 
 They lie in a store of their own, in a folder that goes with the process: a page asks it as it asks
 any store, and the store of a person never holds what was measured elsewhere.

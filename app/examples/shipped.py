@@ -1,4 +1,4 @@
-"""Answers that come with Theodolite: what a page shows before anybody has asked it anything.
+"""Answers that ship with Theodolite: what a page shows before it is used for the first time.
 
 An example has a name and is one or two files in this folder: facts in `NAME.json`, numbers, where
 it has any, in `NAME.npz`. `python -m app.examples.make` makes them with the encoders that ship. A

@@ -1,1 +1,1 @@
-"""Background work: its kinds, the worker that takes it, the child that does it."""
+"""Background work: its kinds, the worker that takes it, the child process that executes it."""

@@ -1,4 +1,4 @@
-"""The worker's side of its child: start it, ask it, end it."""
+"""The worker's side of its child process: starting it, sending units, ending it."""
 
 from __future__ import annotations
 

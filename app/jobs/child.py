@@ -1,4 +1,4 @@
-"""`python -m app.jobs.child`: does units of runs, one at a time, for the worker that started it.
+"""`python -m app.jobs.child`: executes units of runs, one at a time, for its worker.
 
 It reads one JSON object a line and answers each with one. It stays between units, so that torch and
 the models are loaded once, and ends by itself when nothing was asked for a while, to give the

@@ -1,4 +1,4 @@
-"""A job: one piece of background work, what exactly is asked and how it is done.
+"""A job: one piece of background work, its specification and how it is executed.
 
 A kind of job is a frozen dataclass beside the service that it belongs to, and a line in `JOBS` of
 its page's `__init__.py`. What a worker does of it and what a terminal does is the same.

@@ -1,4 +1,4 @@
-"""The kinds of jobs: where each is defined. A module is imported when a job of it is met."""
+"""The kinds of jobs and where each is defined. Modules are imported when they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the work of a unit says while it goes, and what it is asked."""
+"""How a running unit reports its progress, and receives requests such as to stop."""
 
 from __future__ import annotations
 

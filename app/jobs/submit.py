@@ -1,4 +1,4 @@
-"""The two ways of having a job done: by a worker, in the background, or here and now."""
+"""The two ways to execute a job: by a worker in the background, or here in the foreground."""
 
 from __future__ import annotations
 

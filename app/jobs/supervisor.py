@@ -1,4 +1,4 @@
-"""Keeps one local worker running for the app; of several apps on one store, one keeps it."""
+"""Keeps one local worker running for the app; of several apps on one store, one does so."""
 
 from __future__ import annotations
 

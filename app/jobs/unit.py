@@ -1,4 +1,4 @@
-"""How a unit is done and a run is ended, whoever does it: a worker's child or a terminal."""
+"""How a unit is executed and a run is ended, both in a worker's child and in a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m app.jobs.worker`: takes runs from durable queues and has a child do their units.
+"""`python -m app.jobs.worker`: takes runs from durable queues and has a child execute their units.
 
 The queues are those of `dbos`, and a run is a workflow: it decides which worker is at a run, and in
 which order. All else is in the store's rows alone: how a run stands, and which of its units are

@@ -1,4 +1,4 @@
-"""What the functions of `import theodolite` give: frozen, and three ways of looking at each.
+"""The results of the functions of `import theodolite`: immutable, with three representations each.
 
 `rows()` are flat objects, `to_pandas()` the same as a table, and a notebook shows what the page
 would, by `app.python.views`.

@@ -1,4 +1,4 @@
-"""The workspace that is asked when none is named."""
+"""The default workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of `import theodolite`: the services, asked with plain arguments.
+"""The functions of `import theodolite`: the services, with plain arguments.
 
 An encoder that is named, by a spec string, is looked up where the app and the command line look:
 what is measured, drawn or trained is kept in your store and seen on the pages. An encoder that is

@@ -1,4 +1,4 @@
-"""Answers as a notebook shows them: the tables and charts of the pages, in a frame of their own.
+"""Results in a notebook: the tables and charts of the pages, in a frame of their own.
 
 The frame runs its scripts without rights on the notebook around it, and asks nobody for anything.
 """

@@ -1,4 +1,4 @@
-"""The button *Report* of a page: what it shows, handed to the browser as a file."""
+"""The button *Report* of a page: downloads its content as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`theodolite report`: a comparison, map, training, judgement or decision as a file of its own."""
+"""`theodolite report`: a comparison, map, training, judgement or decision as one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as Markdown: the words and tables of its HTML, charts as pictures, numbers as files."""
+"""A report as Markdown: the text and tables of its HTML, charts as pictures, numbers as files."""
 
 from __future__ import annotations
 

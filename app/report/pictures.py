@@ -1,4 +1,4 @@
-"""Charts as PNG files, drawn by a browser that is installed."""
+"""Charts as PNG files, rendered by an installed browser."""
 
 from __future__ import annotations
 

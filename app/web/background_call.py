@@ -1,4 +1,4 @@
-"""What a page shows while it works on an answer: what is done now, a bar, and the time left."""
+"""What a page shows while an answer is computed: the current step, a bar, the time left."""
 
 from __future__ import annotations
 

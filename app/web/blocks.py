@@ -1,4 +1,4 @@
-"""Gradio's Blocks, laid out without what Gradio does many times over.
+"""Gradio's Blocks, laid out without repeated work of Gradio's.
 
 Laying out twenty pages it reads the signature of every component's constructor several times a
 component, and writes the configuration of all pages down at each of five steps on the way to a

@@ -1,4 +1,4 @@
-"""A page's controls declared as data, and its events: what is asked goes in by name, answers out.
+"""A page's controls declared as data, and its events: values go in by name, answers come out.
 
     controls = Controls(
         Control("data", "Data", gr.Dropdown),

@@ -1,4 +1,4 @@
-"""What a part of a page says with an event, checked before anything is done with it.
+"""Events sent by our own HTML, validated before anything is done with them.
 
 An event can be sent without its page: its data may lack what the page would say, or be of another
 kind altogether.

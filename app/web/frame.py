@@ -1,4 +1,4 @@
-"""The frame around every page: the rail of pages at the left, and the tabs of pages that are one.
+"""The frame around every page: the rail of pages on the left, and the tabs of pages that form one.
 
 The rail is drawn by the script that every page begins with, before Gradio lays the page out: it is
 the same everywhere, and nothing moves when the page comes.

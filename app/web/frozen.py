@@ -1,4 +1,4 @@
-"""What stays alive of a page once it is frozen into static files; pages without this stay at home.
+"""What stays interactive of a page when it is published as static files.
 
 A page names it in `FROZEN`. All that needs no Python lives on by itself: hover, zoom, sorting, the
 tabs of a page, files that are saved.

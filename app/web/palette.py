@@ -1,4 +1,4 @@
-"""What the frame asks for once a page is open: where one can jump to, and how much runs.
+"""Data for the frame of an open page: the targets of the jump palette, and the number of runs.
 
 Visitors get what the pages list to them as well: names of encoders and data sets, tasks, and titles
 of runs. The browser sets every text as text.

@@ -1,4 +1,4 @@
-"""Small pieces that every page is made of: first row, empty state, notice, status, tag, progress.
+"""Building blocks of every page: first row, empty state, notice, status, tag, progress.
 
 They return HTML text with everything from outside escaped, or plain Gradio components. What people
 came to a page for, its table, picture or list, has the class `t-answer` (`elem_classes`): a test

@@ -1,4 +1,4 @@
-"""Runs as people see them: how far, how long still, how it ended. Shared by overview and jobs."""
+"""The progress of runs for people: share done, time left, how it ended. For Overview and Jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own addresses beside Gradio's: plotly.js and a few static files, behind the same guard.
+"""Our own routes beside Gradio's: plotly.js and a few static files, behind the same guard.
 
 Files are named by constants of ours and never by a part of a request.
 """

@@ -1,4 +1,4 @@
-"""What Gradio remembers of every open tab, without what we have no use for.
+"""Gradio's state of every open tab, without the parts that are not needed.
 
 For links that bring a page back as somebody left it, Gradio writes the configuration of every
 component of every page down for each tab, and each answer that the tab was given: 1.6 MB a tab and

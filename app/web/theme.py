@@ -1,4 +1,4 @@
-"""How everything looks: one palette, light and dark, for Gradio, our css and the charts.
+"""The look of everything: one palette, light and dark, for Gradio, our CSS and the charts.
 
 The colours live here and nowhere else; `static/theodolite.css` and the components use them as css
 variables (`--t-ink`, `--t-accent`, …), figures take `SERIES`.

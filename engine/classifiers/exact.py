@@ -1,4 +1,4 @@
-"""The plain loop: one classifier after the other, in the reference's order of random draws.
+"""The plain loop: one classifier after the other, with the reference's order of random draws.
 
 Slow, and equal to the reference to the digit: the oracle for the fast solver, and the protocol for
 numbers that must be exactly comparable with those of published tables.

@@ -1,4 +1,4 @@
-"""What a classifier sees of a sentence or a pair, formed when it is needed.
+"""The features of a sentence or a pair for a classifier, computed when needed.
 
 SNLI has 550,000 pairs with four features a dimension: whole, that is 7 GB at 768 dimensions. So
 features are rows of the sentence matrix, combined for one batch at a time.

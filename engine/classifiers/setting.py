@@ -1,4 +1,4 @@
-"""How SentEval's classifiers are set, and what one fit is asked and answers.
+"""The settings of SentEval's classifiers, and the input and output of one fit.
 
 A *solver* turns fits into answers: `exact` one by one as the reference does, `columns` all at once,
 `logistic` by scikit-learn. Knows neither tasks nor encoders.

@@ -1,4 +1,4 @@
-"""A corpus that outgrows a machine: cut into shards, encoded one by one, read where they lie.
+"""Corpora of any size: split into shards, encoded shard by shard, read in place.
 
     cut.json                the cut: which sentences are in which shard
     shards/HASH.txt         sentences of a shard, one a line, named by their SHA-256

@@ -1,4 +1,4 @@
-"""The cut of a corpus into shards: the same files always give the same shards.
+"""Splits a corpus into shards: the same files always give the same shards.
 
 A shard lies within one file, so that a file which is added or changed leaves the shards of the
 others as they were: they are found by their hash and not encoded again.

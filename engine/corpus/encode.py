@@ -1,4 +1,4 @@
-"""Shards to vectors, and the manifest once all are done."""
+"""Encodes shards to vectors, and writes the manifest when all are done."""
 
 from __future__ import annotations
 

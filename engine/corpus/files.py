@@ -1,4 +1,4 @@
-"""Where the parts of an encoded corpus lie, and how they are written: whole or not at all."""
+"""The files of an encoded corpus, and how they are written atomically."""
 
 from __future__ import annotations
 

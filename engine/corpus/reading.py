@@ -1,4 +1,4 @@
-"""An encoded corpus, read where it lies: in memory are the keys of its sentences, and no more."""
+"""An encoded corpus, read in place: only the keys of its sentences are in memory."""
 
 from __future__ import annotations
 

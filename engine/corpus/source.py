@@ -1,4 +1,4 @@
-"""An encoded corpus as an encoder: `vectors:FOLDER`, for the sentences that it has."""
+"""An encoded corpus as an encoder: `vectors:FOLDER`, for the sentences that it contains."""
 
 from __future__ import annotations
 

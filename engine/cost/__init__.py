@@ -1,4 +1,4 @@
-"""What work will take here, told before it is begun: work that is counted, times measured speed.
+"""Cost estimates: the amount of work, times speed measured on this machine.
 
 An evaluation, a training and a decoder each count their own work (`engine.tasks.cost`, and the
 `estimate.py` of `engine.training` and of `engine.decoding`). How fast it goes is measured here, on

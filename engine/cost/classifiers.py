@@ -1,4 +1,4 @@
-"""How long a task trains and compares here: a short, warm run of the real thing.
+"""The speed of training and comparing for a task: a short, warm run of the real thing.
 
 Vectors are drawn at random, labels are the data's own. Each probe first runs once for nothing:
 libraries are loaded then, and caches filled. Knows neither stores nor pages.

@@ -1,4 +1,4 @@
-"""What an encoder takes on this machine, measured: speed by length, latency, loading, memory.
+"""The cost of an encoder on this machine, measured: speed by length, latency, loading, memory.
 
 It is run as a process of its own (`python -m engine.cost.footprint SPEC`), so that what it loads
 and holds is nobody else's; what it prints is one JSON object. Nothing is cached, and no sentence is

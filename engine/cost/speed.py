@@ -1,4 +1,4 @@
-"""What every estimate of cost does: time the real thing for a moment, and leave nothing behind."""
+"""What all cost estimates share: timing the real thing briefly, without leaving a trace."""
 
 from __future__ import annotations
 

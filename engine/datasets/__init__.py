@@ -1,4 +1,4 @@
-"""Names and files to examples."""
+"""From names and files to examples."""
 
 from engine.datasets.catalog import Catalog, Upload, UploadSource
 from engine.datasets.types import (

@@ -1,4 +1,4 @@
-"""Several files as one data set: BEIR's three, or parallel sentences in a file a language.
+"""Several files as one data set: BEIR's three, or parallel sentences with one file per language.
 
 They come as a ZIP archive, or are put into one here. Names in an archive are only looked at:
 nothing is ever written under one.

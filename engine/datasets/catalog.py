@@ -1,4 +1,4 @@
-"""The catalog: every data set that can be named here, and its content on demand.
+"""The catalog: every available data set by name, with its content on demand.
 
 Names come from the starter set, a data folder, uploads (`upload:NAME`) and the hub (`hub:…`).
 Knows neither the store nor the web: uploads come through a small protocol.

@@ -1,4 +1,4 @@
-"""Guessing which column of a table is what, from its name and its values.
+"""Guesses the role of each column of a table from its name and values.
 
 A guess only fills in the form: a person confirms it.
 """

@@ -1,4 +1,4 @@
-"""What the readers of data files share: finding, opening, decoding, and saying what is wrong.
+"""What the readers of data files share: finding, opening, decoding, and reporting errors.
 
 A file may lie there plain or as `.gz`; both are read in place, line by line, so that a file of a
 million lines costs the memory of its sentences and no more. Knows no format.

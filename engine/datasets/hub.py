@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub as data sets, pinned to a commit.
+"""Files from the Hugging Face hub as data sets, pinned to a commit.
 
     hub:OWNER/NAME[@REVISION]/PATH/TO/FILE.csv[?ROLE=COLUMN&…]
 

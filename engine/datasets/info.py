@@ -1,4 +1,4 @@
-"""What a data set is called, what shape it has, and what a list shows of it."""
+"""The name and kind of a data set, and what a list shows of it."""
 
 from __future__ import annotations
 

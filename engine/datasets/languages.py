@@ -1,4 +1,4 @@
-"""Codes of languages: files say `de`, lists say `deu` as MTEB does (ISO 639-3)."""
+"""Language codes: files use `de`, lists use `deu` as MTEB does (ISO 639-3)."""
 
 from __future__ import annotations
 

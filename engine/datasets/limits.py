@@ -1,4 +1,4 @@
-"""How much of a file is taken in: held while it is read, before anything is built of it.
+"""Limits on the size of files, enforced while reading, before anything is built from them.
 
 A file of some hundred bytes may unpack to gigabytes, and one of some kilobytes may have columns
 without end. What the bounds leave takes time and memory in proportion to the file as it came, so

@@ -1,4 +1,4 @@
-"""The shapes of retrieval, bitext mining and summarization, as MTEB measures them."""
+"""The data types of retrieval, bitext mining and summarization, following MTEB."""
 
 from __future__ import annotations
 

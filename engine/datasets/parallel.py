@@ -1,4 +1,4 @@
-"""Parallel sentences below `mteb/bitext/`, and what any two files of them have in common.
+"""Parallel sentences in `mteb/bitext/`, and the sentences that any two files have in common.
 
 Three layouts are read, in any folder: `SPLIT.de` beside `SPLIT.en` (Multi30k), with the pair of
 languages before the ending (`tatoeba.afr-eng.afr`), and BUCC's `zh-en.dev.zh`, in which each line

@@ -1,4 +1,4 @@
-"""Parquet files as columns of cells, a batch of rows at a time, within the bounds of `limits`.
+"""Parquet files as columns of cells, read in batches of rows, within the limits of `limits`.
 
 What the columns would take is added up from the file's own directory before any of them is read: a
 few hundred bytes may stand for a billion rows. A text that is stored once may fill any number of

@@ -1,4 +1,4 @@
-"""Pickles of numpy arrays and plain containers, read without trusting them.
+"""Reads pickles of numpy arrays and plain containers without unpickling anything else.
 
 A pickle is a program: it may name any function there is and have it called. Here it may name what
 an array is made of and nothing else; the first other name ends the reading, before anything of

@@ -1,4 +1,4 @@
-"""Probing data: sentences whose label is a property of the sentence itself.
+"""Probing data: sentences labelled with a property of the sentence itself.
 
 The ten tasks of SentEval (Conneau et al. 2018) and any other file in their format,
 `tr/va/te TAB label TAB sentence`, in any language.

@@ -1,4 +1,4 @@
-"""Queries, documents and judgements put together, and what is wrong with them.
+"""Combines queries, documents and judgements, and reports what is wrong with them.
 
 As MTEB does it: a query that nobody judged is left out. As trec_eval does it: a judged document
 that is not in the corpus counts as one that was not found.

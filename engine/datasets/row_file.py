@@ -1,4 +1,4 @@
-"""Files of rows read by position: where each row begins is all that stays in memory.
+"""Files of rows read by position: only the offset of each row is kept in memory.
 
 For training, whose files may have any number of rows. The rows are those of `formats.rows_of`, only
 the lines are counted in bytes here. Nothing can be found by position in a packed file: a `.gz` is

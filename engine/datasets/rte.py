@@ -1,4 +1,4 @@
-"""Textual entailment as the RTE challenges wrote it: XML with a `pair` of `t` and `h` each.
+"""Textual entailment in the format of the RTE challenges: XML with a `t` and an `h` per `pair`.
 
 Source: PASCAL Recognizing Textual Entailment Challenge, 2005 to 2008.
 """

@@ -1,4 +1,4 @@
-"""Columns of a table as a data set of the kind they are said to be."""
+"""The columns of a table as a data set of the given kind."""
 
 from __future__ import annotations
 

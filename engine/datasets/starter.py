@@ -1,4 +1,4 @@
-"""The starter set: pairs and topics written by us, shipped in the package.
+"""The starter set: pairs and topics written for this project, shipped in the package.
 
 Small on purpose and not a benchmark: it shows the instrument at work before any download.
 """

@@ -1,4 +1,4 @@
-"""Summaries rated by experts below `mteb/summarization/`, one JSON object a document.
+"""Summaries rated by experts in `mteb/summarization/`, one JSON object per document.
 
 Source: Yale-LILY/SummEval; embeddings-benchmark/mteb, `abstasks/text/summarization.py`.
 """

@@ -1,4 +1,4 @@
-"""Folders of tables below `mteb/` and `nli/`, whatever they are called.
+"""Folders of tables in `mteb/` and `nli/`, whatever their names.
 
 A file is a split (`dev.tsv`), or a language or part of one (`dev-de.tsv`, `base_wiki_train.jsonl`).
 Columns are told by their names, or by what they hold, as those of an upload are.

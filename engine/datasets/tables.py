@@ -1,4 +1,4 @@
-"""A table of someone's own as a data set: look at it, say which column is what, read it.
+"""A user's table as a data set: preview it, assign its columns, read it.
 
 shown = preview(path, "mine.csv")        # what the form shows
 data = read(path, "mine.csv", shown.mapping)

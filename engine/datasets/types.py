@@ -1,4 +1,4 @@
-"""The shapes a data set can have. Knows neither files nor encoders."""
+"""The types of data sets. Knows neither files nor encoders."""
 
 from __future__ import annotations
 

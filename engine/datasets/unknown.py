@@ -1,4 +1,4 @@
-"""What lies in a data folder where data sets do, and that no reader knows."""
+"""Files in a data folder that no reader recognises."""
 
 from __future__ import annotations
 

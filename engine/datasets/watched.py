@@ -1,4 +1,4 @@
-"""What folders hold, without walking those that have not changed."""
+"""The content of folders, without walking those that have not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic over named vectors: `a - b + c`, `(a + b) / 2`. A parser of its own, and no `eval`."""
+"""Arithmetic over named vectors: `a - b + c`, `(a + b) / 2`. Has its own parser, no `eval`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decoder learns from: sentences of training files, their tokens, and their vectors."""
+"""The training data of a decoder: sentences of files, their tokens, and their vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diagnosis as data: figures, their intervals, samples; and as a result that is kept.
+"""A diagnosis as data: figures, their intervals, samples; and as a stored result.
 
 Knows nothing of how it was measured (see `engine.diagnose`).
 """

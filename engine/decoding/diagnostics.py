@@ -1,4 +1,4 @@
-"""What came back of sentences: the figures of Vec2Sent, and their intervals.
+"""Measures of reconstructed sentences: those of Vec2Sent, with intervals.
 
 All take `references` and `hypotheses` of one length, sentences as plain text. Case is folded and
 marks are words of their own, as in the text that the paper's figures were taken on; spaces do not

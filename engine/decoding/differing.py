@@ -1,4 +1,4 @@
-"""What became of the words of a sentence: kept, moved, lost or new, as plain data."""
+"""The difference between two sentences as data: words kept, moved, lost or new."""
 
 from __future__ import annotations
 

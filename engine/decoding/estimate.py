@@ -1,4 +1,4 @@
-"""What the training of a decoder will take, before it is begun.
+"""Estimates the cost of training a decoder.
 
 A few sentences are encoded and a few real updates are made, timed and then forgotten. The machine
 is the one that answers, with whatever else it does meanwhile.

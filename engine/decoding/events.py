@@ -1,4 +1,4 @@
-"""What the training of a decoder says while it goes on; each is JSON-able."""
+"""The events of a decoder's training, in JSON-able form."""
 
 from __future__ import annotations
 

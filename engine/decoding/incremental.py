@@ -1,4 +1,4 @@
-"""A `PrefixTransformer` one token at a time: keys and values of what was written are kept."""
+"""A `PrefixTransformer` one token at a time, with cached keys and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding held to words: no token is written that leads to a word the training text does not have.
+"""Decoding restricted to known words: no token leads to a word outside the training text.
 
 A word is a run of letters, with apostrophes between them; a possessive 's is no part of it, digits
 before letters count as one ("19th" is known where "20th" is), and the case of ASCII letters does

@@ -1,4 +1,4 @@
-"""The decoders that ship: folders in `shipped/`, beside this file, each with its card."""
+"""The decoders that ship: folders in `shipped/`, each with its card."""
 
 from __future__ import annotations
 

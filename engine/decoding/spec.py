@@ -1,4 +1,4 @@
-"""What the training of a decoder is asked to do: frozen, versioned, hashed."""
+"""The spec of a decoder's training: frozen, versioned, hashed."""
 
 from __future__ import annotations
 

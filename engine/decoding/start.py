@@ -1,4 +1,4 @@
-"""A decoder that is there already, from which another learns on."""
+"""An existing decoder from which another training starts."""
 
 from __future__ import annotations
 

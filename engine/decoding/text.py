@@ -1,4 +1,4 @@
-"""Sentences for a decoder: tidied, cut into clauses where they are long, counted in words."""
+"""Sentences for a decoder: cleaned, split into clauses if they are long, counted in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training of a decoder: its loss, its batches, and how what was held out is scored."""
+"""The training of a decoder: its loss, its batches, and the evaluation on held-out sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subwords that a decoder writes: learned from its training text, cased, digits kept."""
+"""The subword vocabulary of a decoder: learned from its training text, cased, digits kept."""
 
 from __future__ import annotations
 

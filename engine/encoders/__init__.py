@@ -1,4 +1,4 @@
-"""Text to vectors. `load(spec)` is the way in."""
+"""From text to vectors. `load(spec)` is the entry point."""
 
 from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import MemoryCache

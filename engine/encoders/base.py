@@ -1,4 +1,4 @@
-"""What every encoder is: the protocol, and the cache an encoder may be given.
+"""What defines an encoder: the protocol, and the cache that an encoder may use.
 
 Knows neither where an encoder comes from nor where a cache keeps its vectors.
 """

@@ -1,4 +1,4 @@
-"""Which token lists go through a model together. Knows lengths only, no model.
+"""Groups token lists into batches. Knows only lengths, no model.
 
 Sorting by length and filling batches up to a number of tokens wastes little on padding. A batch
 whose texts all have one length needs no attention mask at all, which is faster still, so a batch is

@@ -1,4 +1,4 @@
-"""A sentence is encoded once: de-duplicate, ask the cache, encode what is missing.
+"""Encodes each sentence once: de-duplicate, look up the cache, encode what is missing.
 
 Works in blocks, so that memory beyond the result stays the same whatever the size of the input, and
 puts every chunk into the cache as soon as it is there, so that a killed job loses little.

@@ -1,4 +1,4 @@
-"""What a checkpoint folder says about itself, read from its files without loading the model.
+"""Facts about a checkpoint folder, read from its files without loading the model.
 
 Refuses what could only be loaded by running code from the folder.
 """

@@ -1,4 +1,4 @@
-"""What a spec asks of a model and the model's files deny; the pooling is the doctor's matter.
+"""Settings of a spec that the model's files contradict, except the pooling (see the doctor).
 
 Reads files, loads no model.
 """

@@ -1,4 +1,4 @@
-"""What is known of an encoder from its spec and its files. Downloads nothing, loads no model."""
+"""Facts about an encoder from its spec and files. Downloads nothing, loads no model."""
 
 from __future__ import annotations
 

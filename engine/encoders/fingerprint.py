@@ -1,4 +1,4 @@
-"""Names for what decides a vector: hashes of files and of settings."""
+"""Fingerprints of everything that determines a vector: hashes of files and of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""float32 that is float32: no TF32 and no bfloat16 inside of it, on any device.
+"""True float32: without TF32 or bfloat16 internally, on any device.
 
 A process may allow its matrix products less than the 24 bits of float32. Vectors that are cached,
 compared and published must not depend on that.

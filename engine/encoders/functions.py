@@ -1,4 +1,4 @@
-"""A pair of functions in the style of SentEval as an encoder.
+"""A pair of functions in SentEval's style as an encoder.
 
     def prepare(params, samples): ...   # sees all sentences first, may keep things in params
     def batcher(params, batch): ...     # lists of tokens to an array, one row each

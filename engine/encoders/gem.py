@@ -1,4 +1,4 @@
-"""Geometric embedding: a weight for every word from the directions around it.
+"""Geometric embedding: a weight for every word, derived from the directions of its neighbours.
 
 Yang, Zhu and Chen 2019, "Parameter-free Sentence Embedding via Orthogonal Basis". A word counts
 for what it adds to its window (novelty, significance) and for how little that lies in the principal

@@ -1,4 +1,4 @@
-"""From a model's id on the Hugging Face hub to a folder with the files that are needed.
+"""From a model's id on the Hugging Face hub to a folder with the necessary files.
 
 Nothing is loaded here. What was downloaded before is used without the network.
 """

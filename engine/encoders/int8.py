@@ -1,4 +1,4 @@
-"""Linear layers in whole numbers of 8 bits, on CPUs: `dtype=int8`.
+"""Linear layers in 8-bit integers, on CPUs: `dtype=int8`.
 
 Each row of a weight matrix is rounded to 255 steps once, each token that comes in to 255 steps
 between its own lowest and highest value. Nothing is calibrated, and no token's result depends on

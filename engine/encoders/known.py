@@ -1,4 +1,4 @@
-"""What vectors that are there already have in common, in a file or in a folder."""
+"""What encoders of precomputed vectors have in common, from a file or from a folder."""
 
 from __future__ import annotations
 

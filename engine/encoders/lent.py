@@ -1,4 +1,4 @@
-"""A GPU that is lent for the time of a call, as the hub's ZeroGPU lends one.
+"""A GPU that is available for the duration of a call, as on the hub's ZeroGPU.
 
 Only what runs inside a decorated function sees it, in a process of its own: what goes there and
 comes back has to be plain, so a model goes by its number. Weights are read at once, in the thread

@@ -1,4 +1,4 @@
-"""From a spec to an encoder. Each kind of source is imported only when it is asked for."""
+"""From a spec to an encoder. Each kind of source is imported only when it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a transformer's hidden states to one vector a text.
+"""From a transformer's hidden states to one vector per text.
 
 The meanings are those of SimCSE's evaluation (Gao et al. 2021, `evaluation.py`), with `max` and
 `last` added; so are the names, but for `cls`, which others use for the raw token: that one is

@@ -1,4 +1,4 @@
-"""Which pooling fits a checkpoint, read off its files. Loads no model."""
+"""Which pooling fits a checkpoint, according to its files. Loads no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's own prompts, and which of them a task takes.
+"""A model's own prompts, and which of them a task uses.
 
 Names are resolved as mteb resolves them: by the task's name and by its type, each with the side of
 a search before the plain one, then by the side alone. Knows neither tasks nor models in memory.

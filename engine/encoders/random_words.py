@@ -1,4 +1,4 @@
-"""A bag of random word vectors: what plain word overlap can do.
+"""A bag of random word vectors: the baseline of plain word overlap.
 
 Every comparison should carry this baseline: an encoder that does not beat it has measured shared
 words.

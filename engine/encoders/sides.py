@@ -1,4 +1,4 @@
-"""Encoders with two sides: one for what is looked for, one for what it is looked for among.
+"""Encoders with two sides: one for queries, one for documents.
 
 Models of E5's or BGE's kind put one prompt before queries and another one before documents. An
 encoder is its own query side unless it has an attribute `queries`; `query_side` says which.

@@ -1,4 +1,4 @@
-"""The common half of every source of vectors: chunks in, checked float32 rows out.
+"""What all sources of vectors share: chunks in, validated float32 rows out.
 
 A source knows no cache, no de-duplication and no steps; those stand around it.
 """

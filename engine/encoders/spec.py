@@ -1,4 +1,4 @@
-"""The language in which an encoder is written, pasted, stored and shared.
+"""The language of encoder specs: parsed, normalised, stored and shared.
 
     source[?option=value&...] (+ source)* (| step[:argument,...])*
 

@@ -1,4 +1,4 @@
-"""What on the disk decides an encoder, as a stamp: an encoder in memory holds while it is equal."""
+"""A stamp of the files behind an encoder: a loaded encoder is valid while it is unchanged."""
 
 from __future__ import annotations
 

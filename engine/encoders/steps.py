@@ -1,4 +1,4 @@
-"""What happens to vectors after pooling: centre, whiten, reduce, remove, normalise.
+"""Post-processing steps: centre, whiten, reduce, remove, normalise.
 
 Fitted in float64 on the vectors of a named data set, in the order of the spec: a step is fitted on
 what the steps before it make of its data. Every sentence counts as often as the data has it, as in

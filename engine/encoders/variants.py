@@ -1,4 +1,4 @@
-"""An encoder at other sizes, and whether it is one of the baselines that a comparison needs.
+"""An encoder at other sizes, and whether it is one of the baselines for comparisons.
 
 After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Specs in,
 specs out: nothing is loaded.

@@ -1,4 +1,4 @@
-"""Vectors that were computed elsewhere: an encoder for the sentences a file covers.
+"""Precomputed vectors: an encoder for the sentences that a file contains.
 
 Three shapes:
 

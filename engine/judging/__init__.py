@@ -1,1 +1,1 @@
-"""Encoders compared by what a person finds relevant: what is shown next, and what follows."""
+"""Encoders compared by human judgements: what to judge next, and the resulting estimates."""

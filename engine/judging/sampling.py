@@ -1,4 +1,4 @@
-"""Which document is judged next, and what the marks so far say of each pair of encoders.
+"""Which document to judge next, and what the marks say about each pair of encoders.
 
 The difference of two encoders is a sum over finitely many units, most often a query with one
 document: what a mark of 1 adds to it is known before, the mark is not. Units are drawn without

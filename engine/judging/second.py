@@ -1,4 +1,4 @@
-"""A model as a second judge: what it is asked, how its answer is read, how far it agrees.
+"""A model as a second judge: its prompt, parsing its answer, and its agreement.
 
 Query and document are sent as JSON, so that no document can end itself and go on as an order. What
 a document says may sway the model all the same: its marks predict a person's, and count for as much

@@ -1,4 +1,4 @@
-"""What MTEB predicted, as values per example under the names that our own tasks give theirs.
+"""MTEB's predictions as values per example, under the same names as in our own tasks.
 
 Most types write their predictions to a folder. Of retrieval the values per query are taken where
 MTEB hands them to a task's own scores; of clustering the draws are noted as they are drawn. Of a

@@ -1,4 +1,4 @@
-"""An encoder as a model of MTEB's: what `mteb.evaluate` takes in the place of its own.
+"""An encoder as an mteb model, for `mteb.evaluate`.
 
     import mteb, theodolite as th
 

@@ -1,4 +1,4 @@
-"""What MTEB knows of models: its registry, by their names on the hub. Nothing is downloaded."""
+"""MTEB's model registry, by names on the hub. Nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our data sets as tasks of MTEB's: in memory, scored by MTEB's code with the choices of `mteb-v2`.
+"""Our data sets as mteb tasks: in memory, scored by mteb's code with the settings of `mteb-v2`.
 
 What is scored (the split, the rows, what a label means) is what the native tasks score, so that the
 two differ in nothing but whose code does it.

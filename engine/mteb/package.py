@@ -1,4 +1,4 @@
-"""The package `mteb`: whether it is installed, which version, and what is said otherwise."""
+"""The package `mteb`: whether it is installed, its version, and the message if it is not."""
 
 from __future__ import annotations
 

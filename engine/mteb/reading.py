@@ -1,4 +1,4 @@
-"""Results that others published: MTEB's folders of JSON, and the hub's YAML of evaluation results.
+"""Reads published results: MTEB's folders of JSON, and the hub's YAML of evaluation results.
 
 They come as files, as folders or as ZIP archives of these. Names in an archive are only looked at.
 JSON does not say whose results it holds, the folders around it do: `OWNER__NAME/REVISION`, or a

@@ -1,4 +1,4 @@
-"""A task measured by MTEB's own code: `mteb.evaluate` on an encoder of ours.
+"""A task scored by mteb's own code: `mteb.evaluate` on one of our encoders.
 
 So that a number is what the leaderboard would print. Nothing is written but to a folder that is
 gone at the end, and MTEB's own cache of results is left alone.

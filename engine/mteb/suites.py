@@ -1,4 +1,4 @@
-"""MTEB's suites, such as `MTEB(eng, v2)`: their tasks, and what of the data is here already.
+"""MTEB's suites, such as `MTEB(eng, v2)`: their tasks, and which of their data are available.
 
 Nothing is fetched but by `fetch`. How large data are is taken from what MTEB counted in them.
 """

@@ -1,4 +1,4 @@
-"""The choices that move a score, each a named, frozen protocol."""
+"""Named, frozen protocols: all settings that affect a score."""
 
 from engine.protocols.package import is_package
 from engine.protocols.protocol import Protocol

@@ -1,4 +1,4 @@
-"""Tasks scored as MTEB scores them, by our own code: what was read in mteb 2.26.24.
+"""Tasks scored as MTEB scores them, by our own code, following mteb 2.26.24.
 
 `mteb-v1` differs where the first benchmark did: the older clustering, average precision by cosine,
 and a mistake in its summaries. Under `mteb-X.Y.Z` mteb's own code runs; these two need none of it.

@@ -1,4 +1,4 @@
-"""Protocols of the package mteb, one a version: what decides a score is that version's code."""
+"""Protocols of the package mteb, one per version: the code of that version determines the score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocols of a fair comparison: what may be chosen for an encoder is chosen for every one.
+"""The protocols of a fair comparison: every choice is made for each encoder separately.
 
 The numbers a card states are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
 """

@@ -1,4 +1,4 @@
-"""The card of a protocol. Knows no protocol."""
+"""The card of a protocol. Knows no particular protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers printed in papers, for setting beside measured ones. Never measured here.
+"""Numbers from papers, for comparison with measured ones. Never measured here.
 
 The rows are in `published.csv`: tables of Gao, Yao, Chen, "SimCSE: Simple Contrastive Learning of
 Sentence Embeddings" (EMNLP 2021, arXiv 2104.08821v4, whose main table is number 5 there and number

@@ -1,4 +1,4 @@
-"""Protocols: named, frozen sets of the choices that move a score.
+"""Protocols: named, frozen sets of the settings that affect a score.
 
 A protocol never changes: other choices are another name. Results carry the name, and every score on
 screen can show the card. Knows neither tasks' code nor pages.

@@ -1,4 +1,4 @@
-"""The protocol of a diagnosis: what a decoder gives back of sentences it has not seen.
+"""The protocol of a diagnosis: how well a decoder reconstructs sentences it has not seen.
 
 The numbers a card states are those of `engine.decoding`; a test compares them.
 """

@@ -1,1 +1,1 @@
-"""Sentences near a vector, or that match a pattern; and what stands out in a collection."""
+"""Nearest neighbours of a vector, pattern matching, and checks of a collection."""

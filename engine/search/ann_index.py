@@ -1,4 +1,4 @@
-"""The index for large collections: lists of short codes, refined with vectors kept elsewhere.
+"""The index for large collections: inverted lists of short codes, refined with full vectors.
 
 Up to `EXACT_BELOW` vectors a flat index in memory is exact and quick enough. Above, vectors are put
 into lists around centroids (k-means). A query looks only into the lists nearest to it, compares

@@ -1,4 +1,4 @@
-"""Looking a collection over: duplicates, outliers, leaks, the most and least typical sentences.
+"""Checks of a collection: duplicates, outliers, leaks, the most and least typical sentences.
 
 From sentences and their vectors to positions and numbers. Knows neither encoders nor files.
 """

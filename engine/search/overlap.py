@@ -1,4 +1,4 @@
-"""Which texts of a test stand in what a model was trained on: word for word, or nearly.
+"""Which test texts occur in a model's training data: exactly, or nearly.
 
 Two texts resemble one another by the Jaccard index of their character 5-grams, of letters and
 digits alone (Broder 1997, On the resemblance and containment of documents). All pairs above a

@@ -1,4 +1,4 @@
-"""The first documents of each query, exactly, from as many documents as a disk holds.
+"""The top documents of each query, exactly, from as many documents as fit on disk.
 
 Knows vectors and positions. Documents pass in pieces, so that neither a copy of them nor a matrix
 of queries by documents is ever in memory.

@@ -1,4 +1,4 @@
-"""Sentences that match a regular expression, found in a process that can be stopped.
+"""Sentences that match a regular expression, matched in a process that can be stopped.
 
 A short pattern can keep Python's `re` busy for years, and nothing in the same process can interrupt
 it. So a child with nothing but `re` in it does the search, and is killed when its time is over.

@@ -1,1 +1,1 @@
-"""The shape of an embedding space: geometry, projection, clusters, two spaces side by side."""
+"""The geometry of an embedding space: measures, projection, clusters, two spaces side by side."""

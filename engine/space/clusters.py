@@ -1,4 +1,4 @@
-"""Groups in an embedding space, how they agree with labels, and which group went where.
+"""Clusters in an embedding space, their agreement with labels, and their flow between spaces.
 
 k-means and HDBSCAN as scikit-learn has them, on unit rows, so that distances go with cosines. Pure
 functions from arrays to arrays; knows neither encoders nor sentences.

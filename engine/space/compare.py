@@ -1,4 +1,4 @@
-"""Two embedding spaces of the same sentences compared in their full dimensions, not on a picture.
+"""Compares two embedding spaces of the same sentences in all dimensions, not on a picture.
 
 Neighbourhoods point by point, whole spaces by linear CKA and by what remains after the best turn.
 Pure functions from arrays to arrays; knows neither encoders nor sentences. The two spaces may have

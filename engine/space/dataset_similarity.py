@@ -1,4 +1,4 @@
-"""How alike data sets are, as an encoder sees them: cosines between the means of their sentences.
+"""The similarity of data sets to an encoder: cosines between the means of their sentences.
 
 As MTEB's figure 2 has it (Muennighoff et al. 2023): a bounded number of sentences of each, drawn
 with a fixed seed. Knows data sets and vectors; neither encoders nor files.

@@ -1,4 +1,4 @@
-"""Shapes of an embedding space: cosines, alignment, uniformity, anisotropy, densities.
+"""Measures of an embedding space: cosines, alignment, uniformity, anisotropy, densities.
 
 Pure functions from arrays to numbers and small arrays. Knows no encoders, data sets or charts.
 """

@@ -1,4 +1,4 @@
-"""Projections of an embedding space onto the plane.
+"""Projections of an embedding space to two dimensions.
 
 PCA at once; UMAP, umap-learn's UMAP, t-SNE or PaCMAP when asked. Pure functions from arrays to
 arrays; knows neither encoders nor sentences. Everything is measured on unit rows, so that distances

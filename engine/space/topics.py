@@ -1,4 +1,4 @@
-"""Names for groups of sentences: the words that one group has and the others lack.
+"""Names for groups of sentences: words that are typical of one group.
 
 Class-based TF-IDF (Grootendorst 2022, equation 2) over plain counts, and regions of a plane at
 several levels with a name each. Knows sentences and numbers of groups, neither encoders nor pages.

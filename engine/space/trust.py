@@ -1,4 +1,4 @@
-"""How far a projection may be trusted: what it keeps of the neighbourhoods of the full space."""
+"""How far a projection can be trusted: how well it preserves neighbourhoods."""
 
 from __future__ import annotations
 

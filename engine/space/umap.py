@@ -1,4 +1,4 @@
-"""UMAP in NumPy: nothing to compile, so that the first map comes as quickly as any other.
+"""UMAP in NumPy: nothing to compile, so the first map is as fast as any other.
 
 The graph is that of McInnes, Healy, Melville 2018 and agrees with umap-learn's to rounding. The
 layout goes down the same gradient, but moves all points at once, with Adam, as uwot does when asked

@@ -1,1 +1,1 @@
-"""How sure a score is: intervals, tests, ranks, agreement."""
+"""The uncertainty of scores: intervals, tests, ranks, agreement."""

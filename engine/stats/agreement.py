@@ -1,4 +1,4 @@
-"""How far measurements put encoders in the same order, and how firm a correlation over them is.
+"""How far measurements agree on a ranking, and how stable a correlation over encoders is.
 
 After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Pure functions
 from scores by name to numbers. What was not measured is absent and never counts as zero. Knows

@@ -1,4 +1,4 @@
-"""Means of bounded observations, with intervals that hold however often one looks.
+"""Means of bounded observations, with intervals that are valid at any number of looks.
 
 Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting (JRSS B 86):
 for each candidate mean a gambler bets that it is wrong. At the true one no way of betting wins, so

@@ -1,4 +1,4 @@
-"""Many encoders on many tasks in one order: means over what was measured, and the Borda count.
+"""Ranks many encoders on many tasks: means over available scores, and the Borda count.
 
 Pure functions from a table of scores to numbers; nan is a score that is missing, and is never
 counted as zero.

@@ -1,4 +1,4 @@
-"""Which encoder is best on the examples at hand, which tie with it, and what its lead is worth.
+"""Which encoder is best on given examples, which tie with it, and how certain its lead is.
 
 Pure functions from per-example values to numbers; knows neither encoders nor data sets.
 """

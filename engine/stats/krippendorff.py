@@ -1,4 +1,4 @@
-"""How far judges agree beyond chance. Knows marks, not what was marked."""
+"""Agreement of judges beyond chance. Knows marks, not what was marked."""
 
 from __future__ import annotations
 

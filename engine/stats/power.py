@@ -1,4 +1,4 @@
-"""How many more examples would tell two encoders apart: predictive power by resampling.
+"""How many more examples would separate two encoders: predictive power by resampling.
 
 A sheet with a tie asks what would end it. The usual answer takes the observed difference for the
 true one and is too hopeful, as a difference that is within the noise is mostly noise. So each trial

@@ -1,4 +1,4 @@
-"""What a place in a ranking is worth: rank intervals over a suite of tasks.
+"""The uncertainty of ranks: rank intervals over a suite of tasks.
 
 Pure functions from resampled scores to ranks. Knows neither encoders nor data sets.
 """

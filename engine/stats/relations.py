@@ -1,4 +1,4 @@
-"""Whether diagnostics order encoders as other scores do, and as other decoders would.
+"""Whether diagnostics rank encoders as other scores do, and as other decoders would.
 
 Vec2Sent, figure 2 and table 1: Spearman of each diagnostic with downstream and probing scores over
 encoders; section 3.3: Spearman between decoders of two architectures or two training sizes.

@@ -1,4 +1,4 @@
-"""Which differences between encoders are real.
+"""Which differences between encoders are significant.
 
 Paired tests on the same examples: the bootstrap for every kind of score, McNemar's test for
 examples that are right or wrong; Holm's correction where several are made at once. Pure functions

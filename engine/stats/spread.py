@@ -1,4 +1,4 @@
-"""How far a score moves with the seed: a study of several seeds of one question."""
+"""How far a score varies with the seed: several seeds of one evaluation."""
 
 from __future__ import annotations
 

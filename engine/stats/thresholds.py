@@ -1,4 +1,4 @@
-"""From which cosine on two sentences count as the same: the best threshold of a pair task.
+"""The best cosine threshold of a pair task.
 
 Knows cosines and yes or no; neither encoders nor files.
 """

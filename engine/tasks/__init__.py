@@ -1,4 +1,4 @@
-"""The tasks: one measurement on one data set each."""
+"""The tasks, each one measurement on one data set."""
 
 from engine.tasks.registry import (
     MTEB_HERE,

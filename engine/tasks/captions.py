@@ -1,4 +1,4 @@
-"""Caption-image retrieval: can captions be told to their photographs through the vectors?
+"""Caption-image retrieval: can the vectors match captions with their photographs?
 
 Knows caption vectors and image features; neither encoders nor files.
 

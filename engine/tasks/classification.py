@@ -1,4 +1,4 @@
-"""Classification: can a linear classifier read the labels off the vectors?
+"""Classification: can a linear classifier predict the labels from the vectors?
 
 Protocols `starter-1` (five stratified folds of the whole) and `starter-2` (the data's own train and
 test splits where it has them): standardised columns, logistic regression. Knows vectors and labels;

@@ -1,4 +1,4 @@
-"""What a measurement will cost, before it is begun: work counted here, speed by `engine.cost`.
+"""Estimates what a measurement will cost: work counted here, speed from `engine.cost`.
 
 The work is counted exactly: the plan of a task is followed with a trainer that only notes what it
 is asked. How long a classifier trains is decided by its own stopping rule, so how often it goes

@@ -1,4 +1,4 @@
-"""Few-shot classification: what does a linear classifier learn from a few sentences a label?
+"""Few-shot classification: what does a linear classifier learn from a few sentences per label?
 
 MTEB's classification, protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and
 labels; neither encoders nor files.

@@ -1,4 +1,4 @@
-"""Pair classification: are pairs that mean the same more similar than the others?
+"""Pair classification: are pairs with the same meaning more similar than the others?
 
 Protocols `mteb-v2` (the best of several similarities) and `mteb-v1` (the cosine). Knows vectors and
 labels; neither encoders nor files.

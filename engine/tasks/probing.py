@@ -1,4 +1,4 @@
-"""Probing: which surface, syntactic and semantic properties can be told from a vector?
+"""Probing: which surface, syntactic and semantic properties can be predicted from a vector?
 
 Ten tasks of Conneau et al. 2018 (SentEval), and labelled sentences in their own train, dev and test
 splits. Measured as transfer tasks are.

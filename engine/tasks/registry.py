@@ -1,4 +1,4 @@
-"""The tasks by name: one measurement on one data set each.
+"""The tasks by name, each one measurement on one data set.
 
 Any data set can be measured. Most are a task of their own name (`upload:reviews`): scored or
 labelled pairs, queries with documents, parallel sentences, rated summaries. Labelled sentences are

@@ -1,4 +1,4 @@
-"""Learned relatedness: how well can a regressor on the vectors tell the score of a pair?
+"""Learned relatedness: how well can a regressor on the vectors predict the score of a pair?
 
 SICK-R and STS-B as SentEval has them: a measurement of its own, not to be mixed with the cosine of
 `engine.tasks.sts`. Knows vectors and gold scores; neither encoders nor files.

@@ -1,4 +1,4 @@
-"""Reranking: are those of a query's candidates that answer it the most similar ones?
+"""Reranking: are the relevant candidates of a query the most similar ones?
 
 Protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and judgements.
 """

@@ -1,4 +1,4 @@
-"""Retrieval: are the documents that answer a query the most similar ones? Over all documents.
+"""Retrieval: are the relevant documents of a query the most similar ones? Over all documents.
 
 Protocols `mteb-v1` and `mteb-v2`, which agree here. What is ranked and how a ranking counts serves
 `engine.tasks.reranking` as well. Knows vectors and judgements; neither encoders nor files.

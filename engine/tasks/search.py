@@ -1,4 +1,4 @@
-"""Search: are the nearest neighbours of a sentence about the same thing?
+"""Search: do the nearest neighbours of a sentence have the same topic?
 
 Protocol `starter-1`: each sentence is a query against all others, by cosine. Knows vectors and
 labels; neither encoders nor files.

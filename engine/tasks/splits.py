@@ -1,4 +1,4 @@
-"""Which part of a data set is scored where only one is."""
+"""Which part of a data set is scored if only one is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Semantic textual similarity: does the cosine order pairs of sentences as people do?
+"""Semantic textual similarity: does the cosine rank pairs of sentences as people do?
 
 Protocol `simcse-2021`: plain cosine, no regressor (Gao, Yao, Chen 2021, appendix B). Knows vectors
 and gold scores; neither encoders nor files.

@@ -1,4 +1,4 @@
-"""Summarization: are machine summaries that people like the more similar to human summaries?
+"""Summarization: are summaries that people prefer more similar to human summaries?
 
 Protocols `mteb-v2` and `mteb-v1` (with its mistake). Knows vectors and ratings; neither encoders
 nor files.

@@ -1,4 +1,4 @@
-"""A task, and what tasks of one type have in common: how they are measured and what that takes.
+"""A task, and what tasks of one type share: how they are scored and what that needs.
 
 Knows no task; a type is described at the end of its own module beside this one.
 """

@@ -1,4 +1,4 @@
-"""Transfer and probing: what a classifier trained on the vectors can tell (SentEval).
+"""Transfer and probing: what a classifier trained on the vectors can predict (SentEval).
 
 The splits of a data set decide the plan: none means nested folds, train and test mean folds of
 train, train, dev and test mean that dev chooses. Knows vectors and labels; neither encoders nor

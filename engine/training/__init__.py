@@ -1,4 +1,4 @@
-"""Training of sentence encoders: what `engine.train` is put together from."""
+"""Training of sentence encoders: the parts of `engine.train`."""
 
 from engine.training.events import Evaluated, Event, Finished, Noted, Started, Stepped
 from engine.training.spec import TrainSpec

@@ -1,4 +1,4 @@
-"""What the specs of all trainings share: refusals, JSON, a hash, folders, paths left out."""
+"""What the specs of all trainings share: validation, JSON, a hash, folders."""
 
 from __future__ import annotations
 

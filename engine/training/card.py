@@ -1,4 +1,4 @@
-"""The model card of a trained encoder: what it is, from what, how, and how well."""
+"""The model card of a trained encoder: what it is, its data, its training, and its scores."""
 
 from __future__ import annotations
 

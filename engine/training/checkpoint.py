@@ -1,4 +1,4 @@
-"""Checkpoints: everything a killed run needs to go on as if nothing had happened.
+"""Checkpoints: everything a killed run needs to resume exactly where it was.
 
 A working folder holds the newest one:
 

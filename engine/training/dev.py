@@ -1,4 +1,4 @@
-"""The evaluation on a scored task during training: which checkpoint is the best one.
+"""The evaluation on a dev set during training, for model selection.
 
 As SimCSE does it: cosine and Spearman on STS-B's dev split, without a regressor. Alignment and
 uniformity are those of the same sentences (Wang and Isola 2020, equations 2 and 3), all pairs at

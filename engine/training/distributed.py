@@ -1,4 +1,4 @@
-"""Several processes that train one model: vectors of all as negatives, gradients summed.
+"""Several processes that train one model: shared negatives, summed gradients.
 
 Every process (rank) holds the whole model and passes its shard of the batch through it. The
 vectors of all ranks are gathered, and each rank computes the loss of the whole batch; only its own

@@ -1,4 +1,4 @@
-"""The training of an encoder: columns of sentences become vectors, which the objective compares.
+"""The training of an encoder: columns of sentences are encoded and compared by the objective.
 
 As the paper has it (Gao, Yao and Chen 2021, section 3 and appendix A): AdamW moves the weights,
 and the best of them by the dev set are kept.

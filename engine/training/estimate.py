@@ -1,4 +1,4 @@
-"""What a training run will take, before it is begun: a few real updates, timed and then forgotten.
+"""Estimates the cost of a training run: a few real updates, timed and then discarded.
 
 Time and memory of a whole batch follow from those of growing parts in a straight line. The machine
 is the one that answers, with whatever else it does meanwhile.

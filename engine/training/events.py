@@ -1,4 +1,4 @@
-"""What a training run says while it goes on, in the order it happens; each is JSON-able."""
+"""The events of a training run, in the order they happen; each is JSON-able."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: an ordinary encoder folder.
+"""The output of a run: an ordinary encoder folder.
 
 sentence-transformers, transformers and our own encoders read it as it is:
 

@@ -1,4 +1,4 @@
-"""The fields of a spec as people type them, on a page or in a terminal: read and written."""
+"""The fields of a spec as text, on a page or in a terminal: parsed and formatted."""
 
 from __future__ import annotations
 

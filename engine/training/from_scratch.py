@@ -1,4 +1,4 @@
-"""A BERT with random weights and a vocabulary of its own, learned from the training sentences.
+"""A BERT with random weights and its own vocabulary, learned from the training sentences.
 
     new:layers=4,hidden=256,heads=4,vocab=8000
 

@@ -1,4 +1,4 @@
-"""The random generators that a run draws from: their states, as tensors to be kept.
+"""The random generators of a run: their states, as tensors to be saved.
 
 Torch's of the CPU and of the device, which dropout draws from; Python's; and NumPy's, which crops
 sentences and hides tokens. Every process of a run has its own.

@@ -1,4 +1,4 @@
-"""One process at a time in a folder: two that train into one would spoil each other's work."""
+"""A lock for a folder: two processes that train into one would damage each other's work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses and speed between two reports; only reading them waits for the device."""
+"""Losses and speed between two reports; only reading them synchronises with the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that is trained: a transformer, how its vectors are pooled, and what stands on top."""
+"""The model that is trained: a transformer, its pooling, and its head."""
 
 from __future__ import annotations
 

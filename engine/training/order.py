@@ -1,4 +1,4 @@
-"""Which examples make each batch: a fresh permutation an epoch, found again without replaying."""
+"""Which examples make each batch: a new permutation per epoch, restored without replaying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run computes and how precisely: the device, autocast and the scaling of fp16."""
+"""The device and precision of a run: autocast and the loss scaling of fp16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings to start from: what suits this machine, and the paper's own (Gao et al. 2021).
+"""Presets to start from: for this machine, and the paper's own (Gao et al. 2021).
 
     for preset in presets(Catalog()):
         spec = TrainSpec.from_dict(preset.changes | {"out": "my-encoder"})

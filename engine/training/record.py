@@ -1,4 +1,4 @@
-"""How a trained encoder came to be: what `theodolite.json` in its folder says."""
+"""The record of a training: the content of `theodolite.json` in an encoder's folder."""
 
 from __future__ import annotations
 

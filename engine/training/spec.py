@@ -1,4 +1,4 @@
-"""What a training run is asked to do: one frozen, versioned, hashed answer to every question.
+"""The spec of a training run: frozen, versioned and hashed.
 
 Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section 5 and appendix A).
 """

@@ -1,4 +1,4 @@
-"""Grids and random searches over the fields of a run: which runs to make, and which was best.
+"""Grids and random searches over the fields of a run: which runs to make, and the best one.
 
     varied = dict(parsed(text) for text in ("learning_rate=1e-5,3e-5,5e-5", "batch_size=64,128"))
     for label, changes in grid(spec, varied):

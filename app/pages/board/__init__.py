@@ -1,4 +1,4 @@
-"""Encoders in order, what they cost, and how alike the data are that measure them."""
+"""Encoders ranked, their costs, and the similarity of the data sets they are evaluated on."""
 
 JOBS = {
     "cost": "cost:CostJob",

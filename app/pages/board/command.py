@@ -1,4 +1,4 @@
-"""`theodolite board`: every measured encoder in order, from a terminal."""
+"""`theodolite board`: all evaluated encoders ranked, from a terminal."""
 
 from __future__ import annotations
 

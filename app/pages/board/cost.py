@@ -1,4 +1,4 @@
-"""What encoders cost on this machine, measured once by a job of its own; and who is worth it."""
+"""Costs of encoders on this machine, measured once by a job, and the Pareto front."""
 
 from __future__ import annotations
 

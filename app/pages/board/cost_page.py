@@ -1,4 +1,4 @@
-"""The page *Cost*: quality against what it costs on this machine, and smaller vectors."""
+"""The page *Cost*: quality against cost on this machine, and smaller vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quality of smaller vectors: a task scored again on the vectors that the store has of it."""
+"""Quality of smaller vectors: a task scored again on stored vectors."""
 
 from __future__ import annotations
 

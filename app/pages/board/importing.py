@@ -1,4 +1,4 @@
-"""The part *Published results* of the page Board: what others published, taken in and let go."""
+"""The section *Published results* of the page Board: importing and removing published scores."""
 
 from __future__ import annotations
 

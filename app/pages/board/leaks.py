@@ -1,4 +1,4 @@
-"""Which texts of a task stand in what an encoder was trained on, as far as that is here."""
+"""Which texts of a task occur in an encoder's training data, as far as that is available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Leaks*: which texts of the tasks an encoder saw when it was trained."""
+"""The page *Leaks*: which texts of the tasks were in an encoder's training data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the texts of data sets are: read once, and kept until their files change."""
+"""Text lengths of data sets: computed once, and cached until their files change."""
 
 from __future__ import annotations
 

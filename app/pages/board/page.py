@@ -1,4 +1,4 @@
-"""The page *Board*: every measured encoder in order, and what each place is worth."""
+"""The page *Board*: all evaluated encoders ranked, with the uncertainty of each rank."""
 
 from __future__ import annotations
 

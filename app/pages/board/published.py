@@ -1,4 +1,4 @@
-"""Results that others published, beside the columns of the board: references, never measured here.
+"""Published results beside the columns of the board: references, never measured here.
 
 Only the numbers of MTEB's own tasks, or of tasks under MTEB's protocols, have a column to stand in;
 under PUBLISHED, where what others measured makes the columns, all of them.

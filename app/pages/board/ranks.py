@@ -1,4 +1,4 @@
-"""What the ranks on the board are worth."""
+"""The uncertainty of the ranks on the board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders by tasks of a suite, in one order: means, the Borda count, and what a rank is worth.
+"""Encoders ranked on the tasks of a suite: means, the Borda count, and uncertainty of ranks.
 
 Reads the store's results alone. A task without a score is missing and never counts as zero. Used by
 the page Board and by `theodolite board`.

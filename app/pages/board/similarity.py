@@ -1,4 +1,4 @@
-"""How alike data sets are as an encoder sees them: means of samples, made once and kept."""
+"""The similarity of data sets for an encoder: means of samples, computed once and stored."""
 
 from __future__ import annotations
 

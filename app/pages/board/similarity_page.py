@@ -1,4 +1,4 @@
-"""The page *Data sets*: how alike they are as an encoder sees them, whole or by language."""
+"""The page *Data sets*: how similar they are to an encoder, as a whole or by language."""
 
 from __future__ import annotations
 

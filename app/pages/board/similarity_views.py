@@ -1,4 +1,4 @@
-"""What the page Data sets shows: who is alike, in a sentence and as a heat map with its numbers."""
+"""What the page Data sets shows: the most similar sets in a sentence, and a heat map."""
 
 from __future__ import annotations
 

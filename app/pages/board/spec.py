@@ -1,4 +1,4 @@
-"""What is asked of the board: a suite, a protocol, and filters of tasks and encoders."""
+"""The settings of the board: a suite, a protocol, and filters for tasks and encoders."""
 
 from __future__ import annotations
 

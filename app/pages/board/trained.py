@@ -1,4 +1,4 @@
-"""What encoders were trained on, as far as their files and MTEB say, and which data here that is.
+"""The training data of encoders according to their files and MTEB, and what of it is here.
 
 By names alone: whether texts of a task were seen is what `app.pages.board.leaks` looks for.
 """

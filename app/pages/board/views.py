@@ -1,4 +1,4 @@
-"""What the page Board shows of encoders in their order: the finding, and the table."""
+"""What the page Board shows: the finding, and the table."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Which encoder for one's own data: a decision sheet."""
+"""Which encoder for your own data: a decision sheet."""
 
 JOBS = {"choose": "job:ChooseJob"}

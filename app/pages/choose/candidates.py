@@ -1,4 +1,4 @@
-"""An encoder that may be chosen: what was measured of it, in a form that keeps the limits."""
+"""An encoder that may be chosen: its measurements, in a form that respects the limits."""
 
 from __future__ import annotations
 

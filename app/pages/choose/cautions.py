@@ -1,4 +1,4 @@
-"""What speaks against trusting a decision sheet: each with a code for programs and a sentence."""
+"""The warnings of a decision sheet: each with a code for programs and a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`theodolite choose`: which encoder for a file of one's own, from a terminal."""
+"""`theodolite choose`: which encoder for a file of your own, from a terminal."""
 
 from __future__ import annotations
 

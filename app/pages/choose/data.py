@@ -1,4 +1,4 @@
-"""The data that a choice is made on: how it is scored, if it can be, and what is wrong with it."""
+"""The data for a decision: how it is scored, if it can be, and what is wrong with it."""
 
 from __future__ import annotations
 

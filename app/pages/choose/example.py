@@ -1,4 +1,4 @@
-"""The sheet that ships and shows what one will get: of the encoders and topics that ship."""
+"""The example sheet that ships: the included encoders on the starter topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job *choose*: encoders measured on one's own data, a unit each, then the decision sheet."""
+"""The job *choose*: evaluates encoders on your own data, one unit each, then makes the sheet."""
 
 from __future__ import annotations
 

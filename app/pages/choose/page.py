@@ -1,4 +1,4 @@
-"""The page *Choose*: a file of one's own in, a decision sheet out."""
+"""The page *Choose*: a file in, a decision sheet out."""
 
 from __future__ import annotations
 

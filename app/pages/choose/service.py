@@ -1,4 +1,4 @@
-"""Choosing an encoder for one's own data: a file in, a decision sheet out.
+"""Choosing an encoder for your own data: a file in, a decision sheet out.
 
 The page Choose, `theodolite choose` and `theodolite.choose` ask, a job answers.
 """

@@ -1,4 +1,4 @@
-"""The decision sheet: who is best on one's own data, who ties, what it costs, what speaks against.
+"""The decision sheet: the best encoder on your own data, ties, costs and warnings.
 
 Reads what the units of the job left in the store; JSON-able, so that it is kept and shipped as it
 is. Its words are in `words.py`, what speaks against it is found in `cautions.py`.

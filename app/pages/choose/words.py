@@ -1,4 +1,4 @@
-"""A decision sheet in plain words, and as Markdown."""
+"""A decision sheet in sentences, and as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of the page Compare where many are compared: a row an encoder, the best mean first."""
+"""The table of the page Compare with many encoders: one row per encoder, the best mean first."""
 
 from __future__ import annotations
 

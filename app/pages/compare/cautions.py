@@ -1,4 +1,4 @@
-"""What makes a comparison of encoders less than fair, in words, each with what to do about it.
+"""What makes a comparison of encoders unfair, in words, each with a remedy.
 
 After Eger, Rücklé, Gurevych 2019, "Pitfalls in the Evaluation of Sentence Embeddings".
 """

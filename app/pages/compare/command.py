@@ -1,4 +1,4 @@
-"""`theodolite compare`: which differences are real, from a terminal."""
+"""`theodolite compare`: which differences are significant, from a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison comes to, and its picture: differences to the baseline with intervals."""
+"""The result of a comparison and its chart: differences to the baseline with intervals."""
 
 from __future__ import annotations
 

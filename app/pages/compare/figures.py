@@ -1,4 +1,4 @@
-"""Charts of ranks: how sure a rank is, and how it moves.
+"""Charts of ranks: how certain a rank is, and how it changes.
 
 As in `app.web.figures`: numbers in, a figure out, and a headline that says what it shows. Rank 1 is
 at the top or at the left, as people read a ranking.

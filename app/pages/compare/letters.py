@@ -1,4 +1,4 @@
-"""Where tie letters and verdicts seem to contradict each other: they answer two questions.
+"""Explains where tie letters and verdicts seem to contradict each other.
 
 A verdict tests an encoder against the baseline, with Holm's correction over the tasks. The letters
 of a task test all pairs of encoders on it, with Holm's correction over the pairs.

@@ -1,4 +1,4 @@
-"""The page *Compare*: encoders side by side, which differences are real, what a rank is worth."""
+"""The page *Compare*: encoders side by side, significant differences, uncertainty of ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Below the table of the page Compare: how sure the ranks are, and how stable the ranking is."""
+"""Below the table of the page Compare: uncertainty of the ranks, and stability of the ranking."""
 
 from __future__ import annotations
 

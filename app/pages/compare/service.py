@@ -1,4 +1,4 @@
-"""Several encoders on the same tasks: which differences are real, and what a rank is worth.
+"""Several encoders on the same tasks: significant differences, and uncertainty of ranks.
 
 Reads the store's results and asks `engine.stats`; used by the page Compare and by `theodolite
 compare`. What makes a comparison unfair: `app.pages.compare.cautions`.

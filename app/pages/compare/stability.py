@@ -1,4 +1,4 @@
-"""How the order of encoders moves with choices that say nothing about the encoders.
+"""How the ranking changes with settings that have nothing to do with the encoders.
 
 The classifier, z-normalisation, the size of the vectors, the seed: the same encoders and tasks
 under each, from what is in the store; and what is not there, so that it can be measured. After

@@ -1,4 +1,4 @@
-"""The table of the page Compare: a row a task, a score an encoder, a verdict a difference."""
+"""The table of the page Compare: one row per task, with scores, differences and verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests say of results. A result never changes, so neither does this: it is remembered."""
+"""Test results for pairs of results. Results never change, so these are cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether differences are real when several are tested at once."""
+"""Whether differences are significant when several are tested at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page Compare shows of a comparison, by the name of the part that it fills."""
+"""What the page Compare shows of a comparison, by the name of the component it fills."""
 
 from __future__ import annotations
 

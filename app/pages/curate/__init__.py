@@ -1,3 +1,3 @@
-"""What is wrong in a data set."""
+"""Checks for problems in a data set."""
 
 JOBS = {"curate": "service:CurateJob"}

@@ -1,4 +1,4 @@
-"""`theodolite curate`: what stands out in a collection, from a terminal."""
+"""`theodolite curate`: checks of a collection, from a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking a collection over: from a question to a kept table of sentences.
+"""Checks of a collection: from a request to a stored table of sentences.
 
 The page Curate and `theodolite curate` ask, a job answers.
 """

@@ -1,4 +1,4 @@
-"""Answers of a curation as rows, as CSV, and in a sentence."""
+"""Results of a check as rows, as CSV, and in a sentence."""
 
 from __future__ import annotations
 

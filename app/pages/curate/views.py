@@ -1,4 +1,4 @@
-"""Answers of a curation on the page: the first rows, and where each leads."""
+"""Results of a check on the page: the first rows, with links."""
 
 from __future__ import annotations
 

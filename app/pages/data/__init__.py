@@ -1,3 +1,3 @@
-"""Data sets: what is here, how one's own get in, and MTEB's suites."""
+"""Data sets: what is available, adding your own, and MTEB's suites."""
 
 JOBS = {"fetch": "suites:FetchJob"}

@@ -1,4 +1,4 @@
-"""The choice of a collection that several pages begin with, filled when the page is opened."""
+"""The choice of a collection that several pages start with, filled when the page is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form that takes in a file of one's own: look at it, say which column is what, keep it.
+"""The form that adds a file of your own: preview it, assign its columns, save it.
 
 A wrong mapping loses nothing: the file and everything chosen stay as they are.
 """

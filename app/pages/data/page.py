@@ -1,4 +1,4 @@
-"""The page *Data*: what there is to measure on and to search, and how to bring one's own."""
+"""The page *Data*: what can be evaluated on and searched, and how to add your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets of one's own: a file kept as an upload or named on the hub; an upload removed."""
+"""Your own data sets: files stored as uploads or named on the hub, and their removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the data of MTEB's suites is here, how large the rest is, and having it fetched."""
+"""The data of MTEB's suites: what is available, how large the rest is, and its download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the page Data that shows MTEB's suites and has their data fetched."""
+"""The section of the page Data that shows MTEB's suites and downloads their data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions over named sentences: those that are offered, and how a person writes the names."""
+"""Expressions over named sentences: the presets, and how the names are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points decoded for all who ask at the same moment: together, and each point once."""
+"""Decodes points of simultaneous requests together, and each point only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Arithmetic*: an expression over named sentences, and what each decoder says of it."""
+"""The page *Arithmetic*: an expression over named sentences, decoded by each decoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decode pages begin with, and what the shipped decoders say of it.
+"""What the decode pages start with, and what the shipped decoders make of it.
 
 An answer is shown where the encoder, its decoder and the way of decoding are those that it was made
 with.

@@ -1,4 +1,4 @@
-"""Charts of what decoders say. Numbers in, a figure out, and a sentence that says them."""
+"""Charts of decoded steps. Numbers in, a figure and a sentence out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decode pages have in common: how a point is decoded, and several encoders at once."""
+"""What the decode pages have in common: decoding options, and several encoders at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding in published pages: examples, worked out by the decoders of the published encoders."""
+"""Decoding in published pages: examples, computed by the decoders of the published encoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Interpolate*: what stands between two sentences, step by step."""
+"""The page *Interpolate*: from one sentence to another, decoded step by step."""
 
 from __future__ import annotations
 

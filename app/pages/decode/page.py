@@ -1,4 +1,4 @@
-"""The page *Decode*: a sentence, and what each encoder's vector kept of it."""
+"""The page *Decode*: a sentence, and what each encoder's vector preserves of it."""
 
 from __future__ import annotations
 

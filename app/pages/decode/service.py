@@ -1,4 +1,4 @@
-"""What decoders say: of a sentence, between two sentences, of an expression, of a place on a map.
+"""Decoding of sentences, interpolations, expressions, and positions on a map.
 
 For the pages and the command line alike. One encoder that cannot answer leaves the others standing:
 its `DecodeResult` has the error in `problem`.

@@ -1,4 +1,4 @@
-"""What the decode pages show: a card an encoder, a table of an expression, words on the way.
+"""What the decode pages show: a card per encoder, a table for an expression, steps of a path.
 
 Everything from outside is escaped. Knows nothing of how a sentence was decoded.
 """

@@ -1,3 +1,3 @@
-"""What a decoder gives back."""
+"""How well a decoder reconstructs."""
 
 JOBS = {"diagnose": "service:DiagnoseJob"}

@@ -1,4 +1,4 @@
-"""`theodolite diagnose`: what a decoder gives back of held-out sentences."""
+"""`theodolite diagnose`: how well a decoder reconstructs held-out sentences."""
 
 from __future__ import annotations
 

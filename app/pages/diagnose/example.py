@@ -1,4 +1,4 @@
-"""A diagnosis of a decoder that ships, which stands where nothing was diagnosed yet."""
+"""A diagnosis of a shipped decoder, shown until something has been diagnosed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Diagnose*: what a decoder gives back of new sentences, beside two baselines."""
+"""The page *Diagnose*: reconstructions of new sentences, compared with two baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the diagnoses of all encoders say together: whether they order them as other scores do.
+"""All diagnoses together: whether they rank encoders as other scores do.
 
 Vec2Sent, figure 2, table 1 and section 3.3, over what is in the store.
 """

@@ -1,4 +1,4 @@
-"""The job *diagnose*: what a decoder gives back of held-out sentences."""
+"""The job *diagnose*: how well a decoder reconstructs held-out sentences."""
 
 from __future__ import annotations
 

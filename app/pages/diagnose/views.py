@@ -1,4 +1,4 @@
-"""What the page *Diagnose* shows: runs that go on, one diagnosis in full, and all encoders."""
+"""What the page *Diagnose* shows: current runs, the details of a diagnosis, and all encoders."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The encoders that are kept, and what is encoded by them."""
+"""The listed encoders, and encoding with them."""
 
 JOBS = {"encode-corpus": "corpus:EncodeCorpusJob", "encode-shard": "shard:EncodeShardJob"}

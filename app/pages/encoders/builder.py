@@ -1,4 +1,4 @@
-"""The choices that write a spec: source, pooling, what it is joined with, steps."""
+"""The controls that build a spec: source, pooling, further sources, steps."""
 
 from __future__ import annotations
 

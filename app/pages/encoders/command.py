@@ -1,4 +1,4 @@
-"""`theodolite encoders`: the encoders that are kept."""
+"""`theodolite encoders`: the listed encoders."""
 
 from __future__ import annotations
 

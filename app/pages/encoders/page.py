@@ -1,4 +1,4 @@
-"""The page *Encoders*: those that are kept, and a way to write a new one."""
+"""The page *Encoders*: the listed encoders, and a form to write a new one."""
 
 from __future__ import annotations
 

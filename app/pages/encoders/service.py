@@ -1,4 +1,4 @@
-"""The encoders that are kept: adding and removing them, and checks of those that read files."""
+"""The listed encoders: adding and removing them, and checks of encoders that read files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoders that are kept, what is known of a spec, and what its checks found, as HTML."""
+"""The listed encoders, what is known of a spec, and the results of its checks, as HTML."""
 
 from __future__ import annotations
 

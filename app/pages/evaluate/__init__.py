@@ -1,3 +1,3 @@
-"""Encoders measured on tasks."""
+"""Evaluation of encoders on tasks."""
 
 JOBS = {"evaluate": "job:EvaluateJob"}

@@ -1,4 +1,4 @@
-"""`theodolite evaluate`: encoders measured on tasks, from a terminal."""
+"""`theodolite evaluate`: encoders evaluated on tasks, from a terminal."""
 
 from __future__ import annotations
 

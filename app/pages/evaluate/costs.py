@@ -1,4 +1,4 @@
-"""What an evaluation will cost, by encoder: seconds, memory and disk. For Evaluate and the CLI."""
+"""The estimated cost of an evaluation, by encoder: seconds, memory and disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job *evaluate*: encoders measured on tasks, a unit for each with each seed."""
+"""The job *evaluate*: encoders on tasks, one unit for each combination and seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that can be seen but not worked with, queued again."""
+"""Queues results again whose values can no longer be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One result: from the store where the very question was answered before, else measured now."""
+"""One result: from the store if it was computed before, otherwise computed now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluation: what can be measured of it, what the store has of it, and its run."""
+"""An evaluation: what can be evaluated, which results are stored, and its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites of tasks as people choose them, and the available tasks by kind."""
+"""Suites of tasks as presets, and the available tasks by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which evaluations other machines can do, and what they need for that."""
+"""Which evaluations other machines can execute, and what they need for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation will do and cost, and what came of it, as HTML. For the page Evaluate."""
+"""The plan, cost and results of an evaluation, as HTML. For the page Evaluate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence drawn: numbers of `app.pages.fair.points` in, a figure out.
+"""Charts of the evidence: numbers of `app.pages.fair.points` in, a figure out.
 
 Text, paper and grid get their colours from the page, as in `app.web.figures`. Series differ by
 shape as well as by colour; a cell whose sign turns has a border and a mark, not a colour of its

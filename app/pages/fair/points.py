@@ -1,4 +1,4 @@
-"""What a point of advice is made of: a verdict, words, the evidence, runs that are missing."""
+"""The parts of a point of advice: a verdict, a text, the evidence, missing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points 2 to 4: what normalisation, classifier and similarity do to the order of encoders.
+"""Points 2 to 4: the effect of normalisation, classifier and similarity on the ranking.
 
 Pitfalls, sections 3.2 (similarity, table 2), 3.3 (normalisation) and 3.4 (classifier).
 """

@@ -1,4 +1,4 @@
-"""Whether a comparison of encoders is fair: seven points of advice from what was measured.
+"""Whether a comparison of encoders is fair: seven points of advice from stored results.
 
 After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Used by the
 page *Fairness* and by `theodolite fair`. Computes nothing that `engine.stats.agreement` could.

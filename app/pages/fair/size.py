@@ -1,4 +1,4 @@
-"""Point 1: vectors of different sizes are not alike (Pitfalls, section 3.1 and figure 1)."""
+"""Point 1: vectors of different sizes are not comparable (Pitfalls, section 3.1 and figure 1)."""
 
 from __future__ import annotations
 

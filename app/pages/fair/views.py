@@ -1,4 +1,4 @@
-"""Advice as HTML: how it stands in a line, and each point with what to press."""
+"""Advice as HTML: a summary line, and each point with its actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`theodolite geometry`: the shape of a space, from a terminal."""
+"""`theodolite geometry`: the geometry of a space, from a terminal."""
 
 from __future__ import annotations
 

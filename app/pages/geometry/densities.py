@@ -1,4 +1,4 @@
-"""How an encoder spreads its cosines over pairs of known similarity, from the store's results.
+"""How an encoder distributes its cosines over pairs of known similarity, from stored results.
 
 Reads what an evaluation of scored pairs left behind, or the page Geometry; nothing is encoded here.
 Used by the page Distributions.

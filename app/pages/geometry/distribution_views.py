@@ -1,4 +1,4 @@
-"""What the page Distributions shows: ridges, their table, what they say, and the map of spaces."""
+"""What the page Distributions shows: ridge plots, their table, a summary, alignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Distributions*: cosines of pairs of known similarity, several encoders on one axis."""
+"""The page *Distributions*: cosines of graded pairs, several encoders on one axis."""
 
 from __future__ import annotations
 

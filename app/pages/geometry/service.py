@@ -1,4 +1,4 @@
-"""The shape of one encoder's space on one data set: measured, kept in the store, found again.
+"""The geometry of one encoder's space on one data set: computed once and stored.
 
 The page Geometry and `theodolite geometry` read it; what takes long is a job, see
 `app.pages.geometry.job`.

@@ -1,4 +1,4 @@
-"""The page *Jobs*: the queue, and one run in full."""
+"""The page *Jobs*: the queue, and the details of a run."""
 
 from __future__ import annotations
 

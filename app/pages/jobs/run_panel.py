@@ -1,4 +1,4 @@
-"""A background run on the page that asked for it, found again by the address.
+"""A background run shown on the page that started it, found again by the address.
 
 It reads the store twice a second while the run is alive and then falls silent.
 """

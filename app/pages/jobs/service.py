@@ -1,4 +1,4 @@
-"""Background runs as people deal with them: what can be done with one now, and doing it.
+"""Background runs: which actions are possible now, and performing them.
 
 The page Jobs, the verb `jobs`, the trainings of encoders and decoders, and the panel of a page
 that follows its run all ask here. What was done is said in words.

@@ -1,4 +1,4 @@
-"""Runs as HTML: one of a list, its buttons, its card on the page that asked for it, its parts."""
+"""Runs as HTML: a list entry, its buttons, its card on the page that started it, its parts."""
 
 from __future__ import annotations
 

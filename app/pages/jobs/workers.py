@@ -1,4 +1,4 @@
-"""Who works: the processes on this store's queue, those of a fleet, and what waits for them."""
+"""The workers: processes on this store's queue, those of a fleet, and what is waiting for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Workers*: who does the work of Jobs, here and in a fleet."""
+"""The page *Workers*: the processes that execute jobs, here and in a fleet."""
 
 from __future__ import annotations
 

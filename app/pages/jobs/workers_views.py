@@ -1,4 +1,4 @@
-"""Workers as HTML: a row each, homes, and what waits."""
+"""Workers as HTML: one row each, homes, and what is waiting."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Encoders compared by one's own judgements."""
+"""Encoders compared by your own judgements."""
 
 JOBS = {"judge": "job:JudgeJob", "second-judge": "second:SecondJudgeJob"}

@@ -1,4 +1,4 @@
-"""`theodolite judge`: encoders compared by one's own judgements, from a terminal or a script."""
+"""`theodolite judge`: encoders compared by your own judgements, from a terminal or a script."""
 
 from __future__ import annotations
 

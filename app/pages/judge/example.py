@@ -1,4 +1,4 @@
-"""The session that the page begins with: played by a script, on the starter set."""
+"""The session that the page starts with: judged by a script, on the starter set."""
 
 from __future__ import annotations
 

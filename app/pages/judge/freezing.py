@@ -1,4 +1,4 @@
-"""Judgements in published pages: what the marks say, and the last question that was asked."""
+"""Judgements in published pages: the estimates, and the last question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job *judge*: a session begun with what its encoders return for every query."""
+"""The job *judge*: starts a session by retrieving what its encoders return for every query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Judge*: encoders compared by what one finds relevant oneself, without labels."""
+"""The page *Judge*: encoders compared by your own judgements, without labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the marks of a session amount to, and the data set that they become."""
+"""The outcome of a session, and its export as a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders compared by a person's own judgements: a session begun, its next question, its marks.
+"""Judging sessions: starting one, its next question, its marks.
 
 Everything of a session is in the store, and read from there by whoever asks. What a person is shown
 names no encoder; `report.status` says what the marks so far amount to.

@@ -1,4 +1,4 @@
-"""A session of judging as it stands in the store: what is judged, what was drawn, and the marks."""
+"""A stored judging session: the pool, the draws, and the marks."""
 
 from __future__ import annotations
 

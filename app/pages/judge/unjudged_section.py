@@ -1,4 +1,4 @@
-"""The part of the page Judge that says how much of another encoder's finds nobody has judged."""
+"""The section of the page Judge that counts unjudged documents of another encoder."""
 
 from __future__ import annotations
 

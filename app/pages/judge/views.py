@@ -1,4 +1,4 @@
-"""A session as HTML: what is asked, without names, and what the marks so far say."""
+"""A session as HTML: the question, without names, and the estimates so far."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""A collection on a plane."""
+"""A collection in two dimensions."""
 
 JOBS = {"project": "job:MapJob"}

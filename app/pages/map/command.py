@@ -1,4 +1,4 @@
-"""`theodolite project`: a collection on a plane, from a terminal."""
+"""`theodolite project`: a collection in two dimensions, from a terminal."""
 
 from __future__ import annotations
 

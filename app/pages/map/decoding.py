@@ -1,4 +1,4 @@
-"""A place on a map that no sentence has: the vector it stands for, and what its decoder says."""
+"""A position between the points of a map: its vector, and what the decoder makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps that ship, found by the question that they answer, whatever library is installed here."""
+"""Maps that ship, found by their settings, whatever library is installed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a map knows of each of its points: labels, length, density, trust, clusters, topics.
+"""The attributes of the points of a map: labels, length, density, trust, clusters, topics.
 
 From a data set and arrays to columns; the store keeps what comes out. Computes with the engine.
 """

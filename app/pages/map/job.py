@@ -1,4 +1,4 @@
-"""The job *project*: a map of a collection, found again by everything that decides it.
+"""The job *project*: a map of a collection, stored under everything that determines it.
 
 Only the first two principal components are worked out wherever they are asked for.
 """

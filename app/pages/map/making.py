@@ -1,4 +1,4 @@
-"""The making of maps: project, measure, keep."""
+"""Computing maps: project, measure, store."""
 
 from __future__ import annotations
 

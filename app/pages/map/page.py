@@ -1,4 +1,4 @@
-"""The page *Map*: a collection as one encoder sees it, on a plane, and how far to trust that."""
+"""The page *Map*: a collection in two dimensions, and how far to trust the picture."""
 
 from __future__ import annotations
 

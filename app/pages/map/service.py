@@ -1,4 +1,4 @@
-"""Maps of a collection as they lie in the store: opened, looked up, asked about a point.
+"""Stored maps of a collection: opening them, looking up points and neighbours.
 
 A map is found by a key over everything that decides it, see `app.pages.map.job`.
 """

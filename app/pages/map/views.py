@@ -1,4 +1,4 @@
-"""What the page Map shows: the map itself, how far to trust it, or what to do for one."""
+"""What the page Map shows: the map, how far to trust it, or how to compute one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`theodolite results`: what was measured, and letting go of it."""
+"""`theodolite results`: listing, exporting, importing and removing results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page: what was measured, encoders by tasks, and what is being measured now."""
+"""The first page: all results, encoders by tasks, and current runs."""
 
 from __future__ import annotations
 

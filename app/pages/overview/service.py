@@ -1,4 +1,4 @@
-"""What was measured: which result counts, what its number is called, and letting go of it."""
+"""Results: which one counts, what its numbers are called, and its removal."""
 
 from __future__ import annotations
 

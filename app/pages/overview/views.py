@@ -1,4 +1,4 @@
-"""The table of scores, one result in full, and the welcome, as the first page shows them."""
+"""The table of scores, the details of a result, and the welcome, for the first page."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""A collection, searched."""
+"""Search in a collection."""
 
 JOBS = {"encode": "job:EncodeJob", "index": "job:IndexJob"}

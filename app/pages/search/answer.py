@@ -1,4 +1,4 @@
-"""A whole search, with all that has to be done before: for the terminal, Python and agents."""
+"""A complete search, including encoding and indexing: for the terminal, Python and agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query that Search begins with, and what the shipped encoders find for it."""
+"""The query that Search starts with, and what the shipped encoders find for it."""
 
 from __future__ import annotations
 

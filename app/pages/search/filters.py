@@ -1,4 +1,4 @@
-"""What sentences of a collection can be chosen by: labels, splits, parts."""
+"""The labels, splits and parts by which sentences of a collection can be filtered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Search* as it is published: a box and hits, both alive without a server."""
+"""The published page *Search*: a search field and hits that work without a server."""
 
 from __future__ import annotations
 

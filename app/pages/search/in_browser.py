@@ -1,4 +1,4 @@
-"""Encoders that the scripts of a page can run: how they split texts, and their words' vectors.
+"""Encoders that run in the browser: their tokenization, and their word vectors.
 
 A static encoder's vector of a sentence is the mean of its words' vectors, so a page needs no more
 than these: `app/components/js/search/encoder.js` reads what is written here. Vectors are rounded to

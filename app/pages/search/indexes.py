@@ -1,4 +1,4 @@
-"""Search indexes of large collections: made by a background run, kept by content, opened mapped."""
+"""Search indexes of large collections: built in the background, stored, opened memory-mapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jobs *encode* and *index*: a whole collection made ready to be searched."""
+"""The jobs *encode* and *index*: prepare a whole collection for search."""
 
 from __future__ import annotations
 

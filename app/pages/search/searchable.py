@@ -1,4 +1,4 @@
-"""Collections opened for search: exactly, as far as their vectors are there, or by an index."""
+"""Collections opened for search: exactly, as far as they are encoded, or with an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page Search shows: columns of hits, or how far what they wait for is."""
+"""What the page Search shows: columns of hits, or the progress of what they wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flow of clusters: which group of one encoder went into which of another.
+"""The flow of clusters: how the groups of one encoder map to those of another.
 
 Numbers in, a figure out.
 """

@@ -1,4 +1,4 @@
-"""The making of a pair of spaces: two maps, what changed in full dimensions, the clusters."""
+"""Computing a pair of spaces: two maps, differences in all dimensions, clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Two spaces*: one collection under two encoders, side by side, and what changed."""
+"""The page *Two spaces*: one collection under two encoders, side by side, and what differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page Two spaces shows of a pair: figures in words, two maps, the list, the flow."""
+"""What the page Two spaces shows: figures in words, two maps, the list, the flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainings of encoders and of decoders, begun."""
+"""Starting trainings of encoders and decoders."""
 
 JOBS = {
     "train": "job:TrainJob",

@@ -1,4 +1,4 @@
-"""What can be trained, and on what: the lists that forms offer, and what is taken from them."""
+"""What can be trained, and on what data: the lists that forms offer, and uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decoders that can be used, as *Train decoder* lists them: their cards, their removal."""
+"""The available decoders as *Train decoder* lists them: their cards, their removal."""
 
 from __future__ import annotations
 

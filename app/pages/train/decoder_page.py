@@ -1,4 +1,4 @@
-"""The page *Train decoder*: a form, its command, its time, and the decoder as it learns."""
+"""The page *Train decoder*: a form, its command, the estimated time, and training progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page *Train decoder* shows of trainings: the list, one's losses, what it says so far."""
+"""What the page *Train decoder* shows of trainings: the list, losses, sample reconstructions."""
 
 from __future__ import annotations
 

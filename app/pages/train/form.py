@@ -1,4 +1,4 @@
-"""The form of a training, of encoders as of decoders: a preset, the settings, what they make."""
+"""The training form, for encoders and decoders: a preset, the settings, the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of `theodolite train`, `sweep` and `train-decoder`: one a field of their spec."""
+"""The options of `theodolite train`, `sweep` and `train-decoder`: one per field of the spec."""
 
 from __future__ import annotations
 

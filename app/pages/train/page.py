@@ -1,4 +1,4 @@
-"""The page *Train*: a form, the command it equals, what it will cost, and the start."""
+"""The page *Train*: a form, the equivalent command, the estimated cost, and the start."""
 
 from __future__ import annotations
 

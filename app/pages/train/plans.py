@@ -1,4 +1,4 @@
-"""What a training will do, in words, before it is begun: nothing is read for that."""
+"""What a training will do, in words, before it starts and without reading data."""
 
 from __future__ import annotations
 

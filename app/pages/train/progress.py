@@ -1,4 +1,4 @@
-"""How trainings go in a terminal: what each would take, what happens, and how one goes on."""
+"""Trainings in a terminal: estimates, progress, and how to resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store is told of a training while it goes on: its events, and how far it is."""
+"""What the store records of a training while it runs: its events, and its progress."""
 
 from __future__ import annotations
 

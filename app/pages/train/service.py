@@ -1,4 +1,4 @@
-"""What can be trained and how: presets, checks, costs and starts, for the pages and the verbs."""
+"""What can be trained and how: presets, checks, estimates and starts, for pages and commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a training that its form asks, as data: for encoders, and for decoders.
+"""The fields of the training forms as data: for encoders, and for decoders.
 
 Types and defaults are those of the specs. Numbers are typed as text, so that `3e-5` stays as it was
 written and a slip is answered beside the form instead of being cut.

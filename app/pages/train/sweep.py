@@ -1,4 +1,4 @@
-"""The part of the page *Train* that tries several values at once, and the commands it shows."""
+"""The section of the page *Train* that tries several values at once, and its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job *sweep*: several trainings of encoders, a unit each."""
+"""The job *sweep*: several trainings of encoders, one unit each."""
 
 from __future__ import annotations
 

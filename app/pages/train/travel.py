@@ -1,4 +1,4 @@
-"""What a training reads, and how it reads the same elsewhere."""
+"""The files that a training reads, and how it reads the same on another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside the form of a training, as HTML."""
+"""The panels beside the training form, as HTML."""
 
 from __future__ import annotations
 

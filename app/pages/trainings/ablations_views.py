@@ -1,4 +1,4 @@
-"""The outcome of a sweep: every run's score, and for a table of the paper what the paper has."""
+"""The outcome of a sweep: the score of every run, compared with the paper's table if any."""
 
 from __future__ import annotations
 

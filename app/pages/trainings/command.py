@@ -1,4 +1,4 @@
-"""`theodolite runs`: trainings and diagnoses, how they went and where they differ."""
+"""`theodolite runs`: trainings and diagnoses, their curves and where they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trainings said, of encoders and of decoders: read once, then only what came after."""
+"""Curves of trainings, of encoders and decoders: read once, then only new events."""
 
 from __future__ import annotations
 

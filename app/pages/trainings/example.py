@@ -1,4 +1,4 @@
-"""A small training from a real run, whose curves stand where nothing was trained yet."""
+"""A small real training, whose curves are shown until something has been trained."""
 
 from __future__ import annotations
 

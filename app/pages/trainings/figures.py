@@ -1,4 +1,4 @@
-"""Pictures of training: curves by step, and the path of alignment and uniformity. Numbers in only.
+"""Charts of trainings: curves by step, and the path of alignment and uniformity. Numbers in only.
 
 Several runs share a picture: each keeps its colour and its dash in all of them. A figure keeps the
 zoom of the one before it, so that a curve that grows does not jump.

@@ -1,4 +1,4 @@
-"""The page *Trainings*: training as it goes on, and side by side."""
+"""The page *Trainings*: trainings live, and side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One training in a list: its name, its line in charts, its state, where it can be opened."""
+"""One training in a list: its name, its line in charts, its state, its link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says of trainings below their names: curves, notes, where their settings differ."""
+"""What a page shows of trainings below the list: curves, notes, differing settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainings as people deal with them: listed, and set side by side."""
+"""Trainings: listing and comparing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an ablation at another scale points the way of the paper's table.
+"""Whether an ablation at another scale agrees with the paper's table.
 
 Each row is held against the row that the paper has best. The differences are compared by their
 direction alone: their size depends on the scale.

@@ -1,1 +1,1 @@
-"""What stands between the network and the app: who is answered, and to which pages of others."""
+"""What protects the app from the network: who gets answers, and which sites may embed it."""

@@ -1,4 +1,4 @@
-"""Names with their passwords: one from the command line, or a file of them, hashed.
+"""User names and hashed passwords: one from the command line, or a file of them.
 
 A line of the file is `NAME:HASH`, as `theodolite password` writes it: Argon2id by argon2-cffi, with
 its parameters and salt (the PHC string format). Lines that begin with `#` are left alone.

@@ -1,4 +1,4 @@
-"""How much strangers may ask of a demonstration: bounded texts and lists, so many requests each.
+"""The limits of visitors of a demonstration: bounded texts and lists, bounded request rates.
 
 A visitor is an address, and a tab of it. Requests are counted by token buckets: each has so many
 tokens, which come back one after another; a request takes one, or is told when to come again. What

@@ -1,4 +1,4 @@
-"""A link that names what is not listed asks before the page is opened.
+"""A link that names something not listed asks for confirmation before the page is opened.
 
 Everybody can write a link, or send a browser to one: opening it must not read a folder, nor ask the
 hub or another host. What is listed a person has added; the rest waits for a click.

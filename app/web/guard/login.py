@@ -1,4 +1,4 @@
-"""The check of a login: slower with every wrong one."""
+"""The login check: each failed attempt makes the next one slower."""
 
 from __future__ import annotations
 

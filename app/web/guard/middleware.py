@@ -1,4 +1,4 @@
-"""One place where every request passes, before Gradio and after it.
+"""The one place through which every request passes, before Gradio and after it.
 
 Before: another site's page gets nothing but to link to our pages, a stranger nothing but the form
 for the login, and a link that would load what is not listed is asked about first. After: no header

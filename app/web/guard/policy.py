@@ -1,4 +1,4 @@
-"""What a browser lets a page of ours do: load what is here, run our own scripts, go nowhere else.
+"""The content security policy: load only what is local, run only our own scripts.
 
 Scripts run that we serve or that bear the number of this very answer. `unsafe-eval` is needed by
 Gradio, which makes functions of the texts of our events; `unsafe-inline`, for styles alone, by

@@ -1,4 +1,4 @@
-"""What a request says of itself: where it comes from, what it is for, whether it may be answered.
+"""Facts about a request: where it comes from, what it is for, whether it may be answered.
 
 Nothing here decides; `middleware` does.
 """

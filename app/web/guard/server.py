@@ -1,4 +1,4 @@
-"""Gradio's server with a guard before it.
+"""Gradio's server with the guard in front of it.
 
 Gradio adds its own middleware, with the CORS headers, around whatever it is given; what is to have
 the last word has to stand around that.

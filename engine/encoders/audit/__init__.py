@@ -1,4 +1,4 @@
-"""The setting audit: what each setting of a model costs on a few examples, in seconds.
+"""The setting audit: the effect of each setting of a model on a few examples, in seconds.
 
 Prompts, poolings, where texts are cut, lengths of vectors and precision are measured on the same
 examples as the spec that was asked for, so that a difference has an interval, and noise is not

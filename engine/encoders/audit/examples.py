@@ -1,4 +1,4 @@
-"""A few examples of a data set on which settings are told apart: scored pairs, or judged queries.
+"""A few examples of a data set for comparing settings: scored pairs, or judged queries.
 
 Knows vectors and gold; neither encoders nor settings.
 """

@@ -1,4 +1,4 @@
-"""Measures the settings of a model, the one that was asked for first."""
+"""Measures the settings of a model, beginning with the current one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings of a model are worth a try, and how each is written as a spec.
+"""Which settings of a model are worth trying, and how each is written as a spec.
 
 Reads files, loads no model.
 """

@@ -1,4 +1,4 @@
-"""What a run learns from: examples by number, read from a file or a data set when they are asked.
+"""Training examples by number, read on demand from a file or a data set.
 
     examples = open_examples("nli.csv.gz", "sup", Catalog(), folder=working_folder)
     examples[17]                            # ("A man is asleep.", "Someone sleeps.", "He runs.")

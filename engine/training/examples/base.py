@@ -1,4 +1,4 @@
-"""What the readers of training data share: the shape of what they return, and its hash."""
+"""What the readers of training data share: the type of their examples, and their hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples from a data set of the catalog, which holds it in memory as for every other use.
+"""Examples from a data set of the catalog, which keeps it in memory.
 
 Where a set has a split for training, the others are left out: what is scored is not learned.
 """

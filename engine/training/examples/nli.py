@@ -1,4 +1,4 @@
-"""Inference pairs turned into triplets: a premise, what follows from it, what contradicts it.
+"""NLI pairs turned into triplets: a premise, an entailment, a contradiction.
 
 Gao et al. 2021, section 4: the entailment pair is the positive, the contradiction of the same
 premise its hard negative. Premises that lack either give no triplet.

@@ -1,4 +1,4 @@
-"""Examples from a text file: one sentence a line, an empty line between documents."""
+"""Examples from a text file: one sentence per line, an empty line between documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training minimises: a small module each."""
+"""The training objectives, one small module each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes to the second copy of a sentence, which dropout is compared with.
+"""Augmentation of the second copy of a sentence, as an alternative to dropout.
 
 Gao, Yao and Chen 2021, table 1: crop k % (keep 100 - k % of the length), word deletion k %, delete
 one word, MLM k % (BERT-base replaces k % of the words). Words are what spaces separate, kept or

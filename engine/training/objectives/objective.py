@@ -1,4 +1,4 @@
-"""What every objective has: views of the examples, and a loss over their vectors."""
+"""What every objective defines: views of the examples, and a loss over their vectors."""
 
 from __future__ import annotations
 

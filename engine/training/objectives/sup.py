@@ -1,4 +1,4 @@
-"""Supervised SimCSE: a sentence and what it entails, against what contradicts it.
+"""Supervised SimCSE: a sentence and its entailment, against its contradiction.
 
     loss = - 1/N sum_i log( exp(cos(h_i, h_i+)/t) /
                             sum_j ( exp(cos(h_i, h_j+)/t) + exp(cos(h_i, h_j-)/t) ) )

@@ -1,4 +1,4 @@
-"""Unsupervised SimCSE: a sentence is its own partner, told apart by dropout alone.
+"""Unsupervised SimCSE: a sentence is its own positive, with dropout as the only difference.
 
     loss = - 1/N sum_i log( exp(cos(h_i^z, h_i^z')/t) / sum_j exp(cos(h_i^z, h_j^z')/t) )
 
