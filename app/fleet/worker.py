@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 
 BEAT = 1.0
 """Seconds between two words of a worker to the roster."""
-POLL = 0.2
+POLL = {"evaluate": 0.2}
 """Seconds between two looks into a queue: `dbos` polls, and is not told of what comes in."""
+POLL_USUALLY = 0.5
+"""The same of other queues, whose units take longer."""
 AT_HAND = 2
 """Units of one queue that a worker claims: the next begins as soon as the one it is at ends."""
 GIVE_BACK_AFTER = 2.0
@@ -117,7 +119,8 @@ class Worker:
             self._transfers.clean()
             DBOS.launch()
             for name in queues:
-                DBOS.register_queue(name, worker_concurrency=AT_HAND, polling_interval_sec=POLL)
+                pause = POLL.get(name, POLL_USUALLY)
+                DBOS.register_queue(name, worker_concurrency=AT_HAND, polling_interval_sec=pause)
 
     def serve(self) -> None:
         """Say that this worker is there and what it is at, for ever; hear what is called off."""

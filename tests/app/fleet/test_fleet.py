@@ -1,4 +1,4 @@
-"""Evaluations by the workers of a fleet: the same to the digit as on one machine."""
+"""Evaluations and corpora by the workers of a fleet: the same to the digit as on one machine."""
 
 import random
 import signal
@@ -68,41 +68,35 @@ def on_one_machine(folder: Path, job: EvaluateJob) -> Store:
     return alone.store
 
 
+def corpus_job(workspace: Workspace, text: Path, out: Path) -> EncodeCorpusJob:
+    """A corpus of eight shards into a folder."""
+    text.write_text("".join(f"sentence {number} of the corpus\n" for number in range(4000)))
+    form = {"format": "npy", "dtype": "float32", "rows": 500}
+    encoder = "random:256 | normalise"
+    return EncodeCorpusJob.of(workspace, [text], None, encoder, out, form, lambda *_: None)
+
+
 def test_a_killed_worker_costs_nothing(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
-    """Two workers and a kill: every unit once, equal to one machine to the digit."""
+    """One that comes back, then one that does not: every unit once, as on one machine."""
     encoders = [f"random:{dim}" for dim in (32, 48, 64, 96)]
     run_id = queue_evaluation(workspace, encoders, TASKS)
     workers = [lab.start_worker(number) for number in (1, 2)]
     lab.start_home()
     until(lambda: lab.home.runs.get(run_id)["done"] > 0)
     lab.kill(workers[0])
-    workers[0] = lab.start_worker(1)
+    lab.start_worker(1)
     over(lab.home, run_id)
     job = EvaluateJob.of(workspace, encoders, TASKS)
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
     log = "\n".join(lab.home.logs.lines(run_id))
     assert "by lab-2: Took" in log
 
-
-def test_a_corpus_is_encoded_by_many(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
-    """Two workers, of which one is killed for good: the folder is as one machine leaves it."""
-    text = tmp_path / "text.txt"
-    text.write_text("".join(f"sentence {number} of the corpus\n" for number in range(4000)))
-    form = {"format": "npy", "dtype": "float32", "rows": 500}
-
-    def job(place: Workspace, out: str) -> EncodeCorpusJob:
-        return EncodeCorpusJob.of(
-            place, [text], None, "random:256 | normalise", tmp_path / out, form, lambda *_: None
-        )
-
-    run_id = queue(workspace, job(workspace, "fleet"))
-    first, _ = (lab.start_worker(number, "--only", "encode") for number in (1, 2))
-    lab.start_home()
+    run_id = queue(workspace, corpus_job(workspace, tmp_path / "text.txt", tmp_path / "fleet"))
     until(lambda: lab.home.runs.get(run_id)["done"] > 0)
-    lab.kill(first)
+    lab.kill(workers[1])
     over(lab.home, run_id)
     alone = Workspace(tmp_path / "alone")
-    for _ in perform(alone, job(alone, "one")):
+    for _ in perform(alone, corpus_job(alone, tmp_path / "text.txt", tmp_path / "one")):
         pass
     here, there = ({file.name: file.read_bytes() for file in (tmp_path / out).rglob("*.*")}
                    for out in ("fleet", "one"))  # fmt: skip

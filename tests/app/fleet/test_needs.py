@@ -67,7 +67,7 @@ def test_kinds_of_work_that_a_worker_takes() -> None:
     """Of those that travel."""
     assert kinds("evaluate, evaluate") == ("evaluate",)
     assert kinds("train,evaluate") == ("train", "evaluate")
-    assert kinds(None) == ("evaluate", "train")
+    assert kinds(None) == ("evaluate", "train", "encode")
     for wrong in ("decode", "evaluate,decode", ","):
         with pytest.raises(UserError, match="It takes evaluate"):
             kinds(wrong)
