@@ -9,6 +9,7 @@ import pytest
 
 from app import decoders
 from app.workspace import Workspace
+from tests.fakes.stores import starter_store
 
 
 @pytest.fixture
@@ -23,9 +24,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 @pytest.fixture(scope="module")
 def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The same, for all tests of a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("starter") / "store")
+    made = starter_store(tmp_path_factory.mktemp("starter"))
     yield made
     made.close()
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 import theodolite as th
 from app.pages.judge import service as judging
 from app.pages.train.service import EncoderTraining
@@ -18,6 +16,7 @@ from engine.training.events import Evaluated, Finished, Noted, Started, Stepped
 from engine.training.spec import TrainSpec
 from tests.fakes.costs import keep
 from tests.fakes.results import invent
+from tests.fakes.stores import starter_store
 
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 PAIR = ("random:8", "random:4")
@@ -31,9 +30,7 @@ def answered(root: Path, *others: str) -> Iterator[Workspace]:
         root: of its folder, and of the files that were decided on.
         others: encoders measured beside the pair.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)  # the starter set alone
-        made = Workspace(root / "store")
+    made = starter_store(root)
     results(made)
     for name in others:
         invent(made, name, "MR", 0.7)

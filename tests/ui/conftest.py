@@ -26,6 +26,7 @@ from app import ui
 from app.pages.encoders import service as encoders
 from app.pages.evaluate.results import measured
 from app.workspace import Workspace
+from tests.fakes.stores import starter_store
 
 # A busy machine may take its time; what is there is seen at once all the same.
 expect.set_options(timeout=30_000)
@@ -97,9 +98,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with two baselines measured on the starter set."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)  # the starter set alone
-        made = Workspace(tmp_path_factory.mktemp("ui") / "store")
+    made = starter_store(tmp_path_factory.mktemp("ui"))
     for name, task in MEASURED:
         encoders.add(made, name)
         assert measured(made, name, task)["error"] is None
@@ -124,8 +123,10 @@ def left_as_it_was(workspace: Workspace) -> Iterator[None]:
 def served(workspace: Workspace) -> Iterator[str]:
     """Address of an app over a store, without a slash at its end."""
     demo = ui.launch(workspace, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    try:
+        yield str(demo.local_url).rstrip("/")
+    finally:
+        demo.close()
 
 
 @pytest.fixture(scope="session")
@@ -152,9 +153,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store of the module's own, with MiniLM to train."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("desk") / "store")
+    made = starter_store(tmp_path_factory.mktemp("desk"))
     encoders.add(made, "minilm")
     yield made
     made.close()

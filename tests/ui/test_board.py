@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import expect
 
 from app import exchange
-from app.workspace import Workspace
 from tests.app.pages.board.test_published import publish
 from tests.fakes.results import invent
+from tests.fakes.stores import starter_store
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, served
 
@@ -22,9 +22,7 @@ ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
 @pytest.fixture(scope="module")
 def invented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of an app over two encoders close together, one far behind, and one task missing."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("board") / "store")
+    made = starter_store(tmp_path_factory.mktemp("board"))
     for name, accuracy in ACCURACIES.items():
         for task in ("MR", "CR", "SUBJ"):
             invent(made, name, task, accuracy, dim=256 if name == "random:256" else 64)
@@ -131,9 +129,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for model, score in (("org/one", 0.7), ("org/other", 0.6)):
         for task in ("STS17", "Banking77Classification")[: 2 if model == "org/one" else 1]:
             publish(folder, model, "r1", task, "d1", default=score)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("imported") / "store")
+    made = starter_store(tmp_path_factory.mktemp("imported"))
     exchange.bring(made, folder)
     with served(made) as address:
         yield address

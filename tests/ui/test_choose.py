@@ -16,6 +16,7 @@ from app.workspace import Workspace
 from engine.datasets import Catalog
 from tests.app.pages.choose.test_service import topics, written
 from tests.fakes.costs import keep
+from tests.fakes.stores import starter_store
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, NARROW, served
@@ -28,9 +29,7 @@ SLOW = 120_000
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with the encoders that ship, whose costs are known."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("bench") / "store")
+    made = starter_store(tmp_path_factory.mktemp("bench"))
     for name, ms in COSTS.items():
         keep(made, name, latency_ms=[ms])
         encoders.add(made, name)

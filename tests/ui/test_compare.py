@@ -10,11 +10,10 @@ import pytest
 from playwright.sync_api import expect
 from scipy.stats import spearmanr
 
-from app import ui
-from app.workspace import Workspace
 from tests.fakes.results import invent
+from tests.fakes.stores import starter_store
 from tests.ui.addresses import address_of
-from tests.ui.conftest import PHONES
+from tests.ui.conftest import PHONES, served
 
 PAIR = ("random:256", "random:64")
 TWO = "compare?encoder=random:256&encoder=random:64"
@@ -29,9 +28,7 @@ def classified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     MRPC was measured with two classifiers that disagree, MR with two seeds.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("classified") / "store")
+    made = starter_store(tmp_path_factory.mktemp("classified"))
     for name, accuracy in ACCURACIES.items():
         for task in ("MR", "CR", "SUBJ", "MRPC"):
             invent(made, name, task, accuracy)
@@ -42,9 +39,8 @@ def classified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for task in ("MR", "CR"):
             invent(made, name, task, 0.6 + 0.01 * place)
             invent(made, name, task, 0.6 + 0.01 * (place ^ 1), protocol="senteval-fast")
-    demo = ui.launch(made, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    with served(made) as address:
+        yield address
     made.close()
 
 
@@ -255,15 +251,10 @@ def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, classifie
 
 def test_results_appear_as_they_come(visitor, tmp_path):
     """Of an evaluation that waits it says so; nobody has to load the page again."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path / "store")
+    made = starter_store(tmp_path)
     made.store.runs.create("evaluate", {}, title="waiting")
-    demo = ui.launch(made, open_browser=False, block=False)
-    try:
-        page = visitor(str(demo.local_url).rstrip("/")).open(
-            "compare?encoder=random:64&encoder=random:32"
-        )
+    with served(made) as address:
+        page = visitor(address).open("compare?encoder=random:64&encoder=random:32")
         expect(page.locator("#busy")).to_contain_text("on their way")
         for name, accuracy in (("random:64", 0.9), ("random:32", 0.5)):
             invent(made, name, "MR", accuracy)
@@ -271,23 +262,18 @@ def test_results_appear_as_they_come(visitor, tmp_path):
         expect(page.locator("#forest .js-plotly-plot")).to_be_visible()
         invent(made, "random:64", "CR", 0.9)
         expect(page.locator("#comparison tbody tr")).to_have_count(2)
-    finally:
-        demo.close()
-        made.close()
+    made.close()
 
 
 def test_of_a_large_table_only_what_is_in_view_is_drawn(visitor, tmp_path):
     """Scrolled both ways, the right cells stand there."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path / "store")
+    made = starter_store(tmp_path)
     tasks = [f"Own{place}" for place in range(24)]
     for name in MANY:
         for task in tasks:
             invent(made, name, task, 0.6, n=20)
-    demo = ui.launch(made, open_browser=False, block=False)
-    try:
-        page = visitor(str(demo.local_url).rstrip("/"), size=(1024, 768)).open(
+    with served(made) as address:
+        page = visitor(address, size=(1024, 768)).open(
             "compare?" + "&".join(f"encoder={name}" for name in MANY)
         )
         cells = page.locator("#board tbody td:not(.t-gap)")
@@ -298,9 +284,7 @@ def test_of_a_large_table_only_what_is_in_view_is_drawn(visitor, tmp_path):
         expect(head).to_have_attribute("aria-colindex", str(len(tasks) + 2))
         box, below = head.bounding_box(), cells.last.bounding_box()
         assert abs(box["x"] - below["x"]) < 1 and abs(box["width"] - below["width"]) < 1
-    finally:
-        demo.close()
-        made.close()
+    made.close()
 
 
 @pytest.mark.parametrize("dark", PHONES)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
 from app.workspace import Workspace
 from tests.fakes.measured import put, put_trained
+from tests.fakes.stores import starter_store
 from tests.ui.addresses import address_of
-from tests.ui.conftest import LOOKS
+from tests.ui.conftest import LOOKS, served
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")
@@ -21,9 +21,7 @@ LENGTH = (5.0, 2.0, 3.0, 4.0, 1.0, 6.0)
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Six encoders with invented results: two change places at 64 dimensions."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("fair") / "store")
+    made = starter_store(tmp_path_factory.mktemp("fair"))
     dims = (384, 256, 64, 128, 256, 512)
     for place, (name, dim) in enumerate(zip(SIX, dims, strict=True)):
         made.store.encoders.add(name, {"dim": dim})
@@ -40,9 +38,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def place(measured: Workspace) -> Iterator[str]:
     """Address of the app over these results."""
-    demo = ui.launch(measured, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    with served(measured) as address:
+        yield address
 
 
 def opened(visit, query: str = ""):

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from app import ui
 from app.pages.encoders import service as encoders
 from app.workspace import Workspace
+from tests.ui.conftest import served
 from tests.ui.others import certificate, https_before, site
 
 LISTED = "random:16"
@@ -50,9 +51,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def app(workspace: Workspace) -> Iterator[str]:
     """Address of the app over it."""
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    with served(workspace) as address:
+        yield address
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from app import ui
 from app.pages.data.service import keep
 from app.pages.encoders import service as encoders
 from app.pages.evaluate.results import measured
 from app.workspace import Workspace
 from engine.datasets.tables import Mapping
+from tests.ui.conftest import served
 
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1>{{window.pwned=2}}${window.pwned=3}"
 TITLE = f"Run {PROBE}"
@@ -57,9 +57,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
 @pytest.fixture(scope="module")
 def hostile_site(hostile: tuple[Workspace, list[str]]) -> Iterator[str]:
     """The app over it."""
-    demo = ui.launch(hostile[0], open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    with served(hostile[0]) as address:
+        yield address
 
 
 def visits(run: str, a: str, b: str, broken: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from app.publish import choice, folder, site
 from app.workspace import Workspace
 from tests.fakes import folder as data_folder
 from tests.fakes.results import invent
+from tests.fakes.stores import starter_store
 from tests.ui.conftest import LOOKS, served
 
 NAMES = ("random:256", "random:64", "wordllama")
@@ -39,9 +40,7 @@ SHOWN = """() => [...document.querySelectorAll(
 @pytest.fixture(scope="module")
 def measured_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with two encoders measured, and invented accuracies."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("measured") / "store")
+    made = starter_store(tmp_path_factory.mktemp("measured"))
     for place, name in enumerate(NAMES):
         for task in ("MR", "CR", "SUBJ"):
             invent(made, name, task, (0.86, 0.85, 0.6)[place])

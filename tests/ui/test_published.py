@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.workspace import Workspace
 from tests.app.pages.board.test_published import publish
 from tests.engine.mteb.test_reading import HUB, packed
+from tests.fakes.stores import starter_store
 from tests.ui.conftest import LOOKS, served
 
 FILES = "#published-files input[type=file]"
@@ -19,9 +19,7 @@ FILES = "#published-files input[type=file]"
 @pytest.fixture(scope="module")
 def nothing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of an app in whose store nothing is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("published") / "store")
+    made = starter_store(tmp_path_factory.mktemp("published"))
     with served(made) as address:
         yield address
     made.close()

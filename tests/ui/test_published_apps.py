@@ -25,6 +25,7 @@ from app.pages.evaluate.results import measured
 from app.publish import choice, folder, live, readme, targets
 from app.workspace import Workspace
 from tests.fakes.started import started, steps_of
+from tests.fakes.stores import starter_store
 
 pytestmark = pytest.mark.long
 NAMES = ("minilm", "wordllama")
@@ -34,9 +35,7 @@ USER = 1000
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with two encoders measured on the starter set."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("kept") / "store")
+    made = starter_store(tmp_path_factory.mktemp("kept"))
     for name in NAMES:
         encoders.add(made, name)
         for task in ("StarterSTS", "StarterSearch"):

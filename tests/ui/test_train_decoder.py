@@ -11,13 +11,13 @@ from playwright.sync_api import expect
 from app import decoders
 from app.pages.encoders import service as encoders
 from app.pages.train.service import DecoderTraining
-from app.workspace import Workspace
 from engine.decoding.diagnosis import to_result
 from engine.decoding.events import DecoderEvaluated, DecoderStarted, DecoderStepped, Encoded
 from engine.decoding.spec import DecoderSpec
 from engine.training.events import Noted
 from store.run_rows import STOP
 from tests.fakes.diagnoses import diagnosis
+from tests.fakes.stores import starter_store
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.conftest import LOOKS
@@ -34,9 +34,7 @@ QUICK = (
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory, decoder_folder):
     """A store of its own, with a decoder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("decoder") / "store")
+    made = starter_store(tmp_path_factory.mktemp("decoder"))
     encoders.add(made, "random:32")
     decoders.register(made, decoder_folder)
     yield made

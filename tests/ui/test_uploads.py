@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from app.pages.encoders import service as encoders
 from app.workspace import Workspace
+from tests.fakes.stores import starter_store
 from tests.fakes.uploads import beir
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
@@ -25,9 +26,7 @@ BOX = "#upload input[type=file]"
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with two encoders and no result."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("newcomer") / "store")
+    made = starter_store(tmp_path_factory.mktemp("newcomer"))
     for spec in ("random:64", "wordllama"):
         encoders.add(made, spec)
     yield made

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
 from app.workspace import Workspace
+from tests.ui.conftest import served
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,8 @@ def showcase(workspace) -> Iterator[str]:
         "evaluate", {"encoders": [], "tasks": [], "n": 1}, title="A run"
     )
     looking = Workspace(workspace.store.folder, read_only=True)
-    demo = ui.launch(looking, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    with served(looking) as address:
+        yield address
     looking.close()
     workspace.store.runs.cancel(run)
 

@@ -28,6 +28,7 @@ from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent
 from tests.fakes.started import started, steps_of
+from tests.fakes.stores import starter_store
 
 ROOT = Path(__file__).parents[3]
 LIVE = ("zerogpu", "space", "docker")
@@ -38,9 +39,7 @@ COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with two encoders measured on the starter set, and a third that is not chosen."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("kept") / "store")
+    made = starter_store(tmp_path_factory.mktemp("kept"))
     for name in (*NAMES, "random:32"):
         encoders.add(made, name)
         assert measured(made, name, "StarterSTS")["error"] is None
