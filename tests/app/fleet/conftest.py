@@ -132,10 +132,10 @@ class Lab:
         self._started: list[subprocess.Popen[bytes]] = []
         self._log = (folder / "log").open("w+b")
 
-    def start_home(self, store: Path | None = None) -> subprocess.Popen[bytes]:
+    def start_home(self, store: Path | None = None, *more: str) -> subprocess.Popen[bytes]:
         """What the app keeps running."""
         given = ["--store", str(store or self.home.folder), "--slot", "local-0", "--fleet"]
-        return self._start("app.jobs.worker", *given)
+        return self._start("app.jobs.worker", *given, *more)
 
     def start_worker(self, number: int, *more: str) -> subprocess.Popen[bytes]:
         """`theodolite worker --fleet`, with a store by that number."""
@@ -182,6 +182,16 @@ def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """What the pages of the home have."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     return Workspace(lab.home.folder)
+
+
+def films(folder: Path) -> Path:
+    """A data folder with a small MR."""
+    place = folder / "data" / "downstream" / "MR"
+    place.mkdir(parents=True)
+    for name in ("pos", "neg"):
+        lines = "".join(f"a {name} film of number {number}\n" for number in range(20))
+        (place / f"rt-polarity.{name}").write_text(lines)
+    return folder / "data"
 
 
 def weights(folder: Path) -> bytes:

@@ -9,7 +9,7 @@ from app.fleet.address import Address
 from app.fleet.home import Home
 from app.pages.evaluate.job import EvaluateJob
 from app.workspace import Workspace
-from tests.app.fleet.conftest import Lab
+from tests.app.fleet.conftest import Lab, films
 from tests.app.jobs.conftest import until
 
 pytestmark = pytest.mark.slow
@@ -18,12 +18,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def workspace(lab: Lab, tmp_path: Path) -> Workspace:
     """A home with a data set that its workers do not have."""
-    place = tmp_path / "data" / "downstream" / "MR"
-    place.mkdir(parents=True)
-    for name in ("pos", "neg"):
-        lines = "".join(f"a {name} film of number {number}\n" for number in range(20))
-        (place / f"rt-polarity.{name}").write_text(lines)
-    return Workspace(lab.home.folder, tmp_path / "data")
+    return Workspace(lab.home.folder, films(tmp_path))
 
 
 def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -> None:

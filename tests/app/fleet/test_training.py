@@ -1,11 +1,13 @@
 """Trainings by workers of a fleet: killed, stopped, and others passing them by."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.fleet.worker import GIVE_BACK_AFTER
 from app.jobs import submit
 from app.pages.evaluate.job import queue_evaluation
 from app.pages.jobs import service as jobs
@@ -13,7 +15,7 @@ from app.pages.train.job import TrainJob
 from app.pages.train.sweep_job import SweepJob
 from app.pages.trainings import service as trainings
 from app.workspace import Workspace
-from tests.app.fleet.conftest import Lab, trained, weights
+from tests.app.fleet.conftest import Lab, films, trained, weights
 from tests.app.fleet.test_fleet import over
 from tests.app.jobs.conftest import until
 from tests.fakes.small_training import small, write_sentences
@@ -78,8 +80,9 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
 def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
     """A unit that its worker claimed too early is done by another, if another can do it."""
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=100_000)
-    lab.start_worker(1)
-    lab.start_home()
+    data = films(tmp_path)
+    lab.start_worker(1, "--data", str(data))
+    lab.start_home(None, "--data", str(data))
     training = submit.queue(workspace, TrainJob.of(workspace, spec))
     until(lambda: any(unit["share"] > 0 for unit in lab.home.runs.units(training)))
     evaluation = queue_evaluation(workspace, ["random:8", "random:16"], ["StarterTopics"])
@@ -87,6 +90,10 @@ def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_pat
     lab.start_worker(2)
     over(lab.home, evaluation)
     assert lab.home.runs.get(training)["state"] == "running"
+    there_only = queue_evaluation(Workspace(lab.home.folder, data), ["random:8"], ["MR"])
+    until(lambda: lab.home.runs.get(there_only)["state"] == "running")
+    time.sleep(2 * GIVE_BACK_AFTER)
     workspace.store.runs.cancel(training)
     evaluation = queue_evaluation(workspace, ["random:24"], ["StarterTopics"])
     over(lab.home, evaluation)
+    over(lab.home, there_only)
