@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("theodolite")
 HIDE_PROGRESS: dict[str, Any] = {"show_progress": "hidden", "show_progress_on": []}
-"""Of an event that needs no sign of its own that it is at work. Gradio would still tell each output
-component of each step: of a form with fifty controls that takes longer than the answer."""
+"""Of an event that needs no sign of its own that it is at work. Without the empty list Gradio would
+still tell each output component of each step, which for fifty controls delays the page."""
 ALWAYS_LAST: dict[str, Any] = {**HIDE_PROGRESS, "trigger_mode": "always_last"}
 """Of an event of a control: what is set while an answer is on its way is answered next."""
 ONE_AT_A_TIME: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 1}

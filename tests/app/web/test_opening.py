@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 MOUNTED = 66
 """Components at most that a page draws when it opens; a closed fold draws its own when opened."""
 TOLD = 3
-"""Components at most that Gradio tells how far an event is. Each walks through the whole page, and
-an event is told of four times: with all outputs of Train it took longer than the page itself."""
+"""Components at most that Gradio tells how far an event is, at each of its steps: it searches the
+whole page for each of them."""
 
 
 @pytest.fixture(scope="module")
