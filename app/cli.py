@@ -20,8 +20,9 @@ from app.report import command as reporting
 app = typer.Typer(
     name="theodolite",
     help=(
-        "A workbench for sentence encoders: load or name them, measure them, compare them fairly, "
-        "search with them, train your own.\n\nWithout a verb, the app opens in the browser."
+        "A workbench for sentence encoders: load or name them, measure them, compare them "
+        "fairly, search with them, train your own.\n\nWithout a command, the app opens in "
+        "the browser."
     ),
     no_args_is_help=False,
     add_completion=False,

@@ -136,7 +136,8 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
         key = (str(row.folder), (row.folder / FACTS).stat().st_mtime_ns)
     except OSError as error:
         raise UserError(
-            f"The decoder {row.name} is gone.", f"It was in {row.folder.name}; train it again."
+            f"The decoder {row.name} no longer exists.",
+            f"It was in {row.folder.name}; train it again.",
         ) from error
     return _opened.get(key, lambda: open_decoder(row.folder)), encoder
 
@@ -205,7 +206,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
 
 def removal_notice(removed: Removed) -> str:
     """What became of a decoder, in words."""
-    after = "Its files are deleted." if removed.deleted else "Its folder stays where it is."
+    after = "Its files are deleted." if removed.deleted else "Its folder is kept."
     return f"{removed.name} is no longer listed. {after} Diagnoses of it are kept."
 
 
@@ -254,8 +255,8 @@ def facts_of(folder: Path) -> dict[str, Any]:
             raise ValueError("a fact is missing")
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{folder.name} holds no decoder that can be read.",
-            "Give a folder that `theodolite train-decoder` wrote.",
+            f"{folder.name} contains no readable decoder.",
+            "Give a folder written by `theodolite train-decoder`.",
         ) from error
     return found | {"encoder": of_before(str(found["encoder"]))}
 

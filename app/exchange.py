@@ -28,10 +28,12 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
         UserError: an unknown format, or nothing to write.
     """
     if form not in FORMATS:
-        raise UserError(f"{form!r} is no format of results.", f"Take {' or '.join(FORMATS)}.")
+        raise UserError(f"{form!r} is not a format for results.", f"Take {' or '.join(FORMATS)}.")
     kept = [row for row in rows if row["error"] is None]
     if not kept:
-        raise UserError("There is no result to write.", "`results list` shows what is here.")
+        raise UserError(
+            "There are no results to write.", "`results list` shows the available ones."
+        )
     full = workspace.store.results.in_full([row["id"] for row in kept])
     whole = [{**row, **full[row["id"]]} for row in kept]
     if form == "mteb":
@@ -79,5 +81,5 @@ def forget(workspace: Workspace, models: Sequence[tuple[str, str]]) -> int:
     """
     workspace.refuse_visitors()
     if not models:
-        raise UserError("Nothing is chosen to be removed.", "Choose models above the button.")
+        raise UserError("Nothing chosen.", "Choose models above the button.")
     return workspace.store.published.forget(models)

@@ -22,8 +22,8 @@ def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
         raise UserError(
-            f"{int(bad.sum())} of {len(vectors)} vectors hold values that are not numbers, the "
-            f"first for the sentence {sentences[int(bad.argmax())][:80]!r}.",
-            "Choose another encoder, or look at its steps.",
+            f"{int(bad.sum())} of {len(vectors)} vectors contain NaN or infinity, the first "
+            f"for the sentence {sentences[int(bad.argmax())][:80]!r}.",
+            "Choose another encoder, or check its steps.",
         )
     return vectors

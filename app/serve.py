@@ -47,40 +47,44 @@ the same login and for looking only. To let others in without the tunnel, stop i
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Default: the first free from 7860.")
+        int | None, typer.Option(min=1, max=65535, help="Default: the first free port from 7860.")
     ] = None,
     store: StoreOption = None,
     data: DataOption = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open it.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open a browser.")
+    ] = False,
     window: Annotated[
         bool,
-        typer.Option("--window", help="In a window of its own: closed, it ends the app."),
+        typer.Option("--window", help="Open in a window of its own; closing it ends the app."),
     ] = False,
     share: Annotated[
-        bool, typer.Option("--share", help="Public link with a password, for looking only.")
+        bool, typer.Option("--share", help="Public link with a password, read-only.")
     ] = False,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="For many strangers: look, search, decode; nothing is kept."),
+        typer.Option(
+            "--demo", help="Public demonstration: view, search, decode; nothing is stored."
+        ),
     ] = False,
     auth: Annotated[
         str | None,
         typer.Option(
             metavar="NAME:PASSWORD",
             envvar="THEODOLITE_AUTH",
-            help="Ask visitors for this login. On a command line others of this machine see it.",
+            help="Require this login. Other users of this machine can see it on the command line.",
         ),
     ] = None,
     auth_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Ask for one of these logins; see `password`."),
+        typer.Option(metavar="FILE", help="Require one of these logins; see `password`."),
     ] = None,
     root_path: Annotated[
-        str | None, typer.Option(metavar="/PATH", help="Where a proxy serves the app.")
+        str | None, typer.Option(metavar="/PATH", help="Path under which a proxy serves the app.")
     ] = None,
     frame_ancestors: Annotated[
         str,
-        typer.Option(metavar="ORIGINS", help="Whose pages may show the app in a frame."),
+        typer.Option(metavar="ORIGINS", help="Origins that may embed the app in a frame."),
     ] = "'self'",
     fleet: FleetOption = None,
     as_json: JsonOption = False,
@@ -164,7 +168,11 @@ def _serve(
     if as_json:
         emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
     else:
-        end = "Stop it with Ctrl+C" if browser is None else "Its window ends it, or Ctrl+C"
+        end = (
+            "Stop it with Ctrl+C"
+            if browser is None
+            else "Close its window or press Ctrl+C to stop it"
+        )
         say(f"Theodolite is at {demo.local_url}   {end}; runs continue next time.")
     with contextlib.ExitStack() as beside:
         shown = browser and beside.enter_context(window.opened(browser, demo.local_url))
@@ -225,21 +233,21 @@ def worker(
     slot: Annotated[
         str | None,
         typer.Option(
-            help="Name of this worker; one process a name. Restart it by that name. Default: "
-            "extra-1; in a fleet host, store and the first free number."
+            help="Name of this worker, one process per name; use the same name to restart it. "
+            "Default: extra-1; in a fleet host, store and the first free number."
         ),
     ] = None,
     fleet: FleetOption = None,
     only: Annotated[
         str | None,
         typer.Option(
-            metavar="KINDS", help="In a fleet: take this work alone: evaluate,train,encode."
+            metavar="KINDS", help="In a fleet: accept only this work: evaluate,train,encode."
         ),
     ] = None,
     out: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROOT", help="In a fleet: leave models below this address, such as s3://lab."
+            metavar="ROOT", help="In a fleet: store models under this address, such as s3://lab."
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -306,14 +314,14 @@ def _login(auth: str | None, file: Path | None) -> Auth | None:
     from engine.errors import UserError
 
     if auth is not None and file is not None:
-        raise UserError("Two kinds of logins were given.", "Use --auth or --auth-file, not both.")
+        raise UserError("Both kinds of logins are given.", "Use --auth or --auth-file, not both.")
     if file is not None:
         return Accounts.read(file)
     login = parse_login(auth)
     if login is not None and auth != os.environ.pop("THEODOLITE_AUTH", None):
         say(
-            "The password of --auth stands in the list of processes, where all who have a login "
-            "on this machine can read it. Better: --auth-file, or THEODOLITE_AUTH=NAME:PASSWORD."
+            "The password of --auth is visible in the process list to all users of this "
+            "machine. Better use --auth-file, or THEODOLITE_AUTH=NAME:PASSWORD."
         )
     return login
 
@@ -330,7 +338,7 @@ def parse_root_path(text: str | None) -> str | None:
         return None
     if not re.fullmatch(r"[\w.~/-]+", text.strip("/"), re.ASCII):
         raise UserError(
-            f"{text!r} is no path below which a proxy could serve the app.",
+            f"{text!r} is not a path under which a proxy could serve the app.",
             "Write it like /theodolite.",
         )
     return f"/{text.strip('/')}"

@@ -33,7 +33,7 @@ def check_store(
     if rows or as_json:
         emit(rows, ("finding",), as_json)
     if not as_json:
-        say(f"{len(rows)} findings." if rows else "Everything is in order.")
+        say(f"{len(rows)} findings." if rows else "No problems found.")
     if repair:
         _repair(workspace, as_json)
     if rows:
@@ -59,10 +59,12 @@ def _repair(workspace: Workspace, as_json: bool) -> None:
 def clean_store(
     workspace: Workspace,
     runs_older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Also forget runs over so long ago.")
+        float | None,
+        typer.Option(metavar="DAYS", min=0, help="Also remove runs that ended before this."),
     ] = None,
     results_older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Also forget results so old.")
+        float | None,
+        typer.Option(metavar="DAYS", min=0, help="Also remove results older than this."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -53,7 +53,9 @@ FleetOption = Annotated[
 ]
 StoreOption = Annotated[
     Path | None,
-    typer.Option("--store", metavar="FOLDER", help="Where results live. Default: THEODOLITE_HOME."),
+    typer.Option(
+        "--store", metavar="FOLDER", help="Folder of the store. Default: THEODOLITE_HOME."
+    ),
 ]
 DataOption = Annotated[
     Path | None,
@@ -62,15 +64,15 @@ DataOption = Annotated[
 SpreadsheetOption = Annotated[
     bool,
     typer.Option(
-        "--spreadsheet", help="In CSV: an apostrophe before text that looks like a formula."
+        "--spreadsheet", help="In CSV: put an apostrophe before text that looks like a formula."
     ),
 ]
 QueueOption = Annotated[
-    bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
+    bool, typer.Option("--queue", help="Queue it for the app's worker, in the background.")
 ]
 PriceOption = Annotated[
     float | None,
-    typer.Option(min=0.0, help="Of a million tokens, to reckon what an endpoint would cost."),
+    typer.Option(min=0.0, help="Price of a million tokens, to estimate the cost of an endpoint."),
 ]
 TasksOption = Annotated[
     str | None, typer.Option(help="Comma-separated tasks or suites; default: evaluated tasks.")
@@ -78,7 +80,7 @@ TasksOption = Annotated[
 ProtocolOption = Annotated[
     str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 LOG = "theodolite.log"
 """In the store's folder: what went wrong in full, for whoever looks into it."""
@@ -216,7 +218,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             log.exception("%s failed", command.__name__)
             text = f"{type(error).__name__}: {error}".splitlines()[0]
-            message = f"That did not work, and it is not your fault ({text})."
+            message = f"An internal error occurred ({text})."
             shown = UserError(message, f"{file} has the details.")
             raise _report_error(shown, as_json) from error
 
@@ -322,7 +324,9 @@ def check_writable(file: Path) -> None:
     from engine.errors import UserError
 
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-        raise UserError(f"{str(file)!r} cannot be written.", "Name a file in a folder of yours.")
+        raise UserError(
+            f"{str(file)!r} cannot be written.", "Give a file in a folder you can write to."
+        )
 
 
 def verbs(help_text: str) -> typer.Typer:

@@ -217,8 +217,8 @@ def _refuse_open_doors(host: str, share: bool, auth: Auth | None, workspace: Wor
     if host not in LOOPBACK and not (auth or workspace.demo):
         raise UserError(
             f"Listening on {host!r} lets others on the network in, and there is no password.",
-            "Add --auth-file FILE, keep the default host 127.0.0.1, or let strangers in to a "
-            "demonstration, which changes and keeps nothing: --demo.",
+            "Add --auth-file FILE, keep the default host 127.0.0.1, or run a public "
+            "demonstration, which changes and stores nothing: --demo.",
         )
     if share and not (auth and workspace.read_only):
         raise UserError(
@@ -239,7 +239,7 @@ def _check_port(host: str, port: int | None) -> None:
     if free is None:
         raise UserError(
             f"No port from {tried.start} to {tried.stop - 1} is free on {host}.",
-            "Name a free one with --port.",
+            "Choose a free one with --port.",
         )
     if port is not None and free != port:
         raise UserError(f"Port {port} is in use.", f"Use --port {free}, which is free.")
@@ -257,6 +257,6 @@ def _is_free(host: str, port: int) -> bool:
                 return False
             raise UserError(
                 f"The app cannot listen on {host}, port {port}: {error.strerror or error}.",
-                "Name another --host or --port.",
+                "Choose another --host or --port.",
             ) from error
     return True

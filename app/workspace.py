@@ -110,8 +110,8 @@ class Workspace:
         """
         if self.read_only:
             raise UserError(
-                "Visitors can look and search here, and change nothing.",
-                "Start Theodolite on a machine of your own to do that.",
+                "Visitors can view and search here, but change nothing.",
+                "Run Theodolite on your own machine to do this.",
             )
 
     def load(self, spec: str) -> Encoder:
@@ -128,7 +128,7 @@ class Workspace:
         name = str(encoders.parse(spec))
         if self.read_only and self.store.encoders.get(name) is None:
             raise UserError(
-                f"{name} is not among the encoders here.", "Visitors can use those that are listed."
+                f"{name} is not among the encoders here.", "Visitors can use the listed encoders."
             )
         if self.read_only and endpoints.addresses(name):
             raise UserError(

@@ -132,7 +132,7 @@ class Decoder:
         """
         if not 0 <= rounds <= 50 or not 0 < step <= 2:
             raise UserError(
-                f"{rounds} corrections by {step} of the gap cannot be made.",
+                f"{rounds} corrections with step {step} are not possible.",
                 "Choose from 0 to 50 of them, and a share above 0 and at most 2.",
             )
         targets = np.asarray(vectors, np.float32)
@@ -174,7 +174,7 @@ class Decoder:
                 f"This decoder reads vectors of {self.dim} dimensions, one a row.",
             )
         if not np.isfinite(points).all():
-            raise UserError("A vector holds values that are no numbers.", "Leave it out.")
+            raise UserError("A vector contains NaN or infinity.", "Leave it out.")
         return (points - self._mean) / self._scale
 
     def _candidates(
@@ -242,7 +242,7 @@ def interpolate(
         UserError: fewer than two steps, or vectors of different lengths.
     """
     if steps < 2:
-        raise UserError(f"{steps} steps are no way.", "Choose 2 or more.")
+        raise UserError(f"{steps} steps are too few.", "Choose 2 or more.")
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if a.shape != b.shape:
         raise UserError(

@@ -91,7 +91,7 @@ class Job:
 
     def stays(self, catalog: Catalog) -> str:
         """Why its parts cannot be done by other machines, in words; empty where they can."""
-        return f"Work of the kind {self.kind} is done at home."
+        return f"Work of the kind {self.kind} cannot be sent to a fleet."
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
         """What another machine needs to do the unit at a position, of a job that does not stay.

@@ -65,4 +65,4 @@ def job_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Job:
     try:
         return kind.from_spec(spec)
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"What is asked cannot be read: {error}.") from error
+        raise UserError(f"The spec cannot be read: {error}.") from error

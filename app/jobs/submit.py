@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Move = Callable[[float, float, str], None]
 """Moves a bar: how much is done, of how much, and what is being done."""
-CANCELLED = ("The run was cancelled from elsewhere.", "What it has done is kept.")
+CANCELLED = ("The run was cancelled by another process.", "Finished parts are kept.")
 POLL_SECONDS = 0.5
 
 

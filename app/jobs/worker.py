@@ -135,7 +135,7 @@ class Worker:
             except StoreError as error:  # a full disk, a lock: it may pass
                 log.error("%s", error)
             except Exception:  # the queue's own troubles come as they are, and may pass too
-                log.exception("The queue cannot be looked after just now.")
+                log.exception("The queue cannot be checked at the moment.")
             time.sleep(_SWEEP_EVERY)
 
     def work(self, run_id: str, attempt: int) -> str:
@@ -152,7 +152,7 @@ class Worker:
             runs.finish(run_id, attempt, "failed", error=error.message, hint=error.hint)
             return "failed"
         except (KeyError, TypeError, ValueError) as error:
-            runs.finish(run_id, attempt, "failed", error=f"What is asked cannot be read: {error}.")
+            runs.finish(run_id, attempt, "failed", error=f"The spec cannot be read: {error}.")
             return "failed"
         if not runs.start(run_id, attempt, self._slot, labels, weights):
             self._call_off(run_id, attempt)
@@ -270,7 +270,7 @@ class Worker:
                     run["attempt"],
                     "failed",
                     error=f"The queue gave the run up: {status.error or status.status}.",
-                    hint="Try it again; what was done is kept.",
+                    hint="Retry it; finished parts are kept.",
                 )
 
     def _forget_removed(self) -> None:
@@ -311,7 +311,7 @@ def given_up(label: str, crash: str) -> tuple[str, str]:
     """What to say of a unit over which one process after the other crashed, and the hint."""
     return (
         f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
-        "Close other programs or choose a smaller model, then try again; what was done is kept.",
+        "Close other programs or choose a smaller model, then try again; finished parts are kept.",
     )
 
 

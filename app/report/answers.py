@@ -145,7 +145,7 @@ def training(workspace: Workspace, keys: Sequence[str]) -> Report:
     chosen = [row for row in rows if row.key in keys or row.run in keys]
     if not chosen or len(chosen) > MOST_TRAININGS:
         raise UserError(
-            f"{len(chosen)} trainings cannot be shown over each other.",
+            f"{len(chosen)} trainings cannot be overlaid.",
             f"Name from 1 to {MOST_TRAININGS} of `theodolite runs`.",
         )
     found = [(row, service.curves(workspace, row.key)) for row in chosen]
@@ -297,7 +297,7 @@ def decision(workspace: Workspace, job: ChooseJob) -> Report:
     found = sheet.stored(workspace, job)
     if found is None:
         raise UserError(
-            f"Nothing is decided on {job.dataset} for these encoders yet.",
+            f"There is no decision on {job.dataset} for these encoders yet.",
             "Decide first: theodolite choose, or the page Choose.",
         )
     words = service.command(job)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from app.report.file import Report
 
 report_verbs = verbs(
-    "Write one answer to a file that opens without a network, for whoever has no Theodolite."
+    "Write one answer to a self-contained file that opens offline and without Theodolite."
 )
 ENDINGS = (".html", ".md")
 REPORT = "report"
@@ -65,7 +65,7 @@ class Out:
 
         if out.suffix and out.suffix.lower() not in ENDINGS:
             raise UserError(
-                f"{out.name} says no format that a report can be written in.",
+                f"{out.name} has no ending of a report format.",
                 "Use a file name that ends in .html or .md, or a folder for Markdown with "
                 "its files.",
             )

@@ -147,7 +147,7 @@ def waiting(say: Say) -> Callable[[int], None]:
     """Say how many requests of others come before."""
 
     def tell(ahead: int) -> None:
-        before = f"Waiting for its turn, {formats.plural(ahead, 'request')} before it"
+        before = f"Waiting, {formats.plural(ahead, 'request')} before it"
         say(before if ahead else "Decoding", None, None)
 
     return tell

@@ -157,8 +157,8 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
 
 def awaited() -> str:
     """What stands where the first results will be."""
-    hint = "They appear here as they come. Jobs says how far they are."
-    return empty("The first results are on their way", hint, ("Jobs", "./jobs"))
+    hint = "They will appear here as they are computed. Jobs shows the progress."
+    return empty("The first results are being computed", hint, ("Jobs", "./jobs"))
 
 
 def problem(error: Exception) -> str:
@@ -212,7 +212,7 @@ def caught(fn: Callable[..., Any], error: Exception) -> str:
     if not isinstance(error, UserError | StoreError):
         log.exception("%s failed", getattr(fn, "__name__", "a handler"), exc_info=error)
         error = UserError(
-            "That did not work, and it is not your fault.",
+            "An internal error occurred.",
             "Try again; the log of the app has the details.",
         )
     return encodable(problem(error))

@@ -86,7 +86,7 @@ class Cut:
         """
         found = read_json(folder / CUT)
         if found is None:
-            raise UserError(f"{folder} holds no encoded corpus.", "Encode one into it first.")
+            raise UserError(f"{folder} contains no encoded corpus.", "Encode one into it first.")
         if found.get("version") != VERSION:
             raise UserError(
                 f"{folder} was written by another version of Theodolite.",
@@ -110,7 +110,7 @@ def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
     if not (folder / CUT).is_file():
         if any(one.name != SHARDS and one.suffix != TEMPORARY for one in folder.iterdir()):
             raise UserError(
-                f"{folder} is not empty and holds no encoded corpus.", "Choose another folder."
+                f"{folder} is not empty and contains no encoded corpus.", "Choose another folder."
             )
         return
     there = Cut.read(folder)

@@ -49,7 +49,7 @@ def encode_shard(
     """
     if encoder.fingerprint != cut.fingerprint:
         raise UserError(
-            f"{encoder.name} is no longer the encoder that {folder.name} was begun with.",
+            f"{encoder.name} is no longer the encoder that {folder.name} was started with.",
             "Its weights or settings have changed: encode into another folder.",
         )
     if done(folder, cut, shard) is None:
@@ -109,13 +109,13 @@ def _sentences(folder: Path, shard: Shard) -> list[str]:
         raise UserError(
             f"The sentences of {shard.source}, rows {shard.start + 1:,} to {shard.stop:,}, are not "
             f"in {folder}.",
-            "Give `theodolite encode-corpus` again with the same files: it puts them back.",
+            "Run `theodolite encode-corpus` again with the same files to restore them.",
         ) from error
     if hashlib.sha256(content).hexdigest() != shard.name:
         file.unlink(missing_ok=True)
         raise UserError(
             f"{file.name} in {folder} is damaged, and was removed.",
-            "Give `theodolite encode-corpus` again with the same files: it puts it back.",
+            "Run `theodolite encode-corpus` again with the same files to restore it.",
         )
     return content.decode().split("\n")[:-1]
 

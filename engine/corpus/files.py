@@ -42,7 +42,8 @@ def whole(file: Path) -> Iterator[Path]:
     except OSError as error:
         raise UserError(
             f"{file} cannot be written: {first_line(error)}",
-            "Free some space or choose another folder, then give the same command: it goes on.",
+            "Free some space or choose another folder, then run the same command again: it "
+            "resumes.",
         ) from error
     finally:
         temporary.unlink(missing_ok=True)

@@ -127,19 +127,19 @@ class EncodedCorpus:
         return file
 
 
-_AGAIN = "Remove its .json and give `theodolite encode-corpus` again: it makes the shard anew."
+_AGAIN = "Remove its .json and run `theodolite encode-corpus` again to make the shard again."
 
 
 def _incomplete(folder: Path) -> UserError:
     if not (folder / CUT).is_file():
         return UserError(
-            f"{folder} holds no encoded corpus.", "It needs a manifest.json beside its shards."
+            f"{folder} contains no encoded corpus.", "It needs a manifest.json beside its shards."
         )
     shards = Cut.read(folder).shards
     there = sum((folder / "shards" / f"{shard.name}.json").is_file() for shard in shards)
     return UserError(
         f"{folder} is not complete: {there:,} of {len(shards):,} shards are encoded.",
-        "Give `theodolite encode-corpus` again with the same files: it goes on.",
+        "Run `theodolite encode-corpus` again with the same files: it resumes.",
     )
 
 

@@ -81,7 +81,7 @@ def _of_table(lines: Iterator[str], ending: str, column: str | None, name: str) 
         if len(row) != len(names):
             raise UserError(
                 f"{name}, line {number} has {len(row)} cells, and the file {len(names)} columns.",
-                "Mend or remove the row, then try again.",
+                "Correct or remove the row, then try again.",
             )
         yield _one_line(row[place], f"{name}, line {number}", column)
 

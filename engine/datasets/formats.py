@@ -96,7 +96,7 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
         if len(cells) != len(table.columns):
             raise UserError(
                 f"{place} has {len(cells)} cells, and the file {len(table.columns)} columns.",
-                "Mend or remove the row, then try again.",
+                "Correct or remove the row, then try again.",
             )
         yield place, dict(zip(table.columns, cells, strict=True))
 
@@ -143,9 +143,9 @@ def ending_of(filename: str) -> tuple[str, bool]:
     ending = Path(lower.removesuffix(".gz")).suffix
     if ending not in ENDINGS or (packed and ending == ".parquet"):
         raise UserError(
-            f"{filename} is no format known here.",
-            f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as .gz. "
-            "Rename a file with one sentence a line so that it ends in .txt.",
+            f"{filename} is not in a known format.",
+            f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as .gz. Rename a "
+            "file with one sentence per line so that it ends in .txt.",
         )
     return ending, packed
 

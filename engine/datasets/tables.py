@@ -348,7 +348,7 @@ def _check_rows(filename: str, *found: _Faults) -> None:
         if faults.count:
             raise UserError(
                 f"{filename} has {faults.count} bad rows. {faults}",
-                "Mend or remove these rows, then try again.",
+                "Correct or remove these rows, then try again.",
             )
 
 

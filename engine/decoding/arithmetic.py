@@ -70,7 +70,9 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):  # what is not finite is told below
         value = _Parser(expression, tokens, vectors).parse()
     if isinstance(value, float):
-        raise UserError(f"{_short(expression)} is a number, not a point.", "Name a sentence in it.")
+        raise UserError(
+            f"{_short(expression)} is a number, not a vector.", "Name a sentence in it."
+        )
     if not np.isfinite(value).all():
         raise UserError(f"{_short(expression)} has no finite value.", "Use smaller factors.")
     return value
@@ -114,7 +116,7 @@ def _tokens(expression: str) -> list[Token]:
             text = _PASTED.get(text, text)
             if text not in "+-*/()":
                 raise PlacedError(
-                    f"{text!r} at place {place} is no sign that the expression can have.",
+                    f"{text!r} at place {place} is not allowed in an expression.",
                     "Use + - * / ( ), numbers and names.", expression, place,
                 )  # fmt: skip
         found.append(Token(kind, text, place))
@@ -211,7 +213,7 @@ class _Parser:
             sign = self._tokens[self._at - 1]  # read last
             raise self._refused(
                 f"The expression is nested more than {DEEPEST} deep at place {sign.place}.",
-                "Write it with fewer brackets.",
+                "Use fewer parentheses.",
                 sign,
             )
 

@@ -225,7 +225,7 @@ def _missing(folder: Path) -> UserError:
     missing = next((name for name in (*FILES, WORDS) if not (folder / name).exists()), FILES[0])
     return UserError(
         f"{folder.name} holds no decoder: {missing} is missing.",
-        "Give a folder that `theodolite train-decoder` wrote.",
+        "Give a folder written by `theodolite train-decoder`.",
     )
 
 

@@ -39,10 +39,10 @@ def test_logins_come_from_a_file_or_from_the_environment(
     assert found.match("ada", "lovelace:1815")
     monkeypatch.setenv("THEODOLITE_AUTH", "ada:lovelace")
     assert serve._login("ada:lovelace", None) == ("ada", "lovelace")
-    assert "list of processes" not in capsys.readouterr().err
+    assert "process list" not in capsys.readouterr().err
     assert serve._login("ada:lovelace", None) == ("ada", "lovelace")  # by now from an argument
-    assert "list of processes" in capsys.readouterr().err
-    with pytest.raises(UserError, match="Two kinds"):
+    assert "process list" in capsys.readouterr().err
+    with pytest.raises(UserError, match="Both kinds"):
         serve._login("ada:lovelace", file)
 
 
@@ -58,7 +58,7 @@ def test_the_path_below_a_proxy_is_put_into_one_form(text: str | None, path: str
 @pytest.mark.parametrize("text", ["/a b", "/a?b", "https://x/y", "/a\nb", "/a;b"])
 def test_what_is_no_path_is_refused(text: str) -> None:
     """Before anything is served."""
-    with pytest.raises(UserError, match="no path"):
+    with pytest.raises(UserError, match="not a path"):
         serve.parse_root_path(text)
 
 

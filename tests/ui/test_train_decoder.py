@@ -281,7 +281,7 @@ def test_a_diagnosis_is_queued_and_then_shown(visitor, place, desk, measured):
     page.get_by_role("button", name="More controls").click()
     page.get_by_label("How many").fill("x")
     page.locator("#start").click()
-    expect(page.get_by_role("alert")).to_contain_text("'x' is no number of sentences")
+    expect(page.get_by_role("alert")).to_contain_text("'x' is not a number of sentences")
     page.get_by_label("How many").fill("50")
     expect(page.locator("#command pre")).to_contain_text("--sentences 50")
     page.locator("#start").click()

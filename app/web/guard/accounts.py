@@ -70,8 +70,8 @@ class Accounts:
             name, _, hashed = line.strip().partition(":")
             if not name or not _is_hash(hashed):
                 raise UserError(
-                    f"Line {number} of {file.name} is no login with a hashed password.",
-                    "Make the line with: theodolite password NAME",
+                    f"Line {number} of {file.name} is not a login with a hashed password.",
+                    "Create the line with: theodolite password NAME",
                 )
             hashes[name] = _checked_by(hashed)
         if not hashes:
@@ -113,7 +113,7 @@ def line(name: str, password: str) -> str:
         not name.isprintable()
     ):  # fmt: skip
         raise UserError(f"{name!r} cannot be the name of a login.",
-                        "Use letters, digits and what else has no colon.")  # fmt: skip
+                        "Use letters, digits and other characters except the colon.")  # fmt: skip
     return f"{name}:{hash_of(password)}"
 
 

@@ -176,7 +176,7 @@ class Visitors:
             )  # fmt: skip
             seen += len(parts)
             if seen > self.limits.items:
-                raise Refused(413, f"At most {self.limits.items:,} values are taken at once here.")
+                raise Refused(413, f"At most {self.limits.items:,} values are allowed here.")
             waiting += parts
 
 
@@ -188,6 +188,6 @@ def is_free(path: str) -> bool:
 def _come_again(wait: float) -> None:
     if wait:
         raise Refused(
-            429, f"You ask faster than this demonstration answers: go on in {math.ceil(wait)} s.",
+            429, f"Too many requests: try again in {math.ceil(wait)} s.",
             wait,
         )  # fmt: skip

@@ -115,7 +115,7 @@ class Guard:
             self._visitors.admit(request)
         a_page = path in self._pages
         if not requests.is_ours(request) and not (a_page and requests.is_visit(request)):
-            return PlainTextResponse("Pages of others cannot do this", status_code=403)
+            return PlainTextResponse("Other sites cannot do this", status_code=403)
         known = await requests.is_signed_in(request)
         if a_page and request.method == "GET" and not requests.is_from_our_page(request):
             return await asyncio.to_thread(self._question, request, known)

@@ -75,7 +75,7 @@ def ancestors(text: str) -> str:
     words = text.split()
     if not words or not all(map(_SOURCE.fullmatch, words)):
         raise UserError(
-            f"{text!r} names no origins whose pages could show the app.",
+            f"{text!r} does not name origins that may embed the app.",
             "Write them like https://huggingface.co, with spaces between.",
         )
     return " ".join(words)

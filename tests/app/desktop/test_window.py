@@ -157,5 +157,5 @@ def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
         fake.close(profile)
         _, said = app.communicate(timeout=150)
     assert app.returncode == 0, said
-    assert "Its window ends it" in said
+    assert "Close its window" in said
     assert "Traceback" not in said

@@ -193,7 +193,7 @@ def test_what_goes_wrong_with_a_followed_run_is_said(workspace: Workspace) -> No
     runs = workspace.store.runs
     for error, end in (
         ("It broke.", lambda run: runs.finish(run, 1, "failed", error="It broke.", hint="Mend it")),
-        ("cancelled from elsewhere", runs.cancel),
+        ("cancelled by another process", runs.cancel),
     ):
         run = at_work(workspace, Counting())
         begun = perform(workspace, Counting())
@@ -218,7 +218,7 @@ def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:
     assert seen == [None, 0, 1, 2]
     (run,) = workspace.store.runs.list()
     workspace.store.runs.cancel(run["id"])
-    with pytest.raises(StoreError, match="cancelled from elsewhere"):
+    with pytest.raises(StoreError, match="cancelled by another process"):
         list(begun)
     (run,) = workspace.store.runs.list()
     assert run["state"] == "cancelled"

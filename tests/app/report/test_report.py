@@ -123,7 +123,7 @@ def test_a_decision_with_its_sheet(kept: Workspace, home: Path) -> None:
     assert "t-sheet" in body(found) and "Decision on upload:topics" in body(found)
     assert {row["encoder"] for row in tables(found)["encoders"]} >= set(PAIR)
     said = theodolite("report", *asked, "--max-ms", "9", "--out", str(home / "d.html"), code=2)[-1]
-    assert "Nothing is decided" in said
+    assert "There is no decision" in said
 
 
 def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:

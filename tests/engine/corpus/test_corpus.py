@@ -94,7 +94,7 @@ def test_a_sentence_of_a_table_stays_on_one_line(tmp_path):
         ("c.jsonl", '{"text": "a"}\n{"body": "b"}\n', "text", "line 2 has no 'text'"),
         ("c.jsonl", '{"text": 3}\n', "text", "'text' is int"),
         ("c.jsonl", '{"text": "\\ud800"}\n', "text", "half a character"),
-        ("c.pdf", "x", None, "no format known here"),
+        ("c.pdf", "x", None, "not in a known format"),
     ],
 )
 def test_what_cannot_be_read_is_named(name, content, column, told, tmp_path):
@@ -172,7 +172,7 @@ def test_another_encoder_or_another_folder_is_refused(tmp_path):
     encoded(tmp_path / "out", file)
     with pytest.raises(UserError, match="holds the vectors of random:8"):
         cut([file], None, tmp_path / "out", load("random:16"))
-    with pytest.raises(UserError, match="holds no encoded corpus"):
+    with pytest.raises(UserError, match="contains no encoded corpus"):
         cut([file], None, tmp_path, load("random:8"))
 
 

@@ -208,9 +208,9 @@ BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
         ("x.csv.gz", gzip.compress(BAD_PAIRS.encode() * 99, mtime=0)[:-9], ["not a whole gzip"]),
         ("x.parquet", BAD_PAIRS.encode(), ["should be a Parquet file"]),
         ("x.parquet", b"PAR1 nothing PAR1", ["cannot be read as Parquet"]),
-        ("x.xlsx", b"PK\3\4....", ["no format known", ".csv"]),
-        ("x.pkl", b"\x80\x04.", ["no format known"]),
-        ("noending", b"a", ["no format known"]),
+        ("x.xlsx", b"PK\3\4....", ["not in a known format", ".csv"]),
+        ("x.pkl", b"\x80\x04.", ["not in a known format"]),
+        ("noending", b"a", ["not in a known format"]),
         (
             "x.jsonl",
             b'{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sent',

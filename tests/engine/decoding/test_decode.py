@@ -174,8 +174,8 @@ def test_nothing_gives_nothing(decoder: Decoder, encoder: Encoder) -> None:
     [
         (np.ones((2, 63)), {}, "shape (2, 63)"),
         (np.ones(64), {}, "shape (64,)"),
-        (np.full((1, 64), np.nan), {}, "no numbers"),
-        (np.full((1, 64), np.inf), {}, "no numbers"),
+        (np.full((1, 64), np.nan), {}, "NaN or infinity"),
+        (np.full((1, 64), np.inf), {}, "NaN or infinity"),
         (np.ones((1, 64)), {"method": "guess"}, "no method 'guess'"),
         (np.ones((1, 64)), {"beams": 0}, "0 beams"),
         (np.ones((1, 64)), {"beams": 51}, "51 beams"),

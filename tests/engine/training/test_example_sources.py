@@ -118,7 +118,7 @@ def test_graded_pairs_count_from_four_fifths_of_the_scale(tmp_path):
         ("a.txt", b"word " * 300_000, "longer than a megabyte"),
         ("a.csv", b'sent0,sent1\n"' + b"a,b\n" * 400_000, "longer than a megabyte|broken quote"),
         ("a.txt", gzip.compress(b"One.\nTwo.\n", mtime=0), "first bytes are those of a gzip file"),
-        ("a.doc", b"One.\nTwo.\n", "no format known here"),
+        ("a.doc", b"One.\nTwo.\n", "not in a known format"),
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2 is not JSON"),
         ("a.jsonl", b'{"text": "a"}\n["b"]\n', "line 2 holds a JSON list"),
         ("a.jsonl", b'{"text": "a"}\n{"text": ["b"]}\n', "line 2: 'text' is a JSON list"),

@@ -174,7 +174,7 @@ def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_fo
     assert "There is no decoder" in said
     workspace = Workspace(home)
     decoders.register(workspace, decoder_folder)
-    assert "folder stays" in theodolite("decoders", "remove", row["name"]).stderr
+    assert "folder is kept" in theodolite("decoders", "remove", row["name"]).stderr
     decoders.register(workspace, decoder_folder)
     workspace.close()
 

@@ -222,7 +222,7 @@ def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
 @pytest.mark.parametrize(
     ("expression", "words"),
     [("a - q", "'q'"), ("a / 0", "zero"), ("a + 1", "number"), ("a -", "its end"),
-     ("1 + 1", "point"), ("a $ b", "place 3")],
+     ("1 + 1", "not a vector"), ("a $ b", "place 3")],
 )  # fmt: skip
 def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, words):
     """Whatever the encoders: it is wrong for all of them."""

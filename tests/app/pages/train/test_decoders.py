@@ -294,7 +294,7 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Decod
     next(event for event in events if isinstance(event, DecoderStepped))
     (run,) = workspace.store.runs.list()
     workspace.store.runs.cancel(run["id"])
-    with pytest.raises(StoreError, match="cancelled from elsewhere"):
+    with pytest.raises(StoreError, match="cancelled by another process"):
         list(events)
 
 
@@ -337,7 +337,7 @@ def test_a_folder_of_ones_own_only_leaves_the_list(workspace: Workspace, out: Pa
         name = decoders.register(workspace, folder).name
         found = decoders.remove(workspace, name)
         assert not found.deleted
-        assert "folder stays" in decoders.removal_notice(found)
+        assert "folder is kept" in decoders.removal_notice(found)
         assert (out / decoders.FACTS).exists()
     assert own(workspace) == []
 

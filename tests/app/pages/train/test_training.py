@@ -142,7 +142,7 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Train
     past_a_checkpoint(events, spec)
     (run,) = workspace.store.runs.list()
     workspace.store.runs.cancel(run["id"])
-    with pytest.raises(StoreError, match="cancelled from elsewhere"):
+    with pytest.raises(StoreError, match="cancelled by another process"):
         list(events)
     assert workspace.store.runs.get(run["id"])["state"] == "cancelled"
     assert [*Path(f"{spec.out}.training").glob("step-*")]

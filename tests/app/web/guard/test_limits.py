@@ -57,7 +57,7 @@ def test_an_address_that_asks_too_much_is_told_when_to_come_again() -> None:
     for _ in range(3):
         visitors.admit(request("/search"))
     assert refused(visitors.admit, request("/search")) == (
-        429, "You ask faster than this demonstration answers: go on in 2 s.", "2"
+        429, "Too many requests: try again in 2 s.", "2"
     )  # fmt: skip
     visitors.admit(request("/search", "10.0.0.2"))
     for path in ("/healthz", "/static/x.js", "/theodolite/js-1/map.js", "/theme.css"):
