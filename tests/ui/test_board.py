@@ -118,7 +118,7 @@ def test_leaks_say_what_is_known_of_the_training_data(visitor, invented):
     page = visitor(invented).open("leaks?encoder=random:64")
     expect(page.locator("#headline")).to_contain_text("Neither the files of random:64 nor MTEB")
     page = visitor(invented).open("leaks?encoder=random:64&in=starter-topics")
-    expect(page.get_by_role("button", name=re.compile("Look for .* in 1 training set"))
+    expect(page.get_by_role("button", name=re.compile("Search for .* in 1 training set"))
            ).to_be_visible()  # fmt: skip
 
 
