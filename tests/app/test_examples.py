@@ -243,7 +243,7 @@ def test_results_ship_and_give_way_to_those_measured_here(welcomed):
     measured(welcomed, "wordllama", "StarterSTS")
     mine = compared(welcomed, "random:256", "wordllama")
     assert "shipped" not in mine["headline"] and "StarterSearch" not in mine["comparison"]
-    assert "on their way" in compared(welcomed, "random:64", "random:32")["busy"]
+    assert "being computed" in compared(welcomed, "random:64", "random:32")["busy"]
 
 
 def test_a_result_that_ships_is_the_one_measured_here(fresh):

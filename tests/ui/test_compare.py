@@ -255,7 +255,7 @@ def test_results_appear_as_they_come(visitor, tmp_path):
     made.store.runs.create("evaluate", {}, title="waiting")
     with served(made) as address:
         page = visitor(address).open("compare?encoder=random:64&encoder=random:32")
-        expect(page.locator("#busy")).to_contain_text("on their way")
+        expect(page.locator("#busy")).to_contain_text("being computed")
         for name, accuracy in (("random:64", 0.9), ("random:32", 0.5)):
             invent(made, name, "MR", accuracy)
         expect(page.locator("#headline")).to_contain_text("random:32 is worse on 1 of 1 task")

@@ -60,7 +60,7 @@ def test_with_nothing_measured_it_says_what_to_do(visit):
     size.get_by_text("The same on the command line").click()
     command = "theodolite evaluate 'random:256 | dims:64,pca,@task'"
     expect(size.locator(".t-command").first).to_contain_text(command)
-    expect(page.locator("#baselines")).to_contain_text("No bag-of-words encoder is among them")
+    expect(page.locator("#baselines")).to_contain_text("There is no bag-of-words encoder")
 
 
 def test_the_advice_is_that_of_the_numbers(visitor, place):

@@ -54,7 +54,7 @@ def test_a_way_is_walked_by_mouse(visit):
     expect(steps(page).first.locator(".t-stop")).to_have_text(FIRST)
     expect(steps(page).last.locator(".t-stop")).to_have_text(SECOND)
     expect(steps(page).nth(4).locator(".t-near li")).to_have_count(3)
-    expect(page.locator("#told")).to_contain_text("11 steps say")
+    expect(page.locator("#told")).to_contain_text("11 steps give")
     address_of(page, "a=", "b=")
 
 
@@ -153,7 +153,7 @@ def test_a_collection_that_is_not_encoded_yet_is_no_obstacle(visit, workspace, t
     keep(workspace, file, file.name, "lines", preview(file, file.name).mapping)
     page = visit.open(WALKED.replace("starter-pairs", "upload:lines"))
     expect(steps(page)).to_have_count(11)
-    expect(page.locator("#told")).to_contain_text("600 sentences of upload:lines are not encoded")
+    expect(page.locator("#told")).to_contain_text("600 sentences of upload:lines are not yet encoded")
     expect(page.locator("#told").get_by_role("link", name="Search")).to_be_visible()
     workspace.store.uploads.remove("lines")
 

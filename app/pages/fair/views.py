@@ -66,7 +66,7 @@ def _buttons(point: Point) -> str:
     ]
     if point.missing_runs:
         made.append(button("Measure it", "measure", point.key,
-                           about=f"Evaluate what is missing for {point.title}"))  # fmt: skip
+                           about=f"Measure what is missing for {point.title}"))  # fmt: skip
         runs = formats.plural(len(point.missing_runs), "run")
         count = formats.plural(point.missing, "result")
         made.append(f'<span class="t-muted t-small">{count} in {runs}</span>')
