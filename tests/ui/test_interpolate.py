@@ -153,7 +153,7 @@ def test_a_collection_that_is_not_encoded_yet_is_no_obstacle(visit, workspace, t
     keep(workspace, file, file.name, "lines", preview(file, file.name).mapping)
     page = visit.open(WALKED.replace("starter-pairs", "upload:lines"))
     expect(steps(page)).to_have_count(11)
-    expect(page.locator("#told")).to_contain_text("600 sentences of upload:lines are not yet encoded")
+    expect(page.locator("#told")).to_contain_text("600 sentences of upload:lines are not yet")
     expect(page.locator("#told").get_by_role("link", name="Search")).to_be_visible()
     workspace.store.uploads.remove("lines")
 
