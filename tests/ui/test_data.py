@@ -90,7 +90,7 @@ def test_an_upload_is_removed_only_when_asked_twice(form, workspace):
     form.get_by_role("button", name="Remove upload:graded").click()
     assert workspace.store.uploads.get("graded") is not None
     form.get_by_role("button", name="Remove upload:graded permanently").click()
-    expect(form.locator("body")).to_contain_text("upload:graded is gone")
+    expect(form.locator("body")).to_contain_text("upload:graded was removed")
     assert workspace.store.uploads.get("graded") is None
 
 
