@@ -82,7 +82,10 @@ class DiagnoseJob(Job):
 
         number = SENTENCES if sentences is None else sentences
         if not 2 <= number <= MOST_SENTENCES:
-            raise UserError(f"{number} sentences are not possible.", f"From 2 to {MOST_SENTENCES}.")
+            raise UserError(
+                f"The number of sentences must be from 2 to {MOST_SENTENCES}, got {number}.",
+                "Choose another number.",
+            )
         row = decoders.decoder_of(workspace, encoder)
         if row is None:
             raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")

@@ -248,7 +248,7 @@ def test_the_sheet_as_files(home: Path) -> None:
     assert said["md"].startswith("# wordllama is best\n")
     assert json.loads(said["json"])["best"]["encoder"] == "wordllama"
     *_, refused = run("choose", str(file), "--out", str(home / "sheet.pdf"), code=2)
-    assert "sheet.pdf says no format" in refused
+    assert "sheet.pdf has no ending of a supported format" in refused
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_fo
         (("analogy", "a", "--let", "a=x", "--let", "a=y", "-e", ENCODER), "a is given twice"),
         (("diagnose",), "an encoder or --across"),
         (("diagnose", "--across"), "No decoder diagnosed yet"),
-        (("diagnose", ENCODER, "--sentences", "1"), "1 sentences are not possible"),
+        (("diagnose", ENCODER, "--sentences", "1"), "from 2 to 10000, got 1"),
         (("train-decoder", ENCODER, "--preset", "best"), "There is no preset 'best'"),
         (("train-decoder", ENCODER, "--epochs", "0"), "The epochs cannot be 0"),
         (("train-decoder", "nonsense:1"), "nonsense"),

@@ -125,7 +125,7 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
     """No decoder, a number that cannot be; and no sentence that is new."""
     with pytest.raises(NoDecoder, match="random:32 has no decoder"):
         DiagnoseJob.of(workspace, "random:32")
-    with pytest.raises(UserError, match="1 sentences cannot be asked for"):
+    with pytest.raises(UserError, match="from 2 to 10000, got 1"):
         DiagnoseJob.of(workspace, ENCODER, sentences=1)
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")

@@ -235,7 +235,7 @@ def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI) -> Non
 def test_nothing_leaves_unasked(workspace: Workspace) -> None:
     """Not before it is allowed; what is allowed holds as long as a session names it."""
     asked = service.spec(STARTER, PAIR, draw=4, second=AWAY)
-    with pytest.raises(UserError, match=r"api\.invalid would get documents") as caught:
+    with pytest.raises(UserError, match=r"api\.invalid would receive documents") as caught:
         service.begin(workspace, asked)
     assert "--send-texts" in caught.value.hint and workspace.store.judgements.list() == []
     words, host = second.at_most(workspace, AWAY, asked)

@@ -210,7 +210,7 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     said = CliRunner().invoke(cli.app, arguments)
     found = [json.loads(line)["sentence"] for line in said.stdout.splitlines()]
     assert found == [hit.sentence for hit in expected] and len(found) == 5
-    with pytest.raises(UserError, match="no search by 'sound'"):
+    with pytest.raises(UserError, match="no search mode 'sound'"):
         retrieval.spec(["rain"], mode="sound")
 
 

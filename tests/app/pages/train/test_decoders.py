@@ -154,7 +154,7 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     (said,) = decoder.decode(encoder.encode(["A boat on the river."]), method="greedy")
     assert isinstance(said.sentence, str)
     shutil.rmtree(row.folder)
-    with pytest.raises(UserError, match="is gone"):
+    with pytest.raises(UserError, match="no longer exists"):
         decoders.opened(workspace, row)
 
 
@@ -322,7 +322,7 @@ def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> Non
     assert (found.deleted, home.exists()) == (True, False)
     assert "files are deleted" in decoders.removal_notice(found)
     assert own(workspace) == []
-    with pytest.raises(UserError, match="is gone"):
+    with pytest.raises(UserError, match="no longer exists"):
         decoders.opened(workspace, row)
     with pytest.raises(UserError, match="There is no decoder 'mine'"):
         decoders.remove(workspace, "mine")
