@@ -3,6 +3,7 @@
 // `app/components/hits.py` writes, and HTML in it is that of the page's own parts.
 
 const MINUS = "\u2212";
+const MAY_SCROLL = 200; // characters: in the narrowest column more may take over ten lines
 
 export function mount({ element, props, watch }) {
   const redraw = () => draw(element, props.value ? JSON.parse(props.value) : [], props);
@@ -80,8 +81,10 @@ function item(hit, rank, query, badge, others, palette) {
   }
   const links = hit.links.map(([words, to]) =>
     el("a", { href: to, title: words, "aria-label": `${words}: ${hit.sentence.slice(0, 80)}` }, words.split(" ")[0]));
+  // A long text may scroll, also by keyboard.
+  const reach = hit.sentence.length > MAY_SCROLL ? { tabindex: "0" } : {};
   return el("li", { "data-hit": hit.index, ...own }, el("span", { class: "t-rank" }, rank),
-    el("div", {}, el("p", { dir: "auto" }, ...words(hit)), marks.length ? el("div", { class: "t-also" }, ...marks) : null),
+    el("div", {}, el("p", { dir: "auto", ...reach }, ...words(hit)), marks.length ? el("div", { class: "t-also" }, ...marks) : null),
     el("div", { class: "t-aside" }, cosine(hit.cosine), ...links));
 }
 
