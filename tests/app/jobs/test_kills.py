@@ -122,7 +122,14 @@ def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", ["that it was enqueued", "that a unit ended", "that it ended"])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "that a unit ended",
+        pytest.param("that it was enqueued", marks=pytest.mark.long),
+        pytest.param("that it ended", marks=pytest.mark.long),
+    ],
+)
 def test_the_rows_are_the_truth_between_two_writes(bench: Bench, lost: str) -> None:
     """A crash between a row's note and the queue's own: what the row says holds, and once."""
     worker = bench.start_worker()

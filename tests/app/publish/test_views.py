@@ -142,9 +142,12 @@ def panel(kept: Workspace) -> TestClient:
     return TestClient(Starlette(routes=routes.routes(kept)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_panel_lists_first_and_then_hands_out(panel: TestClient) -> None:
-    """What is fetched is what was listed; only the last can be."""
+    """What is fetched is what was listed; only the last can be.
+
+    `tests/ui/test_publish_panel.py` does the same in a browser, with fewer questions.
+    """
     asked = {"address": "compare?encoder=random:8&encoder=random:4", "mask": "none", "texts": True}
     told = panel.post("/theodolite/publish", json=asked).json()
     assert told["rows"][-1]["kind"] == "total"
