@@ -144,6 +144,7 @@ def test_a_suite_of_mtebs_before_and_while_its_data_are_fetched(visit, workspace
     """Each task says how large its data are; one that is asked for is a run, here and on Jobs."""
     pytest.importorskip("mteb")
     page = visit.open("data")
+    # Lists the suites, or opens one where they are listed: the one pressed last is shown.
     page.locator("#suites").get_by_role("button").first.click()
     page.get_by_role("button", name="Show the tasks of MTEB(eng, v2)").click()
     card = page.locator("#suite")

@@ -48,7 +48,9 @@ class Section:
         on(opening(), self._load, None, [*shown, self._panel.run], notice, **HIDE_PROGRESS)
         pressed = (self._act, named, [*shown, self._panel.run], notice)
         on(self._card.act, *pressed, **HIDE_PROGRESS)
-        on(self.listing.act, *pressed, **HIDE_PROGRESS).then(None, js=TO_CARD)
+        # The suite pressed last is shown, also when it is pressed before another is answered.
+        in_order = {**HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
+        on(self.listing.act, *pressed, **in_order).then(None, js=TO_CARD)
         on(self._panel.moved.change, self._again, named, shown, notice, **ALWAYS_LAST)
 
     def _drawn(self, name: str, session: str | None) -> Iterator[Answer]:
