@@ -144,6 +144,26 @@ def test_a_preset_of_the_paper_fills_the_form(page):
     address_of(page, "preset=paper")
 
 
+def test_a_handler_is_called_again_only_when_the_server_has_taken_the_call_before(visitor, place):
+    """Or the answer to the older call may come last: opening the form changes several controls."""
+    opened, calls = visitor(place), []
+
+    def note(request, happened):
+        if "/queue/join" in request.url:
+            calls.append((request.post_data_json["fn_index"], happened))
+
+    opened.listen("request", lambda request: note(request, "made"))
+    opened.listen("response", lambda response: note(response.request, "taken"))
+    page = opened.open("train-decoder")
+    expect(page.locator("#command pre")).to_be_visible()
+    page.get_by_label("Epochs").fill("0")
+    expect(page.locator("#said")).to_contain_text("The epochs cannot be 0")
+    for handler in {handler for handler, _ in calls}:
+        course = [happened for found, happened in calls if found == handler]
+        assert course == ["made", "taken"] * (len(course) // 2)
+    assert len(calls) > 2 * len({handler for handler, _ in calls})  # one of them more than once
+
+
 def test_a_slip_is_said_and_nothing_is_lost(page, desk):
     """While one types and when one starts; the fields stay as they are."""
     before = len(desk.store.runs.list())

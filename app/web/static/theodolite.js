@@ -97,6 +97,18 @@
   const counts = (draw) => draw.length === 0 && /performance\.now\(\)[^;]*1e3/.test(draw);
   window.requestAnimationFrame = (draw) => (counts(draw) ? setTimeout(draw, 500) : nextFrame(draw));
 
+  // Where two controls change at the same moment, Gradio sends two calls of one handler side by side, and
+  // the answer to the older one may be drawn last. Each waits until the server has taken the one before.
+  const send = window.fetch.bind(window);
+  const taken = new Map();
+  window.fetch = (address, options) => {
+    if (!String(address).includes("/queue/join") || typeof options?.body !== "string") return send(address, options);
+    const handler = JSON.parse(options.body).fn_index;
+    const call = (taken.get(handler) ?? Promise.resolve()).then(() => send(address, options));
+    taken.set(handler, call.catch(() => {}));
+    return call;
+  };
+
   // The largest script there is, where a chart will be: fetched while Gradio lays the page out.
   const drawing = window.gradio_config?.components?.find(({ props }) => props?.plotly);
   if (drawing) {
