@@ -31,7 +31,7 @@ class Arrivals:
 
     Args:
         workspace: of the home.
-        reports: what is told of units while they are done.
+        reports: of units, while they are done.
         transfers: in which folders come.
     """
 
@@ -40,14 +40,14 @@ class Arrivals:
         self._reports, self._transfers = reports, transfers
 
     def hear(self, run_id: str, units: Mapping[str, int]) -> None:
-        """Keep what was told of the units of a run, given by name with the position of each.
+        """Keep the reports of the units of a run, given by name with the position of each.
 
         Raises:
             StoreError: the database does not answer, or the disk refuses.
         """
         heard = self._reports.of(list(units))
         for one in heard:
-            self._told(run_id, units[one["unit"]], one["kind"], one["data"])
+            self._keep_report(run_id, units[one["unit"]], one["kind"], one["data"])
         if heard:
             self._reports.kept([one["id"] for one in heard])
 
@@ -62,7 +62,7 @@ class Arrivals:
         outcome, position = dict(answer["outcome"]), unit["position"]
         took = outcome["error"] or f"Took {outcome['seconds']:.1f} s."
         for kind, data in answer["reports"]:
-            self._told(run_id, position, kind, data)
+            self._keep_report(run_id, position, kind, data)
         try:
             if answer["folder"] is not None and not part.is_stored(self._workspace):
                 self._bring(part, answer["folder"])
@@ -105,8 +105,8 @@ class Arrivals:
         shutil.rmtree(arriving, ignore_errors=True)
         self._transfers.forget([digest for digest, _ in parcel["files"].values()])
 
-    def _told(self, run_id: str, position: int, kind: str, data: Mapping[str, Any]) -> None:
-        """Keep one thing that was told: lines of the log, or an event; what ended it, once."""
+    def _keep_report(self, run_id: str, position: int, kind: str, data: Mapping[str, Any]) -> None:
+        """Keep one report: lines of the log, or an event; the one that ends the run, once."""
         if kind == LOG:
             self._note(run_id, *map(str, data.get("lines", ())))
         elif kind != FINISHED or self._store.events.last(run_id, kind, position) != data:

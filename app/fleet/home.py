@@ -62,7 +62,7 @@ class Home:
         self._client = queue.client_of(address)
         self._name = str(address)
         self._lying: dict[str, float] = {}  # units that their worker does not know of, since when
-        self._away: dict[str, dict[str, Any]] = {}  # what the roster is told of each run
+        self._away: dict[str, dict[str, Any]] = {}  # the progress last sent to the roster, by run
 
     @classmethod
     def here(cls, store_folder: Path, data_root: Path | None) -> Home:
@@ -121,7 +121,7 @@ class Home:
         Raises:
             FleetAway: when the database does not answer.
         """
-        with queue.told(self._name):
+        with queue.plain_errors(self._name):
             if left := self.waiting(f"{run_id}-{attempt}"):
                 self._client.delete_workflows(left)
             self._reports.forget(f"{run_id}-{attempt}-")
@@ -143,7 +143,7 @@ class Home:
 
     def _stop(self, asked: _Asked, waiting: Sequence[UnitRow]) -> None:
         """Have those who train keep their best; what nobody has begun is left out."""
-        with queue.told(self._name):
+        with queue.plain_errors(self._name):
             known = self._look([asked.workflow(unit) for unit in waiting])
             at_work = {one for one, status in known.items() if status.status != "ENQUEUED"}
             self._reports.ask(sorted(at_work), STOP)
@@ -162,7 +162,7 @@ class Home:
             What there is to say, and how far others are with which unit.
         """
         workers = [one for one in self._roster.list() if asked.work in one["has"]["only"]]
-        with queue.told(self._name):
+        with queue.plain_errors(self._name):
             known = self._look([asked.workflow(unit) for unit in waiting])
             forsaken = self._roster.forsaken(
                 [s.executor_id for s in known.values() if s.status == "PENDING" and s.executor_id]

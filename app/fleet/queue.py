@@ -55,7 +55,7 @@ class Answer(TypedDict, total=False):
         lacking: why it was not begun.
         outcome: what `Runs.end_unit` takes.
         results: what `store.portable.pack` made of each result.
-        reports: (kind, data) of what was not told before.
+        reports: (kind, data) of what was not reported before.
         folder: the parcel of what was made, where that is a folder that comes home.
         slot: who did it.
     """
@@ -105,8 +105,8 @@ def config_of(address: Address, slot: str) -> Any:
 
 
 @contextlib.contextmanager
-def told(name: str) -> Iterator[None]:
-    """Say in words what the queue's library or the database's does not do.
+def plain_errors(name: str) -> Iterator[None]:
+    """Turn errors of the queue's library and of the database into `FleetAway`.
 
     Args:
         name: of the fleet's database, for people.

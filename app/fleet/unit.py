@@ -74,7 +74,7 @@ class Places:
             places[path] = str(parcels.receive(transfers, parcel, folder))
             folder.touch()
         self._back = {there: path for path, there in places.items()}
-        self._asked = job
+        self._original = job
         self.made: Path | None = None
         if job.leaves():
             mark = parcels.hash_of({**unit["files"], "spec": {**job.to_spec(), "out": ""}})
@@ -98,55 +98,55 @@ class Places:
         """
         if self.made is None:
             return None
-        self._asked.settle(self.made)
-        if outs.is_address(self._asked.leaves()):
-            outs.leave(self.made, self._asked.leaves())
+        self._original.settle(self.made)
+        if outs.is_address(self._original.leaves()):
+            outs.leave(self.made, self._original.leaves())
             return None
         parcel = parcels.pack(str(self.made))
         parcels.send(transfers, str(self.made), parcel)
-        if self._asked.transient:
+        if self._original.transient:
             shutil.rmtree(self.made, ignore_errors=True)
         return parcel
 
 
-class Teller:
-    """Tells the home what happens in a run here: events, and lines of its log.
+class RunReports:
+    """Reports of a run here for its home: events, and lines of its log.
 
-    What an earlier process of this worker told is not told again.
+    What an earlier process of this worker reported is not reported again.
     """
 
     def __init__(self, store: Store, run_id: str, job: Job) -> None:
-        self._store, self._run, self._asked = store, run_id, job
+        self._store, self._run, self._original = store, run_id, job
         self._turn = threading.Lock()
         self._event, self._line = 0, len(store.logs.lines(run_id))
         while seen := store.events.of(run_id, 0, self._event):
             self._event = seen[-1]["id"]
 
-    def news(self) -> list[tuple[str, dict[str, Any]]]:
-        """(kind, data) of what came since this was last asked."""
+    def new(self) -> list[tuple[str, dict[str, Any]]]:
+        """(kind, data) of what came since the last call."""
         with self._turn:
-            told = []
+            found = []
             while events := self._store.events.of(self._run, 0, self._event):
                 self._event = events[-1]["id"]
-                told += [(event["kind"], self._asked.retold(event["kind"], event["data"]))
+                found += [(event["kind"], self._original.as_of_home(event["kind"], event["data"]))
                          for event in events]  # fmt: skip
             lines = self._store.logs.lines(self._run, self._line)
             self._line += len(lines)
             if lines:
-                told.append((LOG, {"lines": [line[:_MOST_TEXT] for line in lines[-_MOST_LINES:]]}))
-            return told
+                found.append((LOG, {"lines": [line[:_MOST_TEXT] for line in lines[-_MOST_LINES:]]}))
+            return found
 
-    def tell(self, reports: Reports, workflow: str) -> None:
-        """Have the home know it now.
+    def send(self, reports: Reports, workflow: str) -> None:
+        """Send what is new to the home at once.
 
         Raises:
-            FleetAway: the database does not answer; it is told the next time.
+            FleetAway: the database does not answer; it is sent the next time.
         """
         with self._turn:
             event, line = self._event, self._line
-        if news := self.news():
+        if reported := self.new():
             try:
-                reports.add(workflow, news)
+                reports.add(workflow, reported)
             except StoreError:
                 self._event, self._line = event, line
                 raise
@@ -154,7 +154,7 @@ class Teller:
     def last(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
         """The newest event of a kind once more, if there is one: a home keeps it once."""
         found = self._store.events.last(self._run, kind)
-        return [] if found is None else [(kind, self._asked.retold(kind, found))]
+        return [] if found is None else [(kind, self._original.as_of_home(kind, found))]
 
 
 def done(

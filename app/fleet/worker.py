@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from app.fleet import outs, queue
 from app.fleet.address import Address
 from app.fleet.needs import Machine, Needs
-from app.fleet.unit import Places, Teller, admitted, clean, done, packed
+from app.fleet.unit import Places, RunReports, admitted, clean, done, packed
 from app.jobs.asking import Child, Stopped
 from app.workspace import StoredUploads
 from engine.datasets import Catalog
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 BEAT = 1.0
 """Seconds between two words of a worker to the roster."""
 POLL = {"evaluate": 0.2}
-"""Seconds between two looks into a queue: `dbos` polls, and is not told of what comes in."""
+"""Seconds between two polls of a queue; `dbos` has no notifications here."""
 POLL_USUALLY = 0.5
 """The same of other queues, whose units take longer."""
 AT_HAND = 2
@@ -183,8 +183,8 @@ class Worker:
         self, claim: Claim, label: str, asked: Job, places: Places, run: RunRow
     ) -> queue.Answer:
         runs, run_id = self._store.runs, run["id"]
-        teller = Teller(self._store, run_id, asked)
-        self._at = _At(claim.workflow, label, run_id, teller, bool(asked.leaves()), time.time())
+        outgoing = RunReports(self._store, run_id, asked)
+        self._at = _At(claim.workflow, label, run_id, outgoing, bool(asked.leaves()), time.time())
         try:
             outcome = done(self._store, self._child, run, places.job, label, lambda: claim.wanted)
             made = outcome.pop("made")
@@ -192,8 +192,8 @@ class Worker:
             folder = None if outcome["error"] else self._bring(places)
             runs.end_unit(run_id, 0, **outcome)
             runs.finish(run_id, run["attempt"], "done")
-            self._at = None  # what is told from here on goes with the answer
-            reports = [*teller.news(), *teller.last("finished")]
+            self._at = None  # what is reported from here on goes with the answer
+            reports = [*outgoing.new(), *outgoing.last("finished")]
             return self._answer(outcome, results, reports, folder)
         except Stopped:
             runs.cancel(run_id)
@@ -224,7 +224,7 @@ class Worker:
     def _give_back(self, workflow: str) -> bool:
         """Put a unit that was claimed too early back for others; False when it stays with us."""
         try:
-            with queue.told(str(self._address)):
+            with queue.plain_errors(str(self._address)):
                 for status in self._look([workflow]):
                     if status.queue_name == self._slot:  # nobody else can do it
                         return False
@@ -250,7 +250,7 @@ class Worker:
                 }  # fmt: skip
         self._roster.seen(self._slot, socket.gethostname(), os.getpid(), self._machine.has(), doing)
         if at is not None and at.long:
-            at.teller.tell(self._reports, at.workflow)
+            at.outgoing.send(self._reports, at.workflow)
             if word := self._reports.asked(at.workflow):
                 self._store.runs.ask(at.run, word)
         if self._claims:
@@ -267,7 +267,7 @@ class Worker:
             one.wanted = one.wanted and one.workflow in ours
 
     def _look(self, units: list[str]) -> list[WorkflowStatus]:
-        with queue.told(str(self._address)):
+        with queue.plain_errors(str(self._address)):
             return self._client.list_workflows(
                 workflow_ids=units, load_input=False, load_output=False
             )
@@ -287,12 +287,12 @@ class Claim:
 
 
 class _At(NamedTuple):
-    """What a worker is at; of what takes long, more is told meanwhile than how far it is."""
+    """What a worker is at; long work reports more than its progress."""
 
     workflow: str
     label: str
     run: str
-    teller: Teller
+    outgoing: RunReports
     long: bool
     since: float
 

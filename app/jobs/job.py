@@ -117,8 +117,8 @@ class Job:
         """The same part with other paths in place of those of `files` and `leaves`."""
         return self
 
-    def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """An event of a part that was done under other paths, as this part would have told it."""
+    def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """An event of a part that was done under other paths, with the paths of this part."""
         return dict(data)
 
     def settle(self, folder: Path) -> None:

@@ -37,11 +37,11 @@ NO_WORDS = gr.Button | gr.State | gr.Timer
 
 
 class _Seen(NamedTuple):
-    """A page at one of its views: what its components show, and what it says to what is asked."""
+    """A page at one of its views: what is shown, and the answers to what can be asked."""
 
     view: View
     shown: dict[int, Props]
-    said: dict[str, Any]
+    answers: dict[str, Any]
 
 
 class FrozenPage:
@@ -79,7 +79,7 @@ class FrozenPage:
             if any(one.shown[n]["value"] != held["value"] for one in seen)
         }  # fmt: skip
         self._parts = {n for n, block in opened.blocks.blocks.items() if is_part(block)}
-        self._told = {
+        self._texts = {
             n for n, block in opened.blocks.blocks.items()
             if isinstance(block, Component) and not isinstance(block, gr.HTML | NO_WORDS)
             and not _is_named(n, seen)
@@ -92,14 +92,14 @@ class FrozenPage:
     def _values_of(self, shown: Mapping[int, Props]) -> dict[int, Any]:
         """What stands in the page: values of its parts, and controls as words."""
         parts = {n: self._value(n, shown[n]["value"]) for n in self._parts}
-        return parts | {n: _in_words(shown[n]) for n in self._told}
+        return parts | {n: _in_words(shown[n]) for n in self._texts}
 
     def _kept_view(self, seen: _Seen, values: Mapping[int, Any]) -> dict[str, Any]:
         """Keep what a view shows and answers in a file; where that is."""
         changing = {str(n): value for n, value in values.items() if n in self._changing}
-        for answer in (a for of in seen.said["controls"].values() for a in of.values()):
+        for answer in (a for of in seen.answers["controls"].values() for a in of.values()):
             answer |= {n: self._value(int(n), value) for n, value in answer.items()}
-        file = formats.json_text({"shown": changing, **seen.said}).encode()
+        file = formats.json_text({"shown": changing, **seen.answers}).encode()
         where = self._keep("answers", file, ".json")
         return {"label": seen.view.label, "file": where, "query": seen.view.query}
 
@@ -116,18 +116,18 @@ class FrozenPage:
                 self.files |= {f"{folder}/{name}": compress(d) for name, d in held().items()}
         return made
 
-    def html(self, told: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
+    def html(self, frame: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
         """The page itself.
 
         Args:
-            told: to the script of every page: `rail` and `titles`.
+            frame: to the script of every page: `rail` and `titles`.
             shared: addresses of what all pages load: `style`, `script`, `frozen`, `mark`.
         """
         frozen = self._page.FROZEN
         held = {
             "pieces": self._pieces,
             "views": self._views,
-            "pages": list(told["titles"]),
+            "pages": list(frame["titles"]),
             "asks": {str(self._opened.by_id(name)._id): [asks.event, asks.name]
                      for name, asks in frozen.asks.items()},
         }  # fmt: skip
@@ -141,7 +141,7 @@ class FrozenPage:
             f"<title>{escape(self._page.TITLE)} · Theodolite</title>"
             f'<link rel="icon" type="image/svg+xml" href="{at["mark"]}">'
             f'<link rel="stylesheet" href="{at["style"]}"></head><body>'
-            f'{formats.json_script("t-frame", told)}<script src="{at["script"]}"></script>'
+            f'{formats.json_script("t-frame", frame)}<script src="{at["script"]}"></script>'
             f'<div class="gradio-container"><main>{self._body}</main></div>'
             f"{formats.json_script('t-held', held)}"
             f'<script type="module" src="{at["frozen"]}"></script></body></html>\n'
@@ -184,7 +184,7 @@ class FrozenPage:
             return ""
         if block in self._alive:
             return self._choices(block)
-        if block._id not in self._told:  # the list of views says it
+        if block._id not in self._texts:  # the list of views says it
             return ""
         words = self._values[block._id]
         changes = block._id in self._changing

@@ -84,7 +84,7 @@ def upload(
                         "Set HF_TOKEN, or log in, and give the same command again. Without it, "
                         f"type:\n{by_hand(target, folder, name)}")  # fmt: skip
     api = hub.HfApi(token=token, library_name="theodolite")
-    with _said_plainly("Nothing was uploaded."):
+    with _plain_errors("Nothing was uploaded."):
         owner = str(api.whoami()["name"])
     name = name if "/" in name else f"{owner}/{name}"
     files = {**files, LIST: list_of(files)}
@@ -92,11 +92,11 @@ def upload(
     left = (f"The Space {name} was made and is empty. The same command goes on." if is_new
             else f"The Space {name} is as it was.")  # fmt: skip
     added = [hub.CommitOperationAdd(path, data) for path, data in files.items()]
-    with _said_plainly(left):
+    with _plain_errors(left):
         stale = set() if is_new else _published(api, name) - files.keys()
         api.preupload_lfs_files(name, added, repo_type="space")  # what is large, and not seen yet
     removed = [hub.CommitOperationDelete(path) for path in sorted(stale)]
-    with _said_plainly(left, f"Whether the Space {name} has taken it is not known: look at it. "
+    with _plain_errors(left, f"Whether the Space {name} has taken it is not known: look at it. "
                              "The same command does no harm."):  # fmt: skip
         api.create_commit(
             name, [*added, *removed], repo_type="space", commit_message="Publish with Theodolite"
@@ -108,7 +108,7 @@ def _create(api: HfApi, target: Target, name: str, *, private: bool) -> bool:
     """Make the Space and say that it is new; False where it is there, and ours to change."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    with _said_plainly("Nothing was uploaded."):
+    with _plain_errors("Nothing was uploaded."):
         try:
             api.create_repo(
                 name, repo_type="space", space_sdk=target.sdk, private=private or None,
@@ -140,8 +140,8 @@ def _published(api: HfApi, name: str) -> set[str]:
 
 
 @contextmanager
-def _said_plainly(left: str, broken: str | None = None) -> Iterator[None]:
-    """Turn what goes wrong between here and the hub into a sentence.
+def _plain_errors(left: str, broken: str | None = None) -> Iterator[None]:
+    """Turn errors of the hub and of the connection to it into `UserError`.
 
     Args:
         left: what is on the hub when it refuses.

@@ -67,11 +67,11 @@ def build(workspace: Workspace) -> None:
     panel.connect(
         controls, shown, shown["headline"], shown["look"], notice,
         load=lambda request: _loaded(workspace, controls, request), show=show,
-        make=lambda values: leaks.run_look(workspace, LeakJob.of(*_asked(workspace, values))),
+        make=lambda values: leaks.run_look(workspace, LeakJob.of(*_chosen(workspace, values))),
     )  # fmt: skip
 
 
-def _asked(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
+def _chosen(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
     """Tasks and training sets, as chosen or as is usual."""
     there = leaks.here(workspace, leaks.known(workspace, values.encoder))
     usual = list(dict.fromkeys(name for those in there.values() for name in those))
@@ -84,7 +84,7 @@ def _asked(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
 def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     names = leaks.known(workspace, values.encoder)
     summary = leaks.told(values.encoder, names, leaks.here(workspace, names))
-    tasks, sets = _asked(workspace, values)
+    tasks, sets = _chosen(workspace, values)
     example = [] if values.tasks or values.trained_on else leaks.example(workspace, values.encoder)
     shown = {"headline": leaks_views.finding(example, values.encoder, summary, shipped=True),
              "look": gr.update(visible=False), "table": leaks_views.table(example),

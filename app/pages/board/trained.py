@@ -84,7 +84,7 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
            if workspace.store.derived.get(_key(model)) is None]  # fmt: skip
     if not new:
         return False
-    found = _asked(new)
+    found = _names_by_mteb(new)
     _failed.update(set(new) - found.keys())
     for model, names in found.items():
         facts = {"model": model, "names": names, "version": _version()}
@@ -92,7 +92,7 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
     return any(names is not None for names in found.values())
 
 
-def _asked(models: Sequence[str]) -> dict[str, list[str] | None]:
+def _names_by_mteb(models: Sequence[str]) -> dict[str, list[str] | None]:
     """What MTEB says of some models, asked by a process of its own; empty when that fails.
 
     Importing mteb takes seconds, in which this process would answer nobody.

@@ -267,7 +267,7 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
     """
     if (found := _ANSWERED.get(question)) is not None:
         return found
-    cells = _cells(_asked(question))
+    cells = _cells(_rows(question))
     tasks = _ordered(question, cells)
     if not tasks:
         under = f" under {question.protocol}" if question.protocol else ""
@@ -354,7 +354,7 @@ def _answer(
     )
 
 
-def _asked(question: ComparisonSpec) -> list[Row]:
+def _rows(question: ComparisonSpec) -> list[Row]:
     """The rows of the protocol asked for."""
     only = question.protocol
     return [row for row in question.rows if only is None or row["protocol"] == only]

@@ -124,7 +124,7 @@ def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
     }
 
 
-def _asked(name: str | None, source: str | None, many: str) -> tuple[str, str | None, int]:
+def _chosen(name: str | None, source: str | None, many: str) -> tuple[str, str | None, int]:
     """What was chosen.
 
     Raises:
@@ -141,7 +141,7 @@ def _asked(name: str | None, source: str | None, many: str) -> tuple[str, str | 
 def _command(name: str | None, source: str | None, many: str) -> str:
     """The command that does the same, with a button to copy it; nothing while it cannot be."""
     try:
-        encoder, text, number = _asked(name, source, many)
+        encoder, text, number = _chosen(name, source, many)
     except UserError:
         return ""
     words = ["theodolite", "diagnose", encoder, *(["--in", text] if text else [])]
@@ -154,6 +154,6 @@ def _start(workspace: Workspace, name: str | None, source: str | None, many: str
     from app.jobs.submit import queue
     from app.pages.diagnose.service import DiagnoseJob
 
-    encoder, text, number = _asked(name, source, many)
+    encoder, text, number = _chosen(name, source, many)
     queue(workspace, DiagnoseJob.of(workspace, encoder, text, number))
     return "Queued. The result appears here when it is done."

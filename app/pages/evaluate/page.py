@@ -137,7 +137,7 @@ class _Page:
 
     def load(self, request: gr.Request) -> Answer:
         """Fill the controls from the address."""
-        made, controls = _asked(self._workspace, request), self._controls
+        made, controls = _job_of_address(self._workspace, request), self._controls
         here = suites.groups(self._workspace, made.tasks)
         listed = [task for names in here.values() for task in names if task in made.tasks]
         made = replace(made, tasks=tuple(listed))
@@ -208,7 +208,7 @@ def _ticked(
     }
 
 
-def _asked(workspace: Workspace, request: gr.Request) -> EvaluateJob:
+def _job_of_address(workspace: Workspace, request: gr.Request) -> EvaluateJob:
     """The evaluation of the address; that of its run when it names nothing else."""
     from engine.tasks import STARTER
 

@@ -140,7 +140,7 @@ class TrainingJob(Job, Generic[Spec]):
         """What else its record says of this machine."""
         return {}
 
-    def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """It ends in the folder that was asked for."""
         return {**data, "out": self.spec.out} if kind == Finished.kind else dict(data)
 
@@ -233,9 +233,9 @@ class TrainJob(TrainingJob[TrainSpec]):
         """With another base, text and folder."""
         return TrainJob(travel.moved_encoder(self.spec, places))
 
-    def retold(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """The encoder is loaded from there as well."""
-        event = super().retold(kind, data)
+        event = super().as_of_home(kind, data)
         if kind == Finished.kind:
             event["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
         return event

@@ -94,11 +94,11 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
     run_id, step = "", 0
     try:
         with progress_bar(job.title) as move:
-            teller = Teller(job, as_json, move)
+            printer = ProgressPrinter(job, as_json, move)
             for run, position, event in begin(workspace, job):
                 run_id = run["id"]
                 step = getattr(event, "step", step)
-                teller.tell(position, event)
+                printer.show(position, event)
     except KeyboardInterrupt:
         if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # others do it
             say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
@@ -119,8 +119,8 @@ def _assist(workspace: Workspace, spec: TrainSpec) -> None:
         pass
 
 
-class Teller:
-    """Says what happens in a run: to a program all of it, to a person what matters.
+class ProgressPrinter:
+    """Prints the events of a run: for a program all of them, for a person those that matter.
 
     Args:
         job: what is done.
@@ -136,7 +136,7 @@ class Teller:
         self._best = ""
         self._encoder = job.spec.encoder if isinstance(job, TrainDecoderJob) else ""
 
-    def tell(self, position: int, event: object) -> None:
+    def show(self, position: int, event: object) -> None:
         """One event of the child at a position, or what went wrong with it."""
         if self._json and isinstance(event, Event | UserError | StoreError):
             self._object(position, event)
