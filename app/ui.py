@@ -201,6 +201,7 @@ def _server(
     )
     return GuardedApp(
         [*names, guard],
+        titles={page.PATH: page.TITLE for page in PAGES},
         routes=[
             health(workspace.store.encoders.list),
             *routes(uploads=not workspace.read_only),

@@ -67,8 +67,11 @@ def pareto(
         return parts.heading(title, "Their costs are in the table."), None
     best = cost.front(known, more)
     lead = f"{what}, on {next(iter(rows.values()))['machine']}."
-    if len(known) == 1:
+    if len(rows) == 1:
         title = f"Only the cost of {best[0]} has been measured"
+    elif len(known) == 1:
+        title = f"Only {best[0]} has every task of the suite"
+        lead += " The table has the costs of all."
     else:
         number = f"{len(best)} of {len(known)} encoders"
         verb = "is" if len(best) == 1 else "are"

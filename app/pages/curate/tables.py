@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from app.pages.curate.service import Answer
 
 HEADS = {
-    "group": "group", "occurs": "occurs", "most": "end", "cosine": "cosine", "exact": "same words",
-    "twin": "its match there",
+    "group": "Group", "occurs": "Occurs", "most": "End", "cosine": "Cosine", "exact": "Same words",
+    "twin": "Its match there",
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def html(found: Answer, encoder: str) -> str:
     names = ["sentence", *(name for name in table.columns if name not in ("id", "sentence"))]
     rows = [[_cell(name, row[name], found, encoder) for name in names]
             for row in table.to_dict("records")]  # fmt: skip
-    heads = ["sentence", *(HEADS[name] for name in names[1:])]
+    heads = ["Sentence", *(HEADS[name] for name in names[1:])]
     numbers = [i for i, name in enumerate(names) if name in ("group", "occurs", "cosine")]
     return heading + parts.table(heads, rows, "What was found", numbers)
 

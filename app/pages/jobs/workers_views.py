@@ -38,7 +38,7 @@ def workers(found: Workers) -> str:
         (
             f"<strong>{escape(one.slot)}</strong><br><small class=\"t-muted\">{escape(one.host)}"
             f"{', this machine' if one.local else ''}</small>",
-            _now(one), _has(one.has), formats.ago(one.started), formats.ago(one.seen),
+            _now(one), _has(one.has), _ago(one.started), _ago(one.seen),
         )
         for one in found.workers
     ]  # fmt: skip
@@ -72,6 +72,11 @@ def homes(found: Workers) -> str:
     if not rows:
         return ""
     return parts.heading("Homes") + parts.table(("Home", "Last seen"), rows, "Homes", stacked=True)
+
+
+def _ago(moment: float | None) -> str:
+    """How long ago, on one line: the column beside it takes all the room it is given."""
+    return formats.ago(moment).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _now(one: WorkerNow) -> str:

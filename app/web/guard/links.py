@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from app.web import theme
+from app.web.guard.plain_page import plain_page
 from app.web.guard.requests import path_of
 from engine.errors import UserError
 from engine.training.presets import STARTER
@@ -96,26 +96,16 @@ def _page(
         for name in names[:MOST_SHOWN]
     )
     more = f"<li>and {len(names) - MOST_SHOWN} more</li>" if len(names) > MOST_SHOWN else ""
-    return (
-        '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="origin"><title>Load what this link names? · Theodolite'
-        f"</title><style>{theme.css()}\n{_STYLE}</style></head>"
-        '<body class="t-question"><main><h1>Load what this link names?</h1>'
+    return plain_page(
+        "Load what this link names?",
         "<p>It is not among what is listed here. To load it may read files of this machine, or "
         "fetch them from elsewhere. Go on if you trust whoever wrote the link.</p>"
         f'<ul>{items}{more}</ul><p><a class="t-button" id="load" '
         f'href="{escape(_address(path, pairs))}">Load</a> '
         f'<a class="t-link" id="leave-out" href="{escape(_address(path, rest))}">'
-        "Open the page without</a></p></main></body></html>"
+        "Open the page without</a></p>",
+        "t-question",
     )
-
-
-_STYLE = """
-body.t-question { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
-.t-question main { max-width: 40rem; margin: 12vh auto; padding: 0 1.5rem; }
-.t-question li { overflow-wrap: anywhere; }
-"""
 
 
 def _address(path: str, pairs: Sequence[tuple[str, str]]) -> str:

@@ -6,17 +6,22 @@ the last word has to stand around that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
+from fastapi.exception_handlers import http_exception_handler
 from gradio.route_utils import FnIndexInferError
 from gradio.routes import App, ORJSONResponse
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
-from app.web.guard.requests import API, log
+from app.web.guard.plain_page import plain_page
+from app.web.guard.requests import API, is_visit, log, path_of
 from app.web.sessions import Sessions
 
 NONSENSE = (FnIndexInferError, LookupError, ValueError, TypeError, AttributeError, AssertionError)
@@ -28,15 +33,19 @@ class GuardedApp(App):
 
     Args:
         outer: from the outside in.
+        titles: of the pages, by path.
         **kwargs: as FastAPI takes them.
     """
 
-    def __init__(self, outer: Sequence[Middleware], **kwargs: Any) -> None:
+    def __init__(
+        self, outer: Sequence[Middleware], titles: Mapping[str, str], **kwargs: Any
+    ) -> None:
         self._outer = tuple(outer)
+        self._titles = dict(titles)
         super().__init__(
             openapi_url=None,
             default_response_class=ORJSONResponse,
-            exception_handlers=dict.fromkeys(NONSENSE, _not_understood),
+            exception_handlers={**dict.fromkeys(NONSENSE, _not_understood), 404: self._no_page},
             **kwargs,
         )
         self.state_holder = Sessions()
@@ -47,6 +56,20 @@ class GuardedApp(App):
         for cls, args, kwargs in reversed(self._outer):
             stack = cls(stack, *args, **kwargs)
         return stack
+
+    async def _no_page(self, request: Request, error: HTTPException) -> Response:
+        """404: a page for somebody who opened the address, Gradio's own answer for a script."""
+        if not is_visit(request):
+            return await http_exception_handler(request, error)
+        path = path_of(request)
+        top = "../" * (path.count("/") - 1) or "./"  # a proxy may serve us in a folder
+        names = {name.casefold(): at for at, title in self._titles.items() for name in (at, title)}
+        near = difflib.get_close_matches(path.strip("/").casefold(), names, 1)
+        meant = names[near[0]] if near else ""
+        link = f'<a class="t-button" href="{top}{escape(meant)}">{escape(self._titles[meant])}</a>'
+        hint = "Perhaps you meant this page:" if near else "All pages are listed on the first one:"
+        text = f"<p>Nothing is at {escape(path[:200])}. {hint}</p><p>{link}</p>"
+        return HTMLResponse(plain_page("There is no such page", text), status_code=404)
 
 
 async def _not_understood(request: Request, error: Exception) -> Response:

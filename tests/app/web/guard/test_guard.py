@@ -172,6 +172,27 @@ def test_an_older_browser_on_the_network_gets_on_with_the_click(client: httpx.Cl
         assert "window.gradio_config" not in client.get(link, headers={"Referer": other}).text
 
 
+# Addresses without a page
+
+
+@pytest.mark.parametrize(("path", "title", "link"), [
+    ("trainings", "Trainings", "./runs"), ("maps", "Map", "./map"),
+    ("a/serch", "Search", "../search"), ("Two%20spaces", "Two spaces", "./spaces"),
+    ("zzz<b>", "Overview", "./"),
+])  # fmt: skip
+def test_a_mistyped_address_leads_to_the_page_that_was_meant(
+    client: httpx.Client, path: str, title: str, link: str
+) -> None:
+    """Somebody in a browser reads a sentence; a script still gets what Gradio says."""
+    typed = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}
+    answer = client.get(f"/{path}", headers=typed)
+    assert answer.status_code == 404
+    assert "<h1>There is no such page</h1>" in answer.text
+    assert f'href="{link}">{title}</a>' in answer.text
+    assert "<b>" not in answer.text
+    assert client.get(f"/{path}").json() == {"detail": "Not Found"}
+
+
 # Strangers
 
 
