@@ -22,14 +22,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "unlabelled").mkdir(parents=True)
     (folder / "mteb" / "bitext" / "tatoeba").mkdir(parents=True)
     for name in (*SOURCES, UNSEEN):
-        said = [f"{name} number {i} tells of a {'very ' * (i % 3 * 6)}old dog by the fire of {i}"
-                for i in range(100)]  # fmt: skip
+        sentences = [
+            f"{name} number {i} tells of a {'very ' * (i % 3 * 6)}old dog by the fire of {i}"
+            for i in range(100)
+        ]
         # In both parts, and as what is left of a long sentence.
-        said[5] = said[88] = f"{name} says this twice"
-        said[6] = f"{'on and ' * 7}and {name} held out and cut"
-        said[89] = f"and {name} held out and cut"
+        sentences[5] = sentences[88] = f"{name} says this twice"
+        sentences[6] = f"{'on and ' * 7}and {name} held out and cut"
+        sentences[89] = f"and {name} held out and cut"
         with gzip.open(folder / "unlabelled" / f"{name}.txt.gz", "wt", encoding="utf-8") as file:
-            file.write("\n".join(said))
+            file.write("\n".join(sentences))
     pairs = "\n".join(f"this is pair {i} of them all" for i in range(60))
     (folder / "mteb" / "bitext" / "tatoeba" / "tatoeba.deu-eng.eng").write_text(pairs, "utf-8")
     return folder

@@ -50,13 +50,13 @@ class Line:
             if then:
                 then(ahead)
 
-        asked = self._pool.submit(self.batches.ask, key, items, model.work, most, told)
-        asked.add_done_callback(lambda _: standing.set())
+        future = self._pool.submit(self.batches.ask, key, items, model.work, most, told)
+        future.add_done_callback(lambda _: standing.set())
         if model.inside.is_set():
             assert standing.wait(PATIENCE)
         else:
             assert model.inside.wait(PATIENCE)
-        return asked
+        return future
 
 
 @pytest.fixture
@@ -112,12 +112,12 @@ def test_who_gives_up_leaves_no_work_behind(line: Line) -> None:
 
 def test_how_many_come_before_is_told(line: Line) -> None:
     """Two others, until they are answered."""
-    model, told = Model(), []
+    model, seen = Model(), []
     others = [line.ask([n], model) for n in (1, 2)]
-    last = line.ask([3], model, then=told.append)
+    last = line.ask([3], model, then=seen.append)
     model.go.set()
     assert last.result(PATIENCE) == [6]
-    assert told[0] == 2
+    assert seen[0] == 2
     assert [one.result(PATIENCE) for one in others] == [[2], [4]]
 
 

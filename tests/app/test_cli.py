@@ -78,9 +78,9 @@ def test_compare_says_which_differences_are_real(home: Path) -> None:
     assert all(1 <= row["rank_low"] <= row["rank_high"] <= 2 for row in rows if "rank_low" in row)
     assert sum("rank_low" in row for row in rows) == 2
     assert any("size" in row["warning"] for row in rows if "warning" in row)
-    said = "\n".join(theodolite("compare", *TWO))
+    expected = "\n".join(theodolite("compare", *TWO))
     tests = [row.get("p_holm", row["p"]) for row in against]
-    assert all(p_value(p) in said for p in tests)
+    assert all(p_value(p) in expected for p in tests)
 
 
 def test_no_p_value_is_printed_as_zero() -> None:
@@ -95,8 +95,8 @@ def test_compare_under_one_protocol(home: Path) -> None:
     theodolite("evaluate", *TWO, "--tasks", "StarterSTS,StarterTopics")
     rows = objects(theodolite("compare", *TWO, "--protocol", "starter-1", "--json"))
     assert {row["task"] for row in rows if "task" in row} == {"StarterTopics"}
-    said = theodolite("compare", *TWO, "--protocol", "senteval", "--json", code=2)
-    assert "under senteval" in json.loads(said[0])["error"]
+    printed = theodolite("compare", *TWO, "--protocol", "senteval", "--json", code=2)
+    assert "under senteval" in json.loads(printed[0])["error"]
 
 
 def test_long_work_tells_a_pipe_how_far_it_is(
@@ -231,8 +231,8 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     arguments = [sys.executable, "-m", "app.cli", "serve", "--share", "--no-browser", "--json"]
     with (
-        (home / "said").open("w") as said,
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=said, text=True) as serving,
+        (home / "said").open("w") as file,
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
     ):
         assert serving.stdout is not None
         ready = json.loads(serving.stdout.readline())
@@ -250,9 +250,9 @@ def test_an_upload_becomes_a_task(home: Path) -> None:
     file.write_text("sentence1,sentence2,score\n" + "\n".join(lines))
     theodolite("data", "add", str(file), "--name", "mine")
     listed = {row["name"]: row for row in objects(theodolite("data", "list", "--json"))}
-    told = {"name", "kind", "origin", "type", "tasks", "languages", "splits", "bytes", "licence",
+    fields = {"name", "kind", "origin", "type", "tasks", "languages", "splits", "bytes", "licence",
             "description", "problem"}  # fmt: skip
-    assert all(told <= row.keys() for row in listed.values())
+    assert all(fields <= row.keys() for row in listed.values())
     mine = listed["upload:mine"]
     assert (mine["kind"], mine["origin"], mine["problem"]) == ("pairs", "upload", None)
     assert isinstance(mine["tasks"], list) and mine["bytes"] == file.stat().st_size

@@ -39,8 +39,8 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     assert len(listed) == 4
     assert all(row["bytes"] > 0 for row in listed)
     one = str(listed[0]["id"])
-    (said,) = objects(theodolite("results", "remove", one, "--json"))
-    assert said == {"removed": [listed[0]["id"]], "bytes": listed[0]["bytes"]}
+    (output,) = objects(theodolite("results", "remove", one, "--json"))
+    assert output == {"removed": [listed[0]["id"]], "bytes": listed[0]["bytes"]}
     assert "There is no such result" in theodolite("results", "remove", one, code=2)[-1]
     assert "Which results" in theodolite("results", "remove", code=2)[-1]
     theodolite("results", "remove", "--encoder", "random:24", "--task", "StarterSTS")
@@ -113,14 +113,14 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
         assert next(look for look in looks if look)
         assert next(look for look in looks if look)  # the checkpoint of the first is written
         training.send_signal(signal.SIGINT)
-        rest, said = training.communicate(timeout=60)
+        rest, output = training.communicate(timeout=60)
     assert training.returncode == 130
     last = json.loads(rest.splitlines()[-1])
     assert last["kind"] == "interrupted"
     assert 0 < last["checkpoint"] <= last["step"]
-    assert "Traceback" not in said
-    assert "theodolite train unsup" in said
-    assert "theodolite jobs retry" in said
+    assert "Traceback" not in output
+    assert "theodolite train unsup" in output
+    assert "theodolite jobs retry" in output
     assert [*(home / "out.training").glob("step-*")]
 
 

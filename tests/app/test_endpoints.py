@@ -53,14 +53,14 @@ def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace
 def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None:
     """Not what they ask, not even to a server on this machine, and they allow nothing."""
     spec = service.add(workspace, f"api:{server.url}#fake")["name"]
-    asked = len(server.requests)
+    requests_before = len(server.requests)
     hosted = Workspace(workspace.store.folder, read_only=True)
     with pytest.raises(UserError, match="what visitors ask"):
         hosted.load(spec)
     with pytest.raises(UserError):
         service.add(hosted, AWAY, send_texts=True)
     hosted.close()
-    assert len(server.requests) == asked
+    assert len(server.requests) == requests_before
     assert endpoints.allowed(workspace.store) == []
 
 
@@ -70,18 +70,21 @@ def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: 
     row = service.add(workspace, f"api:{server.url}#fake")
     assert row["dim"] == DIM and "unknown" in row["warnings"][0]
     job = EvaluateJob.of(workspace, [row["name"]], ["StarterSTS"])
-    asked = len(server.requests)
+    requests_before = len(server.requests)
     (made,) = [made for _, _, made in estimates(workspace, job) if made is not None]
     (sending,) = made.sending
-    assert (sending.texts, made.encoding, len(server.requests)) == (made.new, 0.0, asked)
+    assert (sending.texts, made.encoding, len(server.requests)) == (made.new, 0.0, requests_before)
     assert f"Sends {sending.texts} texts" in table([made])
     (result,) = evaluate(workspace, job)
     assert result["error"] is None
     assert len(server.texts) == sending.texts + 1
-    assert len(server.requests) == sending.requests + asked
+    assert len(server.requests) == sending.requests + requests_before
     service.remove(workspace, row["name"])
     (again,) = evaluate(workspace, EvaluateJob.of(workspace, [row["name"]], ["StarterSTS"], seed=9))
-    assert again["score"] == result["score"] and len(server.requests) == sending.requests + asked
+    assert (
+        again["score"] == result["score"]
+        and len(server.requests) == sending.requests + requests_before
+    )
 
 
 def test_one_that_does_not_answer_is_not_listed(workspace: Workspace, server: FakeOpenAI) -> None:
@@ -98,9 +101,9 @@ def test_the_command_line_says_what_is_sent(home: Path, server: FakeOpenAI) -> N
     (counted,) = objects(theodolite("encode", spec, "a boat", "a", "--estimate", "--json"))
     assert (counted["texts"], counted["characters"], counted["requests"]) == (2, 7, 1)
     assert server.texts == ["theodolite"]
-    (said,) = endpoints.in_words([Sending(**counted)], price=100_000)
-    assert said.startswith("2 texts (7 characters, about 3 tokens) to 127.0.0.1")
-    assert said.endswith("about 0.3000 at that price")
+    (text,) = endpoints.in_words([Sending(**counted)], price=100_000)
+    assert text.startswith("2 texts (7 characters, about 3 tokens) to 127.0.0.1")
+    assert text.endswith("about 0.3000 at that price")
     (row,) = objects(theodolite("encode", spec, "a boat", "--json"))
     np.testing.assert_array_equal(row["vector"], vector("a boat"))
     refused = "\n".join(theodolite("encoders", "add", AWAY, code=2))

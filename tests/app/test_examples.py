@@ -111,8 +111,8 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
     usual = searching.spec([search.QUERY], encoders=STARTER_ENCODERS)
     found = search.known(fresh, usual)
     assert list(found) == list(STARTER_ENCODERS)
-    asked = searching.nearest(fresh, "random:256", usual.collection, [search.QUERY], usual.k)
-    assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in asked[0]]
+    hits = searching.nearest(fresh, "random:256", usual.collection, [search.QUERY], usual.k)
+    assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in hits[0]]
     for other in (replace(usual, k=3), replace(usual, queries=("rain",)),
                   replace(usual, collection="starter-pairs"),
                   replace(usual, encoders=("random:64",))):  # fmt: skip
@@ -164,8 +164,12 @@ def test_a_decoder_of_ones_own_takes_the_place_of_an_example(fresh, tmp_path):
 def test_the_decoded_example_is_what_the_decoder_says(fresh):
     """Of the encoder that needs no model."""
     known = decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS)["random:256"]
-    (said,) = decoding.decode(fresh, ["random:256"], decode.SENTENCE)
-    assert (known.sentence, known.words, known.given) == (said.sentence, said.words, said.given)
+    (decoded,) = decoding.decode(fresh, ["random:256"], decode.SENTENCE)
+    assert (known.sentence, known.words, known.given) == (
+        decoded.sentence,
+        decoded.words,
+        decoded.given,
+    )
 
 
 def test_the_training_learned(fresh):
@@ -181,11 +185,11 @@ def test_the_training_learned(fresh):
 def test_the_curation_is_what_the_page_asks_first(fresh):
     """The same sentences as worked out anew; nothing of it lies in the store."""
     first = next(control for control in CURATED if control.name == "check").default
-    asked = curation.spec(first, "starter-topics", encoder="minilm")
-    shown = curation.found(fresh, asked)
+    wanted = curation.spec(first, "starter-topics", encoder="minilm")
+    shown = curation.found(fresh, wanted)
     assert shown is not None
-    assert curation.found(fresh, replace(asked, many=50)) is None
-    info, arrays = curation.checks.WORK[asked.check](fresh, asked, None)
+    assert curation.found(fresh, replace(wanted, many=50)) is None
+    info, arrays = curation.checks.WORK[wanted.check](fresh, wanted, None)
     assert shown.info["n"] == info["n"]
     np.testing.assert_array_equal(shown.ids, arrays["ids"])
     np.testing.assert_allclose(shown.columns["cosine"], arrays["cosine"], atol=1e-5)
@@ -224,10 +228,10 @@ def welcomed(tmp_path, monkeypatch):
 
 def compared(workspace, *encoders):
     """Everything below the controls of Compare."""
-    asked = SimpleNamespace(encoder=list(encoders), baseline=encoders[0], protocol="", tasks=[],
+    wanted = SimpleNamespace(encoder=list(encoders), baseline=encoders[0], protocol="", tasks=[],
                             published=[], drawn="within", stability="classifier")  # fmt: skip
     shown = {}
-    for part in compare_views.below(workspace, asked):
+    for part in compare_views.below(workspace, wanted):
         shown |= part
     return shown
 
@@ -263,9 +267,9 @@ def test_the_first_table_has_scores_that_wait_for_ours(welcomed):
     cells = [cell for row in rows for cell in row.cells.values()]
     assert len(cells) == 12 and {cell.state for cell in cells} == {"waiting"}
     assert all(cell.score is not None and cell.result is None for cell in cells)
-    said = overview.headline(columns, rows)
-    assert "minilm has the highest score on all 3 tasks" in said
-    assert "shipped example" in said and "0 of 9 scores measured" in said
+    html = overview.headline(columns, rows)
+    assert "minilm has the highest score on all 3 tasks" in html
+    assert "shipped example" in html and "0 of 9 scores measured" in html
 
 
 def test_how_alike_the_topics_are_is_known_at_once(fresh):

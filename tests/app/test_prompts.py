@@ -46,14 +46,14 @@ def test_a_search_asks_with_the_query_prompt(
 
 def test_a_result_says_which_prompt_it_was_measured_with(starter: Workspace, folder: Path) -> None:
     """That of the task where the task decides; its score is that of the spec that names it."""
-    said = measured(starter, f"dir:{folder}?prompt=STS", "StarterSTS", None, None)
+    measured_row = measured(starter, f"dir:{folder}?prompt=STS", "StarterSTS", None, None)
     decided = measured(starter, f"dir:{folder}?prompt=@task", "StarterSTS", None, None)
-    for row in (said, decided):
+    for row in (measured_row, decided):
         assert row["error"] is None
         assert row["details"]["prompts"] == {"prompt": "dog "}
         assert "<dt>prompt</dt><dd><code>dog </code></dd>" in views.card(starter, row["id"])
-    assert decided["score"] == said["score"]
-    assert decided["fingerprint"] != said["fingerprint"]
+    assert decided["score"] == measured_row["score"]
+    assert decided["fingerprint"] != measured_row["fingerprint"]
     again = measured(starter, f"dir:{folder}?prompt=@task", "StarterSTS", None, None)
     assert again["id"] == decided["id"]
     plain = measured(starter, f"dir:{folder}", "StarterSTS", None, None)

@@ -24,11 +24,11 @@ def test_who_wants_another_one_does_not_wait() -> None:
         return 2
 
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(recent.get, "slow", slow)
+        future = pool.submit(recent.get, "slow", slow)
         assert loading.wait(PATIENCE)
         assert (recent.get("there", int), recent.get("quick", lambda: 3)) == (1, 3)
         go.set()
-        assert asked.result(PATIENCE) == 2
+        assert future.result(PATIENCE) == 2
 
 
 def test_many_at_once_load_once() -> None:

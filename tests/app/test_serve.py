@@ -71,8 +71,8 @@ def test_a_demonstration_says_what_is_open_and_starts_no_worker(tmp_path: Path) 
     arguments = [sys.executable, "-m", "app.cli", "--demo", "--no-browser", "--json", "--store",
                  str(tmp_path / "store"), "--root-path", "tools", "--host", "0.0.0.0"]  # noqa: S104 # fmt: skip
     with (
-        (tmp_path / "said").open("w") as said,
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=said, text=True) as serving,
+        (tmp_path / "said").open("w") as file,
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
     ):
         assert serving.stdout is not None
         ready = json.loads(serving.stdout.readline())

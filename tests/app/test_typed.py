@@ -30,8 +30,8 @@ def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
     """Neither sentences that are typed nor candidates of the decoder."""
     decoding.load(ENCODER).encode(["One sentence of a data set."])
     before = kept(decoding)
-    (said,) = decode.decode(decoding, [ENCODER], "Some words that nobody wrote.")
-    assert said.sentence
+    (decoded,) = decode.decode(decoding, [ENCODER], "Some words that nobody wrote.")
+    assert decoded.sentence
     decode.interpolate(decoding, ENCODER, "A first end here.", "A second end there.", 3)
     decode.calculate(decoding, [ENCODER], "a - b", {"a": "Nine lives.", "b": "Ten lives."})
     assert kept(decoding) == before > 0

@@ -60,9 +60,9 @@ def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
 def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -> None:
     """A map of one's own does not wait until all of the starter set is measured."""
     welcome(workspace)
-    asked = workspace.store.runs.get(queue_evaluation(workspace, [A], ["StarterSTS"]))
-    assert all(run["priority"] > asked["priority"] for run in workspace.store.runs.list()
-               if run["id"] != asked["id"])  # fmt: skip
+    row = workspace.store.runs.get(queue_evaluation(workspace, [A], ["StarterSTS"]))
+    assert all(run["priority"] > row["priority"] for run in workspace.store.runs.list()
+               if run["id"] != row["id"])  # fmt: skip
 
 
 def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:

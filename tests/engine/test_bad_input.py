@@ -84,12 +84,12 @@ def test_one_class_among_files_of_a_class_each(folder: Path) -> None:
 
 def test_fewer_examples_than_folds(folder: Path) -> None:
     """Nested folds, and folds of a training split: which label, how many, where it begins."""
-    told = run(binary(folder, 30, 4), "MR")
-    assert_told(told, "4 training examples of 'negative', fewer than the 10 folds",
+    output = run(binary(folder, 30, 4), "MR")
+    assert_told(output, "4 training examples of 'negative', fewer than the 10 folds",
                 "MR/rt-polarity.neg, line 1")  # fmt: skip
     pairs(pairs(folder, ["1"] * 20 + ["0"] * 3), ["1", "0"], "test")
-    told = run(folder, "MRPC")
-    assert_told(told, "3 training examples of '0'", "MRPC/msr_paraphrase_train.txt, line 22")
+    output = run(folder, "MRPC")
+    assert_told(output, "3 training examples of '0'", "MRPC/msr_paraphrase_train.txt, line 22")
 
 
 def test_a_label_that_training_lacks(folder: Path) -> None:
@@ -129,8 +129,8 @@ def test_an_unknown_split_mark(folder: Path) -> None:
     put(folder, "probing/past_present.txt", rows)
     put(folder, "probing_multilingual/ru/voice.txt", rows)
     assert_told(run(folder, "Tense"), "probing/past_present.txt, line 3 begins with 'dev'")
-    told = run(folder, "probing_multilingual/ru/voice/probe")
-    assert_told(told, "ru/voice.txt, line 3 begins with 'dev'")
+    output = run(folder, "probing_multilingual/ru/voice/probe")
+    assert_told(output, "ru/voice.txt, line 3 begins with 'dev'")
 
 
 def test_a_line_with_too_few_columns(folder: Path) -> None:
@@ -152,17 +152,17 @@ def test_no_file_at_all(folder: Path) -> None:
     """The folder where they belong."""
     (folder / "downstream").mkdir()
     for task in ("MR", "SNLI", "SST2", "STS12", "ImageCaptionRetrieval"):
-        told = run(folder, task)
-        assert_told(told, "There is no data set named")
-        assert "downstream/" in told.hint, task
+        output = run(folder, task)
+        assert_told(output, "There is no data set named")
+        assert "downstream/" in output.hint, task
 
 
 def test_bytes_that_are_no_text(folder: Path) -> None:
     """File, line, byte."""
     (folder / "probing" / "past_present.txt").write_bytes(b"tr\tx\ta\nva\ty\tcaf\xe9\n")
-    told = run(folder, "Tense")
-    assert told.error is not None
-    assert "probing/past_present.txt is not UTF-8: line 2, byte 9" in told.error
+    output = run(folder, "Tense")
+    assert output.error is not None
+    assert "probing/past_present.txt is not UTF-8: line 2, byte 9" in output.error
 
 
 class Uploads:

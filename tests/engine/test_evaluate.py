@@ -203,15 +203,15 @@ def test_what_takes_more_than_memory_goes_through_a_file(
 ) -> None:
     """In pieces, with the same scores, and progress over the whole."""
     module = importlib.import_module("engine.evaluate")  # by this name there is a function too
-    whole, told = one(HashEncoder(), "STS13", year), []
+    whole, seen = one(HashEncoder(), "STS13", year), []
     monkeypatch.setattr(module, "_IN_MEMORY", 100)
     monkeypatch.setattr(module, "_PIECE", 10)
     (mapped,) = evaluate(
-        HashEncoder(), ["STS13"], data=year, progress=lambda done, total: told.append((done, total))
+        HashEncoder(), ["STS13"], data=year, progress=lambda done, total: seen.append((done, total))
     )
     assert mapped.error is None
     assert mapped.scores == whole.scores
-    assert told == sorted(told) and told[-1][0] == told[-1][1]
+    assert seen == sorted(seen) and seen[-1][0] == seen[-1][1]
 
 
 def test_only_what_is_needed_is_encoded(tmp_path: Path) -> None:

@@ -113,9 +113,9 @@ def test_encoders_are_trained(
 ) -> None:
     """Whole runs, with looks and checkpoints; the weights are kept in float32."""
     spec = tiny_spec(tmp_path, objective, device="cuda", precision=precision, **changes)
-    said = list(train(spec, TinyCatalog()))
-    assert (said[0].device, said[0].precision) == ("cuda", precision)
-    assert (said[-1].kind, said[-1].why) == ("finished", "done")
+    events = list(train(spec, TinyCatalog()))
+    assert (events[0].device, events[0].precision) == ("cuda", precision)
+    assert (events[-1].kind, events[-1].why) == ("finished", "done")
     weights = load_file(tmp_path / "encoder" / "model.safetensors").values()
     assert all(w.dtype == torch.float32 and bool(w.isfinite().all()) for w in weights)
 
@@ -171,9 +171,9 @@ def decoder_spec(folder: Path, **changes: object) -> DecoderSpec:
     """A decoder for vectors of random words, which need no model."""
     rng = np.random.default_rng(4)
     words = "cat dog man woman child bird sees likes finds hears the a old red big".split()
-    said = {" ".join(rng.choice(words, size=5)) for _ in range(400)}
+    sentences = {" ".join(rng.choice(words, size=5)) for _ in range(400)}
     file = folder / "sentences.txt"
-    file.write_text("\n".join(sorted(said)) + "\n", "utf-8")
+    file.write_text("\n".join(sorted(sentences)) + "\n", "utf-8")
     settings: dict[str, object] = {
         "words": 6, "held_out": 30, "vocabulary": 300, "width": 32, "layers": 1, "epochs": 4.0,
         "batch_tokens": 400, "learning_rate": 1e-2, "warmup": 5, "noise": 0.1, "device": "cuda",
@@ -185,11 +185,11 @@ def decoder_spec(folder: Path, **changes: object) -> DecoderSpec:
 def test_decoders_are_trained(tmp_path: Path, architecture: str) -> None:
     """In half precision; what is written decodes on the processor."""
     spec = decoder_spec(tmp_path, architecture=architecture)
-    said = list(train_decoder(spec))
-    looks = [event.loss for event in said if event.kind == "looked"]
+    events = list(train_decoder(spec))
+    looks = [event.loss for event in events if event.kind == "looked"]
     assert looks[-1] < looks[0]
-    assert said[-1].why == "done"
-    decoder = open_decoder(Path(said[-1].out))
+    assert events[-1].why == "done"
+    decoder = open_decoder(Path(events[-1].out))
     (decoded,) = decoder.decode(load("random:32").encode(["the old cat sees a dog"]))
     assert np.isfinite(decoded.score)
 

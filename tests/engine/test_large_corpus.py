@@ -37,7 +37,7 @@ def write_corpus(root: Path, documents: int, queries: int) -> None:
     wanted = {rng.randrange(documents) for _ in range(queries)}
     with (
         (folder / "corpus.jsonl").open("w") as corpus,
-        (folder / "queries.jsonl").open("w") as asked,
+        (folder / "queries.jsonl").open("w") as file,
         (folder / "qrels" / "test.tsv").open("w") as judged,
     ):
         judged.write("query-id\tcorpus-id\tscore\n")
@@ -45,7 +45,7 @@ def write_corpus(root: Path, documents: int, queries: int) -> None:
             text = f"{' '.join(rng.choices(WORDS, k=8))} {i}"
             corpus.write(json.dumps({"_id": f"d{i}", "text": text}) + "\n")
             if i in wanted:
-                asked.write(json.dumps({"_id": f"q{i}", "text": text}) + "\n")
+                file.write(json.dumps({"_id": f"q{i}", "text": text}) + "\n")
                 judged.write(f"q{i}\td{i}\t1\n")
 
 

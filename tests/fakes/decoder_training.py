@@ -18,9 +18,9 @@ VERBS = "sees likes finds hears paints follows forgets wants".split()
 def small(tmp_path: Path) -> DecoderSpec:
     """A training of three seconds: all that draws at random is on, dropout and noise."""
     rng = random.Random(4)
-    said = [f"the {a} {v} the {b}" for a in NOUNS for v in VERBS for b in NOUNS]
+    sentences = [f"the {a} {v} the {b}" for a in NOUNS for v in VERBS for b in NOUNS]
     file = tmp_path / "sentences.txt"
-    file.write_text("\n".join(rng.sample(said, 300)) + "\n", "utf-8")
+    file.write_text("\n".join(rng.sample(sentences, 300)) + "\n", "utf-8")
     return DecoderSpec(
         "random:32", (str(file),), str(tmp_path / "out"), words=6, held_out=30, vocabulary=300,
         width=32, layers=1, epochs=4, batch_tokens=400, learning_rate=1e-2, warmup=5,

@@ -43,11 +43,11 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
     opened = load(encoder)
     # Those kept apart are among those learned from: the best look is the one that knows them best.
     texts = sentences + sentences[:HELD_OUT]
-    said = sentences_of(spec, Catalog(None), folder)  # it says that it learned from all of them
+    text = sentences_of(spec, Catalog(None), folder)  # it says that it learned from all of them
     vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
     dataset = with_vectors(spec, texts, opened.encode(texts), vocabulary)
     with torch.random.fork_rng(devices=[]):
-        trainer = DecoderTrainer(spec, dataset, vocabulary, opened.fingerprint, said.hash)
+        trainer = DecoderTrainer(spec, dataset, vocabulary, opened.fingerprint, text.hash)
         for _ in trainer.events():
             pass
     return folder

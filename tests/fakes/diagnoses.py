@@ -32,8 +32,8 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
         for system, share in _shares()
     )
     samples = tuple(
-        DecodedSample(given, said, 0.9 - 0.1 * place, place == 3, "A dog slept by the stove.", 0.7)
-        for place, (given, said) in enumerate(_PAIRS)
+        DecodedSample(given, text, 0.9 - 0.1 * place, place == 3, "A dog slept by the stove.", 0.7)
+        for place, (given, text) in enumerate(_PAIRS)
     )
     mark = hashlib.blake2b(f"{encoder}{level}".encode(), digest_size=16).hexdigest()
     return Diagnosis(

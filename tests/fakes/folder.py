@@ -23,12 +23,12 @@ def write(root: Path) -> Path:
     for sign, pattern in (("pos", "We loved the {}"), ("neg", "Nobody needs the {}")):
         (base / f"MR/rt-polarity.{sign}").write_text(_lines(pattern, 40))
     for name, n in (("train_5500", 60), ("TREC_10", 21)):
-        asked = [
+        expected = [
             f"{label}:any {_said(pattern, i)} ?"
             for i in range(n // 3)
             for label, pattern in _QUESTIONS.items()
         ]
-        (base / f"TREC/{name}.label").write_text("\n".join(asked) + "\n")
+        (base / f"TREC/{name}.label").write_text("\n".join(expected) + "\n")
     for split, n in (("train", 60), ("dev", 20), ("test", 20)):
         rated = [f"{i % 5} {_said(f'Rated {i % 5} was the {{}}', i)}" for i in range(n)]
         (base / f"SST/fine/sentiment-{split}").write_text("\n".join(rated) + "\n")

@@ -86,8 +86,8 @@ class _Handler(Handler[FakeHub]):
         self._answer()
 
     def do_POST(self) -> None:
-        said = self.read()
-        self._answer(parse_qs(said.decode()))
+        output = self.read()
+        self._answer(parse_qs(output.decode()))
 
     def _answer(self, said: Mapping[str, list[str]] | None = None) -> None:
         path = unquote(urlsplit(self.path).path)

@@ -54,7 +54,7 @@ class FakeOpenAI(FakeServer):
     def judged(self) -> list[tuple[str, str]]:
         """Every query with the document that a mark was asked for, as often as it was."""
         chats = [body["messages"] for _, body in self.requests if "messages" in body]
-        return [(asked["query"], asked["document"]) for asked in map(question, chats)]
+        return [(request["query"], request["document"]) for request in map(question, chats)]
 
 
 class Request(Handler[FakeOpenAI]):
@@ -81,8 +81,8 @@ class Request(Handler[FakeOpenAI]):
     def usual(self) -> dict[str, Any]:
         """The right answer, its vectors in another order than the texts."""
         if "messages" in self.body:
-            asked = question(self.body["messages"])
-            return chat(self.fake.judge(asked["query"], asked["document"]))
+            asked_for = question(self.body["messages"])
+            return chat(self.fake.judge(asked_for["query"], asked_for["document"]))
         dim = self.body.get("dimensions", DIM)
         data = [
             {"object": "embedding", "index": i, "embedding": vector(text, dim)}
@@ -93,8 +93,8 @@ class Request(Handler[FakeOpenAI]):
 
 def question(messages: list[dict[str, str]]) -> dict[str, str]:
     """What a judge is asked."""
-    asked: dict[str, str] = json.loads(messages[-1]["content"])
-    return asked
+    answer: dict[str, str] = json.loads(messages[-1]["content"])
+    return answer
 
 
 def grade(number: int) -> str:

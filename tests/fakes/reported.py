@@ -61,8 +61,8 @@ def training(workspace: Workspace) -> str:
         Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done"),
     ]  # fmt: skip
     for event in events:
-        said = event.to_dict()
-        workspace.store.events.add(run, said.pop("kind"), said)
+        data = event.to_dict()
+        workspace.store.events.add(run, data.pop("kind"), data)
     workspace.store.runs.end_unit(run, 0, 12.0)
     workspace.store.runs.finish(run, 1, "done")
     return run

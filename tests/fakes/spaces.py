@@ -160,8 +160,8 @@ class _Handler(Handler[FakeSpaces]):
 
 def _faults(readme: str) -> list[dict[str, str]]:
     """What the hub does not take in the front matter of a Space."""
-    said = yaml.safe_load(readme.split("---\n")[1])
-    if len(said["short_description"]) > 60:
+    front_matter = yaml.safe_load(readme.split("---\n")[1])
+    if len(front_matter["short_description"]) > 60:
         return [{"message": '"short_description" length must be at most 60 characters long'}]
     return []
 

@@ -35,9 +35,9 @@ def started(
     inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     home = where.parent / "home"
     home.mkdir(exist_ok=True)
-    with (home / "said").open("w+") as said:
+    with (home / "said").open("w+") as file:
         process = subprocess.Popen(
-            command, cwd=where, stdout=said, stderr=said,
+            command, cwd=where, stdout=file, stderr=file,
             env={**inherited, "HOME": str(home), "PORT": str(port), **(environment or {})}, **how,
         )  # fmt: skip
         try:

@@ -36,7 +36,7 @@ def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
     corpus, queries, judged = (folder / of for of in FILES)
     judged.parent.mkdir(parents=True)
     corpus.write_text(
-        _json({"_id": key, "title": "", "text": said} for said, key in documents.items())
+        _json({"_id": key, "title": "", "text": line} for line, key in documents.items())
     )
     queries.write_text(_json({"_id": f"q{i}", "text": a} for i, (a, _) in enumerate(alike)))
     rows = [f"q{i}\t{documents[b]}\t1\n" for i, (_, b) in enumerate(alike)]

@@ -68,19 +68,19 @@ def test_a_store_that_is_removed_while_in_use_says_so(store: Store) -> None:
     store.settings.set("theme", "dark")
     away = store.folder.with_name("away")
     store.folder.rename(away)
-    said: list[object] = []
+    seen: list[object] = []
 
     def other_thread() -> None:
         with pytest.raises(StoreError) as caught:
             store.settings.get("theme")
-        said.append(caught.value)
+        seen.append(caught.value)
 
     thread = threading.Thread(target=other_thread)
     thread.start()
     thread.join()
     with pytest.raises(StoreError, match="removed or replaced") as caught:
         store.settings.set("theme", "light")
-    assert [str(error) for error in said] == [str(caught.value)]
+    assert [str(error) for error in seen] == [str(caught.value)]
     assert caught.value.hint
     assert not store.folder.exists()
     replaced = Store.open(store.folder)

@@ -226,8 +226,8 @@ class Visit:
 
     def leave(self) -> bool:
         """Forget everything; whether the tab is good for another visit."""
-        for event, heard in self.listeners:
-            self.page.remove_listener(event, heard)
+        for event, received in self.listeners:
+            self.page.remove_listener(event, received)
         try:
             self.page.unroute_all(behavior="ignoreErrors")
             self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
@@ -276,7 +276,7 @@ def visitor(browser: Browser, tabs: list[Page]) -> Iterator[Callable[..., Visit]
 
     yield come
     # Before any page is left: what a page says of a server that has gone is no fault.
-    wrong = [said for visit in visits for said in visit.wrong]
+    wrong = [text for visit in visits for text in visit.wrong]
     tabs[:] = [*(visit.page for visit in visits if visit.leave()), *tabs[len(visits) :]]
     assert wrong == []
 

@@ -94,8 +94,8 @@ def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said, ma
     if marked:
         expect(notice.locator(".t-place")).to_have_text(expression)
         assert mark.bounding_box()["width"] > 5
-    field, told = page.locator("#expression").bounding_box(), notice.bounding_box()
-    assert 0 <= told["y"] - (field["y"] + field["height"]) < 40
+    field, message = page.locator("#expression").bounding_box(), notice.bounding_box()
+    assert 0 <= message["y"] - (field["y"] + field["height"]) < 40
     expect(box(page, "expression")).to_have_value(expression)
 
 

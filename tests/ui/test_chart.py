@@ -30,12 +30,12 @@ def alone(workspace: Workspace) -> Iterator[str]:
         with parts.bar("A chart"):
             pass
         drawn = chart(drawing(figure, "Four points on a parabola."), elem_id="chart")
-        heard = gr.Textbox(label="Heard")
+        box = gr.Textbox(label="Heard")
 
         def hear(event: gr.EventData) -> str:
             return f"{event.points[0]['index']} at {event.points[0]['y']}"
 
-        drawn.click(hear, None, heard)
+        drawn.click(hear, None, box)
     demo.launch(
         prevent_thread_lock=True, quiet=True, theme=theme.theme(), head=ui.head(),
         footer_links=[], run_history=False,

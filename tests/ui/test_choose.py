@@ -150,9 +150,9 @@ def test_a_newcomer_without_judgements(visitor, address, bench, data_root, tmp_p
         expect(question).to_have_attribute("aria-label", f"Question {number}", timeout=SLOW)
         if enough.count():
             break
-        asked = [" ".join(question.locator(part).inner_text().split())
+        output = [" ".join(question.locator(part).inner_text().split())
                  for part in ("h2", ".t-judge-text")]  # fmt: skip
-        page.keyboard.press("j" if tuple(asked) in relevant else "k")
+        page.keyboard.press("j" if tuple(output) in relevant else "k")
     page.get_by_role("button", name="Show which encoder is which").click()
     expect(page.locator(".t-judge-pair")).to_contain_text("wordllama is better than random:256")
 

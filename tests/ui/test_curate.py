@@ -106,8 +106,8 @@ def test_a_large_job_is_a_run_that_is_followed(visit, workspace):
 @pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_it_fits(visitor, site, workspace, dark, size):
     """Light and dark, wide and narrow."""
-    asked = curations.spec("near", "starter-pairs", encoder="random:64", threshold=0.97)
-    curations.answer(workspace, asked)
+    wanted = curations.spec("near", "starter-pairs", encoder="random:64", threshold=0.97)
+    curations.answer(workspace, wanted)
     visit = visitor(site, dark=dark, size=size)
     page = visit.open("curate?job=near&in=starter-pairs&encoder=random:64&least=0.97")
     expect(page.locator("#found tbody tr").first).to_be_visible()
@@ -117,8 +117,8 @@ def test_it_fits(visitor, site, workspace, dark, size):
 
 def test_what_was_found_is_selected_on_the_map(visit, workspace):
     """The two ends of `typical`, as the map's own count says."""
-    asked = curations.spec("typical", "starter-topics", encoder="random:256", many=3)
-    curations.answer(workspace, asked)
+    wanted = curations.spec("typical", "starter-topics", encoder="random:256", many=3)
+    curations.answer(workspace, wanted)
     page = visit.open("curate?job=typical&encoder=random:256&many=3")
     page.get_by_role("link", name="on the map").click()
     expect(page.locator("#map")).to_contain_text("6 selected", timeout=60_000)

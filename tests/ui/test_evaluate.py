@@ -187,22 +187,22 @@ def test_several_seeds_show_their_spread(visitor, trained_site, trained):
     """On Evaluate and in the card of the overview: the score of the first seed, and the spread."""
     rows = trained.store.results.table(tasks=["SST5"])
     deviation = np.std([row["score"] for row in rows], ddof=1)
-    said = f"± {deviation:.2f} over 3 seeds"
+    expected = f"± {deviation:.2f} over 3 seeds"
     address = "evaluate?encoder=random:32&transfer=SST5&transfer=TREC&seeds=3"
     page = visitor(trained_site).open(address)
     expect(page.locator("#plan")).to_contain_text("6 results, 3 of 6 already in the store")
     expect(page.locator("#plan pre")).to_contain_text("--seeds 3")
     row = page.locator("#results tbody tr")
     expect(row).to_have_count(1)
-    expect(row).to_contain_text(said)
+    expect(row).to_contain_text(expected)
     expect(row).to_contain_text(f"{rows[0]['score']:.2f}")
     other = visitor(trained_site).open(f"?result={rows[0]['id']}")
-    expect(other.locator("#result")).to_contain_text(said)
+    expect(other.locator("#result")).to_contain_text(expected)
     with other.expect_download() as download:
         other.get_by_role("button", name="Download CSV").click()
     with Path(download.value.path()).open(encoding="utf-8", newline="") as file:
         (line,) = [row for row in csv.DictReader(file) if row["encoder"] == "random:32"]
-    assert line["SST5: spread"] == said
+    assert line["SST5: spread"] == expected
 
 
 def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
@@ -223,11 +223,11 @@ def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
     expect(bar).to_have_attribute("aria-valuenow", "40")
     failed = units.filter(has_text="Memory ran out.")
     failed.get_by_role("button", name="Try MR · random:32 · seed 8 again").click()
-    told = page.get_by_role("status").filter(has_text="will be available again after this run")
-    expect(told).to_be_visible()
+    message = page.get_by_role("status").filter(has_text="will be available again after this run")
+    expect(message).to_be_visible()
     runs.progress(run, 1, 0.8, labels[2])
     expect(bar).to_have_attribute("aria-valuenow", "80")
-    expect(told).to_be_visible()  # looking at the run again leaves it there
+    expect(message).to_be_visible()  # looking at the run again leaves it there
     newest = runs.list()[0]["spec"]
     assert (newest["tasks"], newest["seed"], newest["seeds"]) == (["MR"], 8, 1)
 

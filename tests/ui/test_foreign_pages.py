@@ -66,9 +66,9 @@ def page(browser: Browser) -> Iterator[Page]:
 def asked_by_others(page: Page, app: str) -> list[str]:
     """What the page's script gets from the app; nothing of what it sent is kept."""
     name = f"{uuid.uuid4().hex}.csv"
-    said = page.evaluate(FETCHES, [app, name])
+    answer = page.evaluate(FETCHES, [app, name])
     assert not list(Path(get_upload_folder()).rglob(name))
-    return list(said)
+    return list(answer)
 
 
 def test_a_frame_on_a_page_of_others_stays_empty(page: Page, app: str) -> None:
@@ -103,10 +103,10 @@ def test_a_link_of_others_loads_nothing_before_a_click(page: Page, app: str) -> 
     with site(f'<a href="{app}/{LINK}">Look</a>') as port:
         page.goto(f"http://localhost:{port}/")
         page.get_by_role("link", name="Look").click()
-        asked = page.get_by_role("heading", name="Load what this link names?")
-        expect(asked).to_be_visible()
+        question = page.get_by_role("heading", name="Load what this link names?")
+        expect(question).to_be_visible()
         page.reload()
-        expect(asked).to_be_visible()
+        expect(question).to_be_visible()
         expect(page.get_by_role("listitem")).to_have_text(["random:17"])
         page.get_by_role("link", name="Load", exact=True).click()
         expect(page.locator("#hits")).to_contain_text("random:17")

@@ -102,8 +102,8 @@ PICKED = ("map?", "spaces?encoder=random:64&", "curate?", "interpolate?a=Rain.&b
 def test_an_encoder_that_cannot_be_read_is_one_to_choose_again(visit, path):
     """A link with a slip in it: what is wrong is said, and the form stands there to be mended."""
     page = visit.open(f"{path}encoder=nonsense")
-    told = page.get_by_role("alert").filter(has_text="Unknown source 'nonsense'")
-    expect(told.first).to_be_visible()
+    message = page.get_by_role("alert").filter(has_text="Unknown source 'nonsense'")
+    expect(message.first).to_be_visible()
     if path in CHIPS:
         expect(page.locator("#encoders .token", has_text="nonsense")).to_be_visible()
     elif path in TICKED:
@@ -164,10 +164,10 @@ def test_a_page_at_rest_asks_for_no_frames(visitor, site):
     )
     page.goto(f"{site}/jobs")
     page.wait_for_selector(".t-header")
-    asked = []
-    while not asked or (len(asked) < 8 and asked[-1] >= 40):  # a busy machine opens it later
+    frames = []
+    while not frames or (len(frames) < 8 and frames[-1] >= 40):  # a busy machine opens it later
         before = page.evaluate("frames_asked")
         page.wait_for_timeout(1000)
-        asked.append(page.evaluate("frames_asked") - before)
+        frames.append(page.evaluate("frames_asked") - before)
     page.close()  # its script would stay with it
-    assert asked[-1] < 40, asked  # one loop asks for 60; polling takes some
+    assert frames[-1] < 40, frames  # one loop asks for 60; polling takes some

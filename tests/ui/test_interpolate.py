@@ -64,8 +64,8 @@ def test_the_slider_moves_in_the_browser_alone(visit):
     expect(where(page)).to_have_text("50 % of the way")
     expect(page.locator("#way .js-plotly-plot")).to_be_visible()
     page.wait_for_timeout(500)  # the page has asked for all it wants
-    asked = []
-    visit.listen("request", lambda request: asked.append(request.url))
+    requests = []
+    visit.listen("request", lambda request: requests.append(request.url))
     slider(page).focus()
     page.keyboard.press("End")
     expect(where(page)).to_have_text("100 % of the way")
@@ -79,7 +79,7 @@ def test_the_slider_moves_in_the_browser_alone(visit):
     expect(page.locator(".t-stage .t-sentence")).to_have_text(FIRST)
     address_of(page, "at=0")
     page.wait_for_timeout(500)
-    assert [url for url in asked if not url.endswith("mark.svg")] == []  # Chromium's own wish
+    assert [url for url in requests if not url.endswith("mark.svg")] == []  # Chromium's own wish
 
 
 def test_a_link_opens_the_same_step(visit):

@@ -87,13 +87,13 @@ def test_a_waiting_run_is_moved_to_the_front(visit, workspace, run):
 
 def test_nobody_looks_again_before_the_page_is_filled(visit, run):
     """An answer to that which came late would empty the page."""
-    asked = []
-    visit.page.route("**/queue/join*", lambda route: asked.append(route))
+    requests = []
+    visit.page.route("**/queue/join*", lambda route: requests.append(route))
     with visit.page.expect_request("**/queue/join*"):
         page = visit.open(f"jobs?run={run}")
     page.wait_for_timeout(2000 * POLL_SECONDS)
-    assert len(asked) == 1
-    asked[0].continue_()
+    assert len(requests) == 1
+    requests[0].continue_()
     expect(page.locator(".t-runs li.t-open")).to_contain_text("1 of 2 done")
     page.unroute("**/queue/join*")
 

@@ -17,8 +17,8 @@ from tests.ui.conftest import NARROW, PHONES
 @pytest.fixture
 def session(workspace):
     """A session of two baselines, gone afterwards."""
-    asked = service.spec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
-    made = service.begin(workspace, asked)
+    wanted = service.spec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
+    made = service.begin(workspace, wanted)
     yield made
     service.remove(workspace, made)
 
@@ -100,10 +100,10 @@ def test_the_focus_stays_on_the_button_that_marks(visitor, site, session):
 
 def test_closed_in_the_middle_of_a_mark(visitor, site, workspace, session):
     """It is kept or it is not; what is asked next is what was not marked."""
-    for said in "jkj":
+    for text in "jkj":
         page = visitor(site).open(f"judge?session={session}")
         expect(page.locator(".t-judge")).to_have_attribute("aria-label", re.compile("Question"))
-        page.keyboard.press(said)
+        page.keyboard.press(text)
         page.close()
     page = visitor(site).open(f"judge?session={session}")
     marks = workspace.store.judgements.marks(session)
@@ -208,8 +208,8 @@ def test_a_model_judges_as_well(visitor, site, workspace):
 
 def test_what_judges_disagree_on_is_settled(visitor, site, workspace, session):
     """Below the question, with the same buttons."""
-    for judge, said in (("me", "relevant"), ("you", "not")):
-        service.mark(workspace, session, said, judge)
+    for judge, text in (("me", "relevant"), ("you", "not")):
+        service.mark(workspace, session, text, judge)
     visit = visitor(site)
     page = visit.open(f"judge?session={session}")
     expect(page.get_by_role("heading", name="Judges disagree")).to_be_visible()
@@ -222,8 +222,8 @@ def test_what_judges_disagree_on_is_settled(visitor, site, workspace, session):
 @pytest.mark.parametrize("dark", PHONES)
 def test_on_a_phone(visitor, site, workspace, session, dark):
     """Two lists stand one above the other, the buttons are large enough for a thumb."""
-    asked = service.spec("starter-topics", ["random:256", "random:64"], draw=20, mode="preference")
-    lists = service.begin(workspace, asked)
+    wanted = service.spec("starter-topics", ["random:256", "random:64"], draw=20, mode="preference")
+    lists = service.begin(workspace, wanted)
     visit = visitor(site, size=NARROW, dark=dark)
     page = visit.open(f"judge?session={lists}")
     marks = page.locator(".t-judge-marks .t-button")
@@ -238,8 +238,8 @@ def test_on_a_phone(visitor, site, workspace, session, dark):
 
 def test_visitors_only_look(visitor, desk, showcase):
     """No buttons to mark with, and what there is to see."""
-    asked = service.spec("starter-topics", ["random:256", "random:64"], draw=5)
-    made = service.begin(desk, asked)
+    wanted = service.spec("starter-topics", ["random:256", "random:64"], draw=5)
+    made = service.begin(desk, wanted)
     service.mark(desk, made, "relevant")
     page = visitor(showcase).open(f"judge?session={made}")
     expect(page.locator(".t-judge")).to_contain_text("The last mark: relevant")

@@ -27,9 +27,9 @@ def test_a_comparison_and_hits_show_themselves_offline(browser: Browser, tmp_pat
     file = tmp_path / "notebook.html"
     file.write_text(f"<!doctype html><meta charset=utf-8><body>{notebook}", encoding="utf-8")
     page = browser.new_page()
-    asked: list[str] = []
+    requests: list[str] = []
     wrong: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(file.as_uri())
     compared, hits = page.frame_locator("iframe").nth(0), page.frame_locator("iframe").nth(1)
@@ -41,4 +41,4 @@ def test_a_comparison_and_hits_show_themselves_offline(browser: Browser, tmp_pat
     expect(page.locator("iframe").first).not_to_have_css("height", "320px")
     page.close()
     assert not wrong
-    assert {url.split(":")[0] for url in asked} <= {"file", "about", "blob", "data"}
+    assert {url.split(":")[0] for url in requests} <= {"file", "about", "blob", "data"}

@@ -75,13 +75,13 @@ def frozen(measured_here: Workspace, web: tuple[Path, str]) -> str:
 def test_a_frozen_page_says_what_the_live_one_says(visitor, live, frozen, path):
     """Finding, table, verdicts, intervals and notes, letter by letter."""
     pages = [visitor(address).open(f"{path}?{QUERY}" if path else "") for address in (live, frozen)]
-    told = []
+    seen = []
     for page in pages:
         page.wait_for_selector(READY[path])
         if path in ("compare", "board"):  # the ranks come last
             expect(page.locator("#ranks, #apart").first).not_to_be_empty()
-        told.append([text for text in page.evaluate(SHOWN) if text])
-    ours, theirs = (set(texts) for texts in told)
+        seen.append([text for text in page.evaluate(SHOWN) if text])
+    ours, theirs = (set(texts) for texts in seen)
     # Where a run would help, the live page has a link to where it is begun, or says what it lacks.
     help_wanted = re.compile("Measure|Evaluate|Compare at one size|has its data here")
     missing = {text for text in ours - theirs if not help_wanted.search(text)}
@@ -160,12 +160,12 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, measured_here):
     card = page.get_by_label("The open point")
     rows = card.locator("tbody tr")
     expect(rows).to_have_count(len(first["neighbours"]))
-    told = [row.split("\t") for row in rows.all_inner_texts()]
-    assert [(cosine, where) for _, cosine, where in told] == [
+    sentences = [row.split("\t") for row in rows.all_inner_texts()]
+    assert [(cosine, where) for _, cosine, where in sentences] == [
         (f"{one['cosine']:.3f}", "near" if one["kept"] else "elsewhere")
         for one in first["neighbours"]
     ]
-    assert {text for text, *_ in told} == {one["text"] for one in first["neighbours"]}
+    assert {text for text, *_ in sentences} == {one["text"] for one in first["neighbours"]}
     page.locator(".t-views select").select_option(label="random:256 · starter-pairs")
     expect(page).to_have_url(re.compile("encoder=random%3A256"))
     expect(page.locator(".t-map-said")).to_contain_text("960 points")
@@ -204,9 +204,9 @@ def test_links_lead_to_what_is_there(visitor, frozen):
         for url in page.locator("a[href]").evaluate_all("links => links.map((a) => a.href)"):
             assert page.request.get(url.partition("#")[0]).ok, url
     page.goto(f"{frozen}/compare")
-    said = page.locator("#cautions li")
-    expect(said.first.get_by_role("link")).to_have_text("Compare at one size")
-    expect(said.last.get_by_role("link")).to_have_count(0)
+    warnings = page.locator("#cautions li")
+    expect(warnings.first.get_by_role("link")).to_have_text("Compare at one size")
+    expect(warnings.last.get_by_role("link")).to_have_count(0)
 
 
 def test_a_cell_that_opens_nothing_is_no_button(visitor, frozen):

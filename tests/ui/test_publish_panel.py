@@ -61,6 +61,6 @@ def test_visitors_have_no_such_button_and_no_such_address(visitor, workspace):
         page = visitor(address).open("compare")
         expect(page.get_by_role("button", name="Jump to").first).to_be_visible()
         expect(page.get_by_role("button", name="Publish")).to_have_count(0)
-        asked = {"address": "compare", "mask": "none", "texts": True}
-        assert page.request.post(f"{address}/theodolite/publish", data=asked).status in (404, 405)
+        fields = {"address": "compare", "mask": "none", "texts": True}
+        assert page.request.post(f"{address}/theodolite/publish", data=fields).status in (404, 405)
     looking.close()

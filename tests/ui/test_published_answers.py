@@ -61,11 +61,11 @@ def test_an_answer_is_shown_in_every_window(visitor, frozen, path, size, dark):
 def test_a_judgement_says_what_its_page_says(visitor, frozen, answered):
     """Difference and interval of the pair."""
     session = answered.store.judgements.list()[0]["id"]
-    told = report.board(judging.opened(answered, session))
+    status = report.board(judging.opened(answered, session))
     page = visitor(frozen).open("judge")
     found = page.get_by_label("What the marks say")
     for side in ("low", "high"):
-        expect(found).to_contain_text(f"{abs(told['pairs'][0][side]):.2f}")
+        expect(found).to_contain_text(f"{abs(status['pairs'][0][side]):.2f}")
 
 
 def test_a_sheet_hands_out_its_files(visitor, frozen):

@@ -102,10 +102,10 @@ def test_a_space_starts_with_what_it_asks_for(
 ) -> None:
     """The hub installs what it manages itself; elsewhere no GPU is lent, and none is needed."""
     where = published(kept, name, place / "demo")
-    said = yaml.safe_load((where / "README.md").read_text().split("---\n")[1])
-    theirs = [f"gradio[oauth]=={said['sdk_version']}", "spaces", "torch==2.13.0"]
+    front_matter = yaml.safe_load((where / "README.md").read_text().split("---\n")[1])
+    theirs = [f"gradio[oauth]=={front_matter['sdk_version']}", "spaces", "torch==2.13.0"]
     python = installed(place, where / "requirements.txt", *theirs)
-    with started([python, said["app_file"]], where) as address:
+    with started([python, front_matter["app_file"]], where) as address:
         looked_at(visitor, address, name)
 
 

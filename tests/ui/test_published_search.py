@@ -63,10 +63,10 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, frozen):
 def test_it_fits_its_window(visitor, frozen, size, dark):
     """And what it opens with is there before any vector is."""
     visit = visitor(frozen, dark=dark, size=size)
-    asked = []
-    visit.listen("request", lambda request: asked.append(request.url))
+    requests = []
+    visit.listen("request", lambda request: requests.append(request.url))
     page = visit.open("search")
     found(page, ALIVE[0])
     visit.picture(f"frozen-search-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
-    assert not [url for url in asked if re.search("/(vectors|encoders|texts)/", url)]
+    assert not [url for url in requests if re.search("/(vectors|encoders|texts)/", url)]

@@ -88,5 +88,5 @@ def test_the_scores_and_texts_are_those_of_stsb(visitor, frozen, kept):
     page = visitor(frozen).open("compare")
     expect(page.locator("#comparison")).to_contain_text(f"{row['score']:.2f}")
     page.goto(f"{frozen}/search")
-    said = page.locator("#search .t-column li p").first.inner_text()
-    assert said in kept.catalog.load(TASK).sentences
+    output = page.locator("#search .t-column li p").first.inner_text()
+    assert output in kept.catalog.load(TASK).sentences

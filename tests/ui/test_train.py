@@ -48,9 +48,9 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     expect(page.locator(COMMAND)).to_contain_text("--temperature 0.1")
     expect(page.locator("#preset input")).to_have_value("My own settings")
     shown = address_of(page, "temperature=0.1", "learning_rate=5e-5", "preset=own")
-    said = page.locator(COMMAND).inner_text()
+    command = page.locator(COMMAND).inner_text()
     again = visitor(place).open(shown)
-    expect(again.locator(COMMAND)).to_have_text(said)
+    expect(again.locator(COMMAND)).to_have_text(command)
     expect(again.get_by_label("Peak learning rate")).to_have_value("5e-5")
 
 
@@ -65,8 +65,8 @@ def test_the_command_is_copied(page):
         }""",
         polling=300,
     )
-    said = page.locator(COMMAND).inner_text()
-    assert page.evaluate("navigator.clipboard.readText()") == said
+    command = page.locator(COMMAND).inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == command
 
 
 def test_only_what_applies_is_asked(page):

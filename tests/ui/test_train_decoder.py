@@ -128,9 +128,9 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     expect(command).to_contain_text("--no-clauses")
     expect(page.locator("#preset input")).to_have_value("My own settings")
     shown = address_of(page, "words=9", "clauses=false")
-    said = command.inner_text()
+    output = command.inner_text()
     again = visitor(place).open(shown)
-    expect(again.locator("#command pre")).to_have_text(said)
+    expect(again.locator("#command pre")).to_have_text(output)
 
 
 def test_a_preset_of_the_paper_fills_the_form(page):

@@ -32,9 +32,9 @@ def path() -> str:
 
 def shown_by(playwright: Playwright, profile: Path) -> tuple[Chromium, Page]:
     """The browser with this profile, and the page in its window."""
-    told = profile / "DevToolsActivePort"
-    wait_for(told)
-    port = told.read_text().split()[0]
+    port_file = profile / "DevToolsActivePort"
+    wait_for(port_file)
+    port = port_file.read_text().split()[0]
     chromium = playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
     (context,) = chromium.contexts
     return chromium, context.pages[0] if context.pages else context.wait_for_event("page")
@@ -57,10 +57,10 @@ def test_the_window_has_no_bars_and_keeps_its_size(
             page.wait_for_selector(".t-header", timeout=60_000)
             assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
             sizes.append(size_of(page))
-            told = page.context.new_cdp_session(page)
-            number = told.send("Browser.getWindowForTarget")["windowId"]
+            devtools = page.context.new_cdp_session(page)
+            number = devtools.send("Browser.getWindowForTarget")["windowId"]
             bounds = {"width": 901, "height": 705}
-            told.send("Browser.setWindowBounds", {"windowId": number, "bounds": bounds})
+            devtools.send("Browser.setWindowBounds", {"windowId": number, "bounds": bounds})
             page.wait_for_function("outerWidth == 901 && outerHeight == 705")
             chromium.new_browser_cdp_session().send("Browser.close")
             shown.wait()
@@ -94,9 +94,9 @@ def test_it_can_be_installed_behind_a_login(
 
 def faults(page: Page) -> list[Any]:
     """Why the browser would not install the page, and what of its manifest it cannot read."""
-    told = page.context.new_cdp_session(page)
-    manifest = told.send("Page.getAppManifest")
+    devtools = page.context.new_cdp_session(page)
+    manifest = devtools.send("Page.getAppManifest")
     assert manifest["url"].endswith("/manifest.json")
-    found = told.send("Page.getInstallabilityErrors")["installabilityErrors"]
-    told.detach()
+    found = devtools.send("Page.getInstallabilityErrors")["installabilityErrors"]
+    devtools.detach()
     return [*manifest["errors"], *found]

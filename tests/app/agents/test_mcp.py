@@ -33,7 +33,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path: Path) -> None:
     """One server answers all: typed rows, errors as sentences, and only evaluations are kept."""
     mcp = pytest.importorskip("mcp")
-    asked: tuple[tuple[str, dict[str, Any]], ...] = (
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("encoders", {}),
         ("data", {}),
         ("compare", {"encoders": ["random:8", "random:4"]}),
@@ -55,17 +55,17 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
         )
         async with mcp.Client(server) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            return tools, [await client.call_tool(name, given) for name, given in asked]
+            return tools, [await client.call_tool(name, given) for name, given in calls]
 
     tools, answers = asyncio.run(talk())
-    assert tools.keys() == {name for name, _ in asked}
+    assert tools.keys() == {name for name, _ in calls}
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "evaluate"
     ]
     assert "at most 8" in tools["evaluate"].description
     assert "rows" in tools["search"].output_schema["properties"]
-    told = [answer.structured_content for answer in answers[:8]]
-    kept, data, compared, measured, known, board, hits, decoded = told
+    contents = [answer.structured_content for answer in answers[:8]]
+    kept, data, compared, measured, known, board, hits, decoded = contents
     assert {"random:8", "random:4"} <= {row["name"] for row in kept["rows"]}
     assert "starter-topics" in {row["name"] for row in data["rows"]}
     assert compared["rows"][1]["verdict"] == "random:8 is better"

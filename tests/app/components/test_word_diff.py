@@ -56,10 +56,10 @@ def test_it_is_said_in_words_too(before, after, said):
 def test_a_card_escapes_what_comes_from_outside():
     """Names, sentences, candidates."""
     probe = "<xss>"
-    said = DecodeResult(
+    decoded = DecodeResult(
         probe, probe, probe, 0.5, (Other(probe, -0.25),), differing(probe, f"{probe} x")
     )
-    html = views.cards([said, (probe, "<b>ours</b>")])
+    html = views.cards([decoded, (probe, "<b>ours</b>")])
     assert probe not in html
     assert "−0.250" in html
     assert "<b>ours</b>" in html

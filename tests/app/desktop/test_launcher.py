@@ -42,18 +42,18 @@ def test_it_starts_this_installation_with_this_store(home: Path, tmp_path: Path)
     (row,) = objects(theodolite("desktop", "install", "--store", HARD, "--data", ".", "--json"))
     file = home / "applications" / "theodolite.desktop"
     assert row["files"][0] == str(file)
-    told = read(file)
+    output = read(file)
     program = str(tmp_path / "bin" / "theodolite")
     # Within quotes a desktop reads what a shell reads, but %% stands for one.
-    said = subprocess.run(
-        ["sh", "-c", f"printf '%s\\n' {told['Exec']}"], capture_output=True, text=True, check=True
+    result = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {output['Exec']}"], capture_output=True, text=True, check=True
     )
-    words = said.stdout.replace("%%", "%").splitlines()
+    words = result.stdout.replace("%%", "%").splitlines()
     assert words == ["env", f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}", program, "--window",
                      "--store", HARD, "--data", str(Path.cwd())]  # fmt: skip
-    assert told["TryExec"] == program
-    assert (home / "icons/hicolor/scalable/apps" / f"{told['Icon']}.svg").exists()
-    assert (home / "icons/hicolor/512x512/apps" / f"{told['Icon']}.png").exists()
+    assert output["TryExec"] == program
+    assert (home / "icons/hicolor/scalable/apps" / f"{output['Icon']}.svg").exists()
+    assert (home / "icons/hicolor/512x512/apps" / f"{output['Icon']}.png").exists()
     assert all(Path(name).is_file() for name in row["files"])
 
 
@@ -89,6 +89,6 @@ def test_other_systems_are_told_what_to_do_instead(
     """Their menus are filled by their browsers."""
     monkeypatch.setattr(launcher.sys, "platform", system)
     for verb in ("install", "remove"):
-        said = " ".join(theodolite("desktop", verb, code=2)[-1].split())
-        assert "on Linux only" in said
-        assert "install it from there" in said
+        expected = " ".join(theodolite("desktop", verb, code=2)[-1].split())
+        assert "on Linux only" in expected
+        assert "install it from there" in expected

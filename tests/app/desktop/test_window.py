@@ -119,9 +119,9 @@ def test_the_app_stays_for_runs_that_are_not_over(
         staying.join(30)
         assert not staying.is_alive()
     workspace.close()
-    said = " ".join(capsys.readouterr().err.split())
-    assert 'The window is closed, but 1 run is not over: "STS-B by minilm".' in said
-    assert f"The app stays at {address} until then." in said
+    expected = " ".join(capsys.readouterr().err.split())
+    assert 'The window is closed, but 1 run is not over: "STS-B by minilm".' in expected
+    assert f"The app stays at {address} until then." in expected
 
 
 def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
         profile = tmp_path / "state" / "theodolite" / "window" / "1"
         assert fake.seen(profile)["status"] == 200
         fake.close(profile)
-        _, said = app.communicate(timeout=150)
-    assert app.returncode == 0, said
-    assert "Close its window" in said
-    assert "Traceback" not in said
+        _, output = app.communicate(timeout=150)
+    assert app.returncode == 0, output
+    assert "Close its window" in output
+    assert "Traceback" not in output

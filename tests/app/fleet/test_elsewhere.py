@@ -75,15 +75,15 @@ def test_two_homes_do_not_disturb_each_other(
     lab.start_home(other.store.folder)
     encoders = ["random:20", "random:21", "random:22"]
     called_off = queue_evaluation(other, ["random:23"], TASKS)
-    asked = {
+    fields = {
         place: queue_evaluation(place, encoders, ["StarterSTS"]) for place in (workspace, other)
     }
     until(lambda: other.store.runs.get(called_off)["state"] == "running")
     other.store.runs.cancel(called_off)
-    for place, run_id in asked.items():
+    for place, run_id in fields.items():
         over(place.store, run_id)
     alone = on_one_machine(tmp_path / "alone", EvaluateJob.of(workspace, encoders, ["StarterSTS"]))
-    for place in asked:
+    for place in fields:
         assert_equal(place.store, alone)
     assert not any(row["encoder"] == "random:23" for row in workspace.store.results.table())
     client = client_of(Address(lab.address))

@@ -103,20 +103,20 @@ def test_what_nobody_uses_goes(shared: Database, file: Path) -> None:
 
 def test_words_come_in_their_order_and_once(shared: Database) -> None:
     """Of the units that were asked for; NaN is no number in JSON."""
-    told = Reports(shared)
-    told.add("a-1", [("log", {"lines": ["one"]}), ("stepped", {"loss": float("nan")})])
-    told.add("b-1", [("log", {"lines": ["other"]})])
-    heard = told.of(["a-1"])
-    assert [(one["kind"], one["data"]) for one in heard] == [
+    reports = Reports(shared)
+    reports.add("a-1", [("log", {"lines": ["one"]}), ("stepped", {"loss": float("nan")})])
+    reports.add("b-1", [("log", {"lines": ["other"]})])
+    received = reports.of(["a-1"])
+    assert [(one["kind"], one["data"]) for one in received] == [
         ("log", {"lines": ["one"]}), ("stepped", {"loss": None}),
     ]  # fmt: skip
-    told.kept([one["id"] for one in heard])
-    assert told.of(["a-1"]) == []
-    told.ask(["b-1"], "stop")
-    assert (told.asked("a-1"), told.asked("b-1")) == ("", "stop")
-    told.forget("b-")
-    assert told.of(["b-1"]) == []
-    assert told.asked("b-1") == ""
+    reports.kept([one["id"] for one in received])
+    assert reports.of(["a-1"]) == []
+    reports.ask(["b-1"], "stop")
+    assert (reports.asked("a-1"), reports.asked("b-1")) == ("", "stop")
+    reports.forget("b-")
+    assert reports.of(["b-1"]) == []
+    assert reports.asked("b-1") == ""
 
 
 def test_an_error_of_ours_is_no_absence(shared: Database) -> None:

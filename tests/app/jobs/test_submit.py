@@ -77,9 +77,9 @@ def theodolite(*arguments: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", COMPUTING)
 def test_every_verb_that_computes_can_leave_it_to_a_worker(home: Path, kind: str) -> None:
     """It says the run's id, and that run waits and is the job that was asked for."""
-    (said,) = theodolite(*COMPUTING[kind], "--queue")
+    (output,) = theodolite(*COMPUTING[kind], "--queue")
     (run,) = theodolite("jobs", "list")
-    assert (run["id"], run["kind"], run["state"]) == (said["id"], kind.split()[0], "queued")
+    assert (run["id"], run["kind"], run["state"]) == (output["id"], kind.split()[0], "queued")
 
 
 def test_no_other_verb_computes_what_is_queued() -> None:
@@ -172,18 +172,18 @@ def test_what_a_worker_is_at_is_followed_to_its_answer(workspace: Workspace) -> 
     """The verb computes nothing itself, and ends with the result."""
     job = EvaluateJob.of(workspace, [A], ["StarterSTS"])
     run = at_work(workspace, job)
-    told = []
+    calls = []
 
     def work(done: float, total: float, what: str) -> None:
-        told.append((done, what))
-        if len(told) == 1:
+        calls.append((done, what))
+        if len(calls) == 1:
             measured(workspace, A, "StarterSTS")
             workspace.store.runs.end_unit(run, 0, 1.0)
             workspace.store.runs.finish(run, 1, "done")
 
     (row,) = evaluate(workspace, job, work)
     assert row["score"] is not None
-    assert [done for done, _ in told] == [0.0, 1.0]
+    assert [done for done, _ in calls] == [0.0, 1.0]
     (seen,) = workspace.store.runs.list()
     assert (seen["id"], seen["state"], seen["worker"]) == (run, "done", "local-0")
 

@@ -51,9 +51,9 @@ def written(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
     """The list is printed all the same: it can be read, and accepted the next time."""
-    *lines, said = theodolite("publish", str(kept), "--json", code=2)
-    assert "Nothing was written" in said
-    assert "--yes" in said
+    *lines, output = theodolite("publish", str(kept), "--json", code=2)
+    assert "Nothing was written" in output
+    assert "--yes" in output
     assert not kept.exists()
     kinds = {row.get("kind") for row in objects(lines[:-1])}
     assert kinds == {"page", "encoder", "task", "results", "files", "total"}
@@ -118,11 +118,11 @@ def test_names_that_are_masked_stay_apart() -> None:
     alias = mask.Alias("names")
     names = ["dir:/a/x", "dir:/b/x", "dir:/a/x | normalise", "hf:me/mine", "random:64",
              "api:https://host.example/v1#m", "wordllama | center:upload:ours"]  # fmt: skip
-    told = [str(alias.encoder(parse(name))) for name in names]
-    assert told[0] == told[2].removesuffix(" | normalise")
-    assert len(set(told)) == len(names)
-    assert told[4] == "random:64"
-    assert not [one for one in told if "mine" in one or "host" in one or "ours" in one]
+    masked = [str(alias.encoder(parse(name))) for name in names]
+    assert masked[0] == masked[2].removesuffix(" | normalise")
+    assert len(set(masked)) == len(names)
+    assert masked[4] == "random:64"
+    assert not [one for one in masked if "mine" in one or "host" in one or "ours" in one]
     assert alias.data("upload:ours/classify") == "upload:data-1/classify"
     assert mask.Alias("paths").data("upload:ours") == "upload:ours"
 
@@ -200,18 +200,18 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     for name in ("random:64", "random:16"):
         made.store.encoders.add(name, {})
         measured(made, name, "StarterSTS")
-    said = made.catalog.load("starter-pairs").sentences
+    sentences = made.catalog.load("starter-pairs").sentences
     made.close()
     target = str(home / "site")
     arguments = ["publish", target, "-e", "random:64", "-e", "random:16", "--yes", "--json"]
     rows = [r for r in objects(theodolite(*arguments)) if r.get("kind") == "texts"]
     assert [row["name"] for row in rows] == ["starter-pairs"]
     assert rows[0]["licence"]
-    assert any(text in unescape("".join(written(home / "site").values())) for text in said)
+    assert any(text in unescape("".join(written(home / "site").values())) for text in sentences)
     rows = objects(theodolite(*arguments, "--no-texts"))
     assert not [row for row in rows if row.get("kind") == "texts"]
     everything = unescape("".join(written(home / "site").values()))
-    assert not [text for text in said if text in everything]
+    assert not [text for text in sentences if text in everything]
 
 
 @pytest.fixture
@@ -248,12 +248,12 @@ def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
     names = ["random:256", "random:64", "wordllama"]
     query = [("encoder", name) for name in names]
     opened = OpenedPage(frame.Entry("Compare", "compare", {"": page}), page, workspace, query)
-    said = answers.of(opened, page.FROZEN)["controls"]["drawn"]
+    text = answers.of(opened, page.FROZEN)["controls"]["drawn"]
     part = str(opened.by_id("ranks")._id)
     report = comparison.compare(workspace, names)
     for drawn in ("within", "over"):
-        assert said[drawn][part] == ranking_view.ranks(report, drawn)[0]
-    assert said["within"][part] != said["over"][part]
+        assert text[drawn][part] == ranking_view.ranks(report, drawn)[0]
+    assert text["within"][part] != text["over"][part]
 
 
 def test_visitors_publish_nothing(workspace: Workspace) -> None:

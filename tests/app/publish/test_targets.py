@@ -71,20 +71,20 @@ def test_the_front_matter_is_what_the_hub_reads(name: targets.Name) -> None:
     text = targets.front_matter(target, "My: title", "x" * 100, ["BAAI/bge-small-en-v1.5"])
     first, block, rest = text.split("---\n")
     assert (first, rest) == ("", "")
-    said = yaml.safe_load(block)
-    assert {said["colorFrom"], said["colorTo"]} <= COLOURS
-    assert said["title"] == "My: title"
-    assert said["sdk"] == {"static": "static", "docker": "docker"}.get(name, "gradio")
-    assert len(said["short_description"]) <= 60
-    if said["sdk"] == "gradio":
+    front_matter = yaml.safe_load(block)
+    assert {front_matter["colorFrom"], front_matter["colorTo"]} <= COLOURS
+    assert front_matter["title"] == "My: title"
+    assert front_matter["sdk"] == {"static": "static", "docker": "docker"}.get(name, "gradio")
+    assert len(front_matter["short_description"]) <= 60
+    if front_matter["sdk"] == "gradio":
         constraints = pins((ROOT / "constraints.txt").read_text().split("\n", 1)[1])
-        assert said["sdk_version"] == constraints["gradio"]
-        assert said["python_version"] == "3.12"
-        assert said["preload_from_hub"] == ["BAAI/bge-small-en-v1.5"]
+        assert front_matter["sdk_version"] == constraints["gradio"]
+        assert front_matter["python_version"] == "3.12"
+        assert front_matter["preload_from_hub"] == ["BAAI/bge-small-en-v1.5"]
     if target.live:
-        assert re.fullmatch(r"\d+[mh]", said["startup_duration_timeout"])
+        assert re.fullmatch(r"\d+[mh]", front_matter["startup_duration_timeout"])
     if name != "docker":
-        assert said["app_file"] in {**targets.files(target, []), "index.html": b""}
+        assert front_matter["app_file"] in {**targets.files(target, []), "index.html": b""}
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -245,8 +245,8 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     ))  # fmt: skip
     assert {row["kind"] for row in rows[:-1]} == {
         "page", "encoder", "task", "results", "texts", "files", "total"}  # fmt: skip
-    told = (target / "README.md").read_text()
-    assert "`random:64`" in told and "random:32" not in told and "Apache-2.0" in told
+    output = (target / "README.md").read_text()
+    assert "`random:64`" in output and "random:32" not in output and "Apache-2.0" in output
     # Ours is installed in the environment of the tests, and must not be what is found.
     with started([sys.executable, "start.py"], target) as address:
         page = httpx.get(f"{address}/compare", timeout=60)

@@ -41,9 +41,9 @@ def put(files: dict[str, bytes] = FILES, target: str = "static", name: str = NAM
     try:
         return upload.upload(files, HERE, TARGETS[target], name, private=False)
     except UserError as error:
-        told = f"{error.message} {error.hint}"
-        assert TOKEN not in told and READER not in told
-        return told
+        expected = f"{error.message} {error.hint}"
+        assert TOKEN not in expected and READER not in expected
+        return expected
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_a_token_that_cannot_write_is_said(
 ) -> None:
     """In a sentence, with what to do, and without the token."""
     monkeypatch.setenv("HF_TOKEN", token)
-    told = put()
-    assert told.startswith(said)
-    assert "Nothing was uploaded." in told
-    assert token not in told
+    output = put()
+    assert output.startswith(said)
+    assert "Nothing was uploaded." in output
+    assert token not in output
     assert hub.spaces == {}
 
 
@@ -101,10 +101,10 @@ def test_without_a_token_it_is_said_what_to_type(
 ) -> None:
     """The hub is not asked."""
     monkeypatch.delenv("HF_TOKEN")
-    told = put(target="docker")
-    assert "There is no token" in told
-    assert f"hf repos create {NAME} --type space --space-sdk docker" in told
-    assert f"hf upload {NAME} {HERE} . --repo-type space" in told
+    output = put(target="docker")
+    assert "There is no token" in output
+    assert f"hf repos create {NAME} --type space --space-sdk docker" in output
+    assert f"hf upload {NAME} {HERE} . --repo-type space" in output
     assert hub.requests == []
 
 
@@ -120,19 +120,19 @@ def test_the_token_of_a_login_is_used(
 def test_a_plan_that_does_not_cover_it_is_said(hub: FakeSpaces) -> None:
     """With the hub's own words, and what is free."""
     hub.paid = False
-    told = put(target="docker")
-    assert "(402)" in told and "Static Spaces are free for everyone" in told
-    assert "--target static" in told
+    output = put(target="docker")
+    assert "(402)" in output and "Static Spaces are free for everyone" in output
+    assert "--target static" in output
     put(target="zerogpu")
     assert hub.commits == 1
 
 
 def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> None:
     """Before anything is uploaded."""
-    told = put({"README.md": b"---\nshort_description: " + b"x" * 61 + b"\n---\n"})
-    assert told.startswith("The hub does not take it")
-    assert "at most 60 characters" in told
-    assert f"{NAME} was made and is empty" in told
+    output = put({"README.md": b"---\nshort_description: " + b"x" * 61 + b"\n---\n"})
+    assert output.startswith("The hub does not take it")
+    assert "at most 60 characters" in output
+    assert f"{NAME} was made and is empty" in output
 
 
 def test_a_space_of_somebody_else_is_refused(hub: FakeSpaces) -> None:
@@ -155,9 +155,9 @@ def test_a_connection_that_breaks_leaves_nothing_half(
     """It is said what is there, and the same command goes on."""
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
     hub.breaks = breaks
-    told = put()
-    assert told.startswith("The connection to the hub broke")
-    assert left in told
+    output = put()
+    assert output.startswith("The connection to the hub broke")
+    assert left in output
     assert "index.html" not in hub.spaces.get(NAME, {})
     hub.breaks = None
     assert put() == f"{hub.url}/spaces/{NAME}"
@@ -190,9 +190,9 @@ def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
     assert not target.exists()
     theodolite("publish", *chosen, "--yes")
     assert hub.requests == []
-    said = theodolite("publish", *chosen, "--yes", "--upload", "encoders")
-    assert TOKEN not in "".join(said)
-    rows = objects(said)
+    output = theodolite("publish", *chosen, "--yes", "--upload", "encoders")
+    assert TOKEN not in "".join(output)
+    rows = objects(output)
     assert rows[-1] == {"uploaded": f"{hub.url}/spaces/{NAME}"}
     there = hub.spaces[NAME].keys() - {".gitattributes"}
     assert there == {p.relative_to(target).as_posix() for p in target.rglob("*") if p.is_file()}

@@ -148,18 +148,18 @@ def test_the_panel_lists_first_and_then_hands_out(panel: TestClient) -> None:
 
     `tests/ui/test_publish_panel.py` does the same in a browser, with fewer questions.
     """
-    asked = {"address": "compare?encoder=random:8&encoder=random:4", "mask": "none", "texts": True}
-    told = panel.post("/theodolite/publish", json=asked).json()
-    assert told["rows"][-1]["kind"] == "total"
-    assert "--view=compare?encoder=random:8&encoder=random:4" in told["command"]
-    with zipfile.ZipFile(io.BytesIO(panel.get(told["zip"].lstrip(".")).content)) as packed:
+    fields = {"address": "compare?encoder=random:8&encoder=random:4", "mask": "none", "texts": True}
+    answer = panel.post("/theodolite/publish", json=fields).json()
+    assert answer["rows"][-1]["kind"] == "total"
+    assert "--view=compare?encoder=random:8&encoder=random:4" in answer["command"]
+    with zipfile.ZipFile(io.BytesIO(panel.get(answer["zip"].lstrip(".")).content)) as packed:
         names = packed.namelist()
         files = [one for one in packed.infolist() if "published.json" not in one.filename]
     assert "theodolite-site/compare/index.html" in names
-    assert sum(one.file_size for one in files) == told["rows"][-1]["bytes"]
-    again = panel.post("/theodolite/publish", json=asked | {"address": "jobs"}).json()
+    assert sum(one.file_size for one in files) == answer["rows"][-1]["bytes"]
+    again = panel.post("/theodolite/publish", json=fields | {"address": "jobs"}).json()
     assert "no page" in again["error"]
-    assert panel.get(told["zip"].lstrip(".")).status_code == 404
+    assert panel.get(answer["zip"].lstrip(".")).status_code == 404
 
 
 @pytest.mark.parametrize(

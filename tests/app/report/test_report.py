@@ -48,11 +48,11 @@ def tables(document: str) -> dict[str, list[dict[str, str]]]:
 def written(folder: Path, *words: str) -> str:
     """What the verb writes, told apart from what it says."""
     out = folder / f"{words[0]}.html"
-    (said,) = objects(theodolite("report", *words, "--out", str(out), "--json"))
-    assert (said["file"], said["bytes"]) == (str(out), out.stat().st_size)
+    (output,) = objects(theodolite("report", *words, "--out", str(out), "--json"))
+    assert (output["file"], output["bytes"]) == (str(out), out.stat().st_size)
     assert out.stat().st_size < 5_000_000
     found = out.read_text("utf-8")
-    assert f"<title>{said['title']} · Theodolite</title>".replace("'", "&#x27;") in found
+    assert f"<title>{output['title']} · Theodolite</title>".replace("'", "&#x27;") in found
     assert_harmless(found)
     return found
 
@@ -81,11 +81,11 @@ def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path)
 
 def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
     """One that is in the store; of another it is said what makes it."""
-    asked = ("map", "random:16", "starter-topics", "--method", "pca")
-    said = theodolite("report", *asked, "--out", str(home / "map.html"), code=2)[-1]
-    assert "theodolite project" in said and not (home / "map.html").exists()
+    command = ("map", "random:16", "starter-topics", "--method", "pca")
+    output = theodolite("report", *command, "--out", str(home / "map.html"), code=2)[-1]
+    assert "theodolite project" in output and not (home / "map.html").exists()
     made = th.map("random:16", "starter-topics", method="pca", workspace=kept)
-    rows = tables(written(home, *asked))["map"]
+    rows = tables(written(home, *command))["map"]
     assert [row["sentence"] for row in rows] == made.sentences
     assert float(rows[3]["x"]) == pytest.approx(float(made.points[3, 0]), rel=1e-6)
     assert {"id", "label", "length"} <= rows[0].keys()
@@ -118,12 +118,14 @@ def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path
 @pytest.mark.slow
 def test_a_decision_with_its_sheet(kept: Workspace, home: Path) -> None:
     """The sheet that was made, asked for with the same options."""
-    asked = ("decision", reported.decided(kept, home), "-e", PAIR[0], "-e", PAIR[1])
-    found = written(home, *asked)
+    command = ("decision", reported.decided(kept, home), "-e", PAIR[0], "-e", PAIR[1])
+    found = written(home, *command)
     assert "t-sheet" in body(found) and "Decision on upload:topics" in body(found)
     assert {row["encoder"] for row in tables(found)["encoders"]} >= set(PAIR)
-    said = theodolite("report", *asked, "--max-ms", "9", "--out", str(home / "d.html"), code=2)[-1]
-    assert "There is no decision" in said
+    output = theodolite("report", *command, "--max-ms", "9", "--out", str(home / "d.html"), code=2)[
+        -1
+    ]
+    assert "There is no decision" in output
 
 
 def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:
@@ -171,11 +173,11 @@ def test_without_a_browser_there_are_no_pictures_and_it_is_said(
     """Before anything is written: what is missing, and how to do without."""
     monkeypatch.delenv("THEODOLITE_BROWSER", raising=False)
     monkeypatch.setenv("PATH", str(home))
-    asked = ("report", "comparison", *PAIR, "--out", str(home / "told"))
-    said = theodolite(*asked, code=2)[-1]
-    assert "none was found" in said and "--no-pictures" in said and not (home / "told").exists()
+    command = ("report", "comparison", *PAIR, "--out", str(home / "told"))
+    output = theodolite(*command, code=2)[-1]
+    assert "none was found" in output and "--no-pictures" in output and not (home / "told").exists()
     reported.results(kept)
-    (made,) = objects(theodolite(*asked, "--no-pictures", "--json"))
+    (made,) = objects(theodolite(*command, "--no-pictures", "--json"))
     assert made["files"] == ["report.md", "report-comparison.csv"]
     assert {file.name for file in (home / "told").iterdir()} == set(made["files"])
 
@@ -183,5 +185,5 @@ def test_without_a_browser_there_are_no_pictures_and_it_is_said(
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:
     """Another format, or no such folder."""
     for out in ("report.pdf", "nowhere/report.html"):
-        said = theodolite("report", "comparison", *PAIR, "--out", str(home / out), code=2)[-1]
-        assert "FILE" in said or "html" in said or "cannot be written" in said
+        output = theodolite("report", "comparison", *PAIR, "--out", str(home / out), code=2)[-1]
+        assert "FILE" in output or "html" in output or "cannot be written" in output

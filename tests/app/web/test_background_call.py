@@ -34,10 +34,10 @@ def test_what_takes_long_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -
     """First what is done, then how far with the time left, last the answer."""
     monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
     monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
-    told, halfway = threading.Event(), threading.Event()
+    event, halfway = threading.Event(), threading.Event()
 
     def work(say: working.Say) -> list[int]:
-        told.wait(5)
+        event.wait(5)
         say("Encoding <b>", 0.5, 20.0)
         halfway.wait(5)
         return [7]
@@ -47,7 +47,7 @@ def test_what_takes_long_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -
     assert "Loading" in first
     assert "t-unknown" in first
     assert nothing is None
-    told.set()
+    event.set()
     second, _ = next(steps)
     assert 'aria-valuenow="50"' in second
     assert "about 20 s left" in second
@@ -175,13 +175,13 @@ def test_several_works_are_told_of_side_by_side(monkeypatch: pytest.MonkeyPatch)
 
 def test_encoding_goes_part_by_part(workspace: Workspace) -> None:
     """Shares that grow to one, and nothing lacks afterwards."""
-    said: list[tuple[str, float | None, float | None]] = []
-    working.encode(workspace, "random:21", "starter-topics", lambda *word: said.append(word))
-    shares = [share for _, share, _ in said if share is not None]
+    seen: list[tuple[str, float | None, float | None]] = []
+    working.encode(workspace, "random:21", "starter-topics", lambda *word: seen.append(word))
+    shares = [share for _, share, _ in seen if share is not None]
     assert len(shares) > 5
     assert shares == sorted(shares)
     assert shares[-1] == 1
-    assert "Encoding 2,040 sentences of starter-topics" in said[-1][0]
+    assert "Encoding 2,040 sentences of starter-topics" in seen[-1][0]
     assert vectors.missing(workspace, "random:21", "starter-topics") == 0
 
 

@@ -107,9 +107,9 @@ def test_what_a_person_got_wrong_stands_in_the_notice_alone() -> None:
                 raise KeyError("inner thing")
             raise UserError("There are no 0 neighbours.", "Ask for at least one.")
 
-    said = with_notice(refuse, notice, list(controls))("all", 0)
-    assert said.keys() == {notice}
-    assert "no 0 neighbours" in said[notice]
+    html = with_notice(refuse, notice, list(controls))("all", 0)
+    assert html.keys() == {notice}
+    assert "no 0 neighbours" in html[notice]
     fault = with_notice(refuse, notice, list(controls))("all", -1)[notice]
     assert "internal error" in fault
     assert "inner thing" not in fault

@@ -55,6 +55,6 @@ def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None
     assert len(events) > 100
     for event in events:
         on = event["show_progress_on"]
-        told = event["outputs"] if on is None else on
+        components = event["outputs"] if on is None else on
         most = 0 if event["show_progress"] == "hidden" else TOLD
-        assert len(told) <= most, f"{event['api_name']} tells {len(told)} components"
+        assert len(components) <= most, f"{event['api_name']} tells {len(components)} components"

@@ -27,15 +27,15 @@ def test_what_a_person_got_wrong_becomes_a_notice() -> None:
 
 def test_the_place_of_a_slip_is_marked() -> None:
     """What was written with a mark in it, all of it as text."""
-    said = parts.problem(PlacedError("'<' at place 3.", "Write +.", "a <b>", 3))
-    assert '<pre class="t-place" dir="ltr">a <mark>&lt;</mark>b&gt;</pre>' in said
-    assert "&#x27;&lt;&#x27; at place 3." in said
+    html = parts.problem(PlacedError("'<' at place 3.", "Write +.", "a <b>", 3))
+    assert '<pre class="t-place" dir="ltr">a <mark>&lt;</mark>b&gt;</pre>' in html
+    assert "&#x27;&lt;&#x27; at place 3." in html
 
 
 def test_rows_for_a_file_are_json_within_an_attribute() -> None:
     """Quotes and markup stay text; what is not finite is empty."""
-    said = parts.csv_button("Save", "a.csv", [["name", "score"], ['<"b">', float("nan")]])
-    (data,) = re.findall(r'data-rows="([^"]*)"', said)
+    html = parts.csv_button("Save", "a.csv", [["name", "score"], ['<"b">', float("nan")]])
+    (data,) = re.findall(r'data-rows="([^"]*)"', html)
     assert json.loads(unescape(data)) == [["name", "score"], ['<"b">', None]]
 
 

@@ -174,12 +174,12 @@ def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
 @pytest.mark.slow
 def test_captions_that_tell_their_image_are_found() -> None:
     """Nearly all of them, and no more than chance when captions are noise."""
-    told, noise = (
+    informative, noise = (
         ranking.fit({s: split(60, i, n) for i, s in enumerate(("train", "dev", "test"), 3)}, 1,
                     nobody)[1]
         for n in (0.05, 500.0)
     )  # fmt: skip
-    assert told.by_image().mean() > 0.9
+    assert informative.by_image().mean() > 0.9
     assert noise.by_image().mean() < 0.3
 
 

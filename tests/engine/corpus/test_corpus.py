@@ -196,9 +196,9 @@ def test_the_folder_is_an_encoder_for_its_sentences(form, tmp_path):
     out = tmp_path / "out"
     encoded(out, text(tmp_path)[0], **form)
     encoder = load(f"vectors:{out}")
-    asked = ["中文", "A cat.", " A   cat. ", ""]
+    queries = ["中文", "A cat.", " A   cat. ", ""]
     plain = ["中文", "A cat.", "A cat.", ""]
-    np.testing.assert_array_equal(encoder.encode(asked), load("random:8").encode(plain))
+    np.testing.assert_array_equal(encoder.encode(queries), load("random:8").encode(plain))
     assert encoder.encode([]).shape == (0, 8)
     assert lacking(f"vectors:{out}", ["A cat.", "A bird."]) == ["A bird."]
     with pytest.raises(UserError, match="lacks 1 of 2 sentences"):

@@ -285,13 +285,13 @@ def test_a_hostile_pickle_is_refused_and_does_nothing(
     trace = tmp_path / "trace"
     (tmp_path / "theodolite_trace_module.py").write_text(f"open({str(trace)!r}, 'w')")
     monkeypatch.syspath_prepend(tmp_path)
-    content, asked = hostile(trace)[name]
+    content, refusal = hostile(trace)[name]
     base = write(tmp_path)
     (base / "train.pkl").write_bytes(content)
     with pytest.raises(UserError) as caught:
         coco.convert(base)
     assert "COCO/train.pkl asks for" in caught.value.message
-    assert asked in caught.value.message
+    assert refusal in caught.value.message
     assert "nothing in it was executed" in caught.value.message
     assert not trace.exists()
     assert not (base / "train.npy").exists()

@@ -156,14 +156,14 @@ def peak() -> float:
 
 def take_in(name: str, raw: bytes) -> str:
     """Look at a file and read it in every way that the form offers; return what was said."""
-    said = []
+    seen = []
     for header in (None, True, False):
         try:
             look = preview(raw, name, header)
         except UserError as error:
-            said.append(str(error))
+            seen.append(str(error))
             continue
-        said.append(repr(look))
+        seen.append(repr(look))
         text = json.dumps([look.columns, look.rows, look.guesses, look.problems])
         json.loads(text.encode())
         assert sum(map(len, look.problems)) < 5000
@@ -171,10 +171,10 @@ def take_in(name: str, raw: bytes) -> str:
             try:
                 data = read(raw, name, mapping)
             except UserError as error:
-                said.append(str(error))
+                seen.append(str(error))
             else:
                 assert len(data.hash) == 32
-    return "".join(said)
+    return "".join(seen)
 
 
 def _mappings(look: Preview) -> Iterator[Mapping]:
@@ -197,13 +197,13 @@ def test_a_malformed_file_is_taken_in_or_refused_in_a_sentence(part: int) -> Non
     for number, (name, raw) in list(enumerate(FILES))[part::10]:
         before, started = peak(), time.process_time()
         try:
-            said = take_in(name, raw)
+            output = take_in(name, raw)
         except Exception as error:
             error.add_note(f"file {number}, {name!r}, {len(raw)} bytes: {raw[:200]!r}")
             raise
         assert time.process_time() - started < SECONDS, (number, name)
         assert peak() - before < MEGABYTES, (number, name)
-        assert "\ud800" not in said, (number, name)
+        assert "\ud800" not in output, (number, name)
 
 
 @pytest.mark.parametrize(

@@ -80,14 +80,14 @@ def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> 
         assert data["sentences"] == ["A cat.", "A hat.", "A dog.", "A cap."]
         assert later["sentences"][-1] == "A cup."
 
-        asked = len(hub.requests)
+        requests = len(hub.requests)
         offline = {**environment, "HF_HUB_OFFLINE": "1"}
         names = [pinned, "hub:owner/sts/data/test.csv", "hub:owner/sts/texts.jsonl"]
         again, branch, absent = ask(names, offline)
 
         assert again == branch == data
         assert "cannot be reached" in absent["message"]
-        assert len(hub.requests) == asked
+        assert len(hub.requests) == requests
 
 
 @pytest.mark.slow

@@ -113,22 +113,22 @@ def test_correction_keeps_the_best_by_cosine(
 
 def test_correction_goes_where_it_must(decoder: Decoder, encoder: Encoder) -> None:
     """By hand: each query is the one before and half of what the last decoding missed."""
-    asked: list[np.ndarray] = []
+    seen: list[np.ndarray] = []
 
     class Watched(Decoder):
         def decode(self, vectors: np.ndarray, **how: object) -> list:
-            asked.append(vectors)
+            seen.append(vectors)
             return super().decode(vectors, **how)
 
     watched = Watched(decoder.model, decoder.vocabulary, decoder.facts)
     target = encoder.encode([known_sentences()[0]]) + 0.4
     found = watched.correct(target, encoder, rounds=2, step=0.5, method="greedy")
-    first = encoder.encode([decoder.decode(asked[0], method="greedy")[0].sentence])
-    second = encoder.encode([decoder.decode(asked[1], method="greedy")[0].sentence])
-    assert np.allclose(asked[0], target)
-    assert np.allclose(asked[1], target + 0.5 * (target - first), atol=1e-5)
-    assert np.allclose(asked[2], asked[1] + 0.5 * (target - second), atol=1e-5)
-    tried = [decoder.decode(a, method="greedy")[0].sentence for a in asked]
+    first = encoder.encode([decoder.decode(seen[0], method="greedy")[0].sentence])
+    second = encoder.encode([decoder.decode(seen[1], method="greedy")[0].sentence])
+    assert np.allclose(seen[0], target)
+    assert np.allclose(seen[1], target + 0.5 * (target - first), atol=1e-5)
+    assert np.allclose(seen[2], seen[1] + 0.5 * (target - second), atol=1e-5)
+    tried = [decoder.decode(a, method="greedy")[0].sentence for a in seen]
     assert found[0].cosine == pytest.approx(max(near(encoder, s, target[0]) for s in tried))
 
 

@@ -19,9 +19,9 @@ CAME = ["the cat  sat on the mat .", "sleeps he", "a b x y", "one two three four
 def corpus() -> tuple[list[str], list[str]]:
     """200 sentences of nine words, each of which came back as it was with a chance of .8."""
     rng = np.random.default_rng(2)
-    said = [" ".join(f"w{i}" for i in rng.integers(0, 30, 9)) for _ in range(200)]
-    came = [" ".join(w if rng.random() < 0.8 else "x" for w in s.split()) for s in said]
-    return said, came
+    references = [" ".join(f"w{i}" for i in rng.integers(0, 30, 9)) for _ in range(200)]
+    came = [" ".join(w if rng.random() < 0.8 else "x" for w in s.split()) for s in references]
+    return references, came
 
 
 def test_words_are_folded_and_marks_stand_alone() -> None:
@@ -73,28 +73,30 @@ def test_the_references_bleu_by_hand() -> None:
     Of `a b c x`, `e f g h` seven words too: five are right; of the pairs a b, b c, f g, g h; of
     the threes a b c, f g h; of the fours none, and without smoothing that is all.
     """
-    said, came = ["a b c d", "e f g h"], ["a b c x", "e f g h"]
-    assert diagnostics.reference_bleu(said, came) == 0.0
-    assert diagnostics.reference_bleu(said, said) == pytest.approx(100.0)
+    references, came = ["a b c d", "e f g h"], ["a b c x", "e f g h"]
+    assert diagnostics.reference_bleu(references, came) == 0.0
+    assert diagnostics.reference_bleu(references, references) == pytest.approx(100.0)
     # a b c d e | x f g h i: nine glued words, `ex` for `exf`; 8/9, 6/8, 4/7, 2/6 are right.
-    said, came = ["A b c d e", "f g h i j"], ["a b c d e", "x g h i j"]
+    references, came = ["A b c d e", "f g h i j"], ["a b c d e", "x g h i j"]
     expected = 100 * (8 / 9 * 6 / 8 * 4 / 7 * 2 / 6) ** 0.25
-    assert diagnostics.reference_bleu(said, came) == pytest.approx(expected)
+    assert diagnostics.reference_bleu(references, came) == pytest.approx(expected)
 
 
 def test_the_references_bleu_is_sacrebleus_of_one_line() -> None:
     """The whole file written out; also of next to nothing."""
     glued = BLEU(tokenize="none", smooth_method="none", force=True)
-    said, came = corpus()
-    for a, b in ((said, came), (["a b c d e"], ["b"]), (["a"], ["a b c d e"]), (["a"], [""])):
+    references, came = corpus()
+    for a, b in ((references, came), (["a b c d e"], ["b"]), (["a"], ["a b c d e"]), (["a"], [""])):
         expected = glued.corpus_score(["".join(b)], [["".join(a)]]).score
         assert diagnostics.reference_bleu(a, b) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_references_bleu_matches_anywhere() -> None:
     """What belongs to another line is right there, and would not be line by line."""
-    said = ["one two three four five six", "seven eight nine ten eleven twelve"]
-    assert diagnostics.reference_bleu(said, said[::-1]) > diagnostics.bleu(said, said[::-1])
+    references = ["one two three four five six", "seven eight nine ten eleven twelve"]
+    assert diagnostics.reference_bleu(references, references[::-1]) > diagnostics.bleu(
+        references, references[::-1]
+    )
 
 
 def test_resamples_are_as_large_as_the_sample() -> None:
@@ -129,20 +131,20 @@ def test_the_interval_of_a_ratio_is_scipys() -> None:
 
 def test_the_interval_of_bleu_is_sacrebleus() -> None:
     """Its own bootstrap of the same corpus has nearly the same ends."""
-    said, came = corpus()
-    low, high = diagnostics.bleu_interval(said, came, resamples(200))
-    score = BLEU().corpus_score(came, [said], n_bootstrap=1000)
-    assert low < diagnostics.bleu(said, came) < high
+    references, came = corpus()
+    low, high = diagnostics.bleu_interval(references, came, resamples(200))
+    score = BLEU().corpus_score(came, [references], n_bootstrap=1000)
+    assert low < diagnostics.bleu(references, came) < high
     assert (high - low) / 2 == pytest.approx(score._ci, rel=0.15)
 
 
 def test_a_resample_of_bleu_is_the_bleu_of_the_resample() -> None:
     """Drawn once, in another mixture: the very score of those sentences written out."""
-    said, came = corpus()
+    references, came = corpus()
     times = resamples(200, 1, seed=9)
     rows = np.repeat(np.arange(200), times[0])
-    again = [said[i] for i in rows], [came[i] for i in rows]
-    ends = diagnostics.bleu_interval(said, came, times)
+    again = [references[i] for i in rows], [came[i] for i in rows]
+    ends = diagnostics.bleu_interval(references, came, times)
     assert ends == pytest.approx((diagnostics.bleu(*again),) * 2)
-    ends = diagnostics.reference_bleu_interval(said, came, times)
+    ends = diagnostics.reference_bleu_interval(references, came, times)
     assert ends == pytest.approx((diagnostics.reference_bleu(*again),) * 2)

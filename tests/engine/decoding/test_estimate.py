@@ -22,19 +22,19 @@ def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
     spec = small_spec(tmp_path / "out")
     state = torch.get_rng_state()
-    told = estimate(spec, load("random:32"), seconds=0.3)
+    estimated = estimate(spec, load("random:32"), seconds=0.3)
     assert torch.equal(torch.get_rng_state(), state)
     assert list(tmp_path.iterdir()) == []
     started = next(e for e in train_decoder(spec) if isinstance(e, DecoderStarted))
     # A sentence of very many pieces, which is left out, may be beyond those the probe looks at.
-    assert told.sentences == pytest.approx(started.sentences, rel=0.02)
-    assert told.parameters == pytest.approx(started.parameters, rel=0.02)
-    assert told.steps == pytest.approx(started.steps, rel=0.25)
+    assert estimated.sentences == pytest.approx(started.sentences, rel=0.02)
+    assert estimated.parameters == pytest.approx(started.parameters, rel=0.02)
+    assert estimated.steps == pytest.approx(started.steps, rel=0.25)
     # By hand: at its speed, every piece of its share of the sentences is learned once.
-    learning = told.steps * spec.batch_tokens / told.pieces_per_second
-    assert told.seconds > told.encoding + 0.8 * learning
-    assert told.encoding == pytest.approx(
-        (told.sentences + spec.held_out) / told.sentences_per_second
+    learning = estimated.steps * spec.batch_tokens / estimated.pieces_per_second
+    assert estimated.seconds > estimated.encoding + 0.8 * learning
+    assert estimated.encoding == pytest.approx(
+        (estimated.sentences + spec.held_out) / estimated.sentences_per_second
     )
 
 

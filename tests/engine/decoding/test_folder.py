@@ -57,8 +57,8 @@ def test_a_decoder_is_known_by_its_folder(decoder_folder: Path) -> None:
     decoder = open_decoder(decoder_folder)
     encoder = load("random:64")
     assert decoder.facts["fingerprint"] == encoder.fingerprint
-    told = decoder.decode(encoder.encode(known_sentences()), method="greedy")
-    right = sum(a == b.sentence for a, b in zip(known_sentences(), told, strict=True))
+    decoded = decoder.decode(encoder.encode(known_sentences()), method="greedy")
+    right = sum(a == b.sentence for a, b in zip(known_sentences(), decoded, strict=True))
     assert right >= 0.9 * len(known_sentences())
 
 
@@ -83,13 +83,13 @@ def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
     """Text, sizes, curve, and that the terms are left to a person."""
     card = (decoder_folder / "README.md").read_text("utf-8")
     facts = json.loads((decoder_folder / "decoder.json").read_text("utf-8"))
-    for said in (
+    for text in (
         "`random:64`", "`starter`: 60 sentences of at most 7 words",
         f"{facts['parameters']:,} parameters",
         f"| {facts['steps']} | {facts['curve'][-1][1]:.3f} |", "## Terms", "To be filled in",
         "theodolite train-decoder random:64 --train starter",
     ):  # fmt: skip
-        assert said in card, said
+        assert text in card, text
     assert str(decoder_folder.parent) not in card
     assert str(decoder_folder.parent) not in (decoder_folder / "decoder.json").read_text("utf-8")
 
@@ -173,9 +173,9 @@ def test_what_ships_says_again_what_it_reads() -> None:
         encoder, decoder = load(name), open_decoder(folder)
         assert decoder.facts["fingerprint"] == encoder.fingerprint
         vectors = encoder.encode(NEW)
-        said = [found.sentence for found in decoder.decode(vectors, encoder=encoder)]
-        assert len(set(said)) == len(NEW)
-        again = encoder.encode(said)
+        decoded = [found.sentence for found in decoder.decode(vectors, encoder=encoder)]
+        assert len(set(decoded)) == len(NEW)
+        again = encoder.encode(decoded)
         cosines = (again @ vectors.T) / np.linalg.norm(again, axis=1)[:, None]
         nearest = (cosines / np.linalg.norm(vectors, axis=1)).argmax(axis=1)
         np.testing.assert_array_equal(nearest, np.arange(len(NEW)))

@@ -36,8 +36,8 @@ def vectors() -> torch.Tensor:
 
 def chance(model: DecoderModel, vector: torch.Tensor, ids: tuple[int, ...]) -> float:
     """Give log p(ids, END | vector) by teacher forcing, which generation does not use."""
-    told = torch.tensor([[BEGIN, *ids]])
-    logits = model.logits(model.states(vector[None], told))[0].clone()
+    prefix = torch.tensor([[BEGIN, *ids]])
+    logits = model.logits(model.states(vector[None], prefix))[0].clone()
     logits[:, :END] = -torch.inf
     following = torch.tensor([*ids, END])
     return float(F.log_softmax(logits, -1).gather(1, following[:, None]).sum())
@@ -126,8 +126,8 @@ def test_the_references_beam_maximises_the_mean_probability(
         for candidate in reference_beam(steps_of(model), vector, longest=20):
             if not candidate.ended:
                 continue
-            told = torch.tensor([[BEGIN, *candidate.ids]])
-            logits = model.logits(model.states(vector[None], told))[0].clone()
+            prefix = torch.tensor([[BEGIN, *candidate.ids]])
+            logits = model.logits(model.states(vector[None], prefix))[0].clone()
             logits[:, :END] = -torch.inf
             following = torch.tensor([*candidate.ids, END])
             total = float(logits.softmax(-1).gather(1, following[:, None]).sum())
@@ -256,8 +256,8 @@ def test_a_narrow_beam_stops_early_and_loses_nothing(
         for place in range(longest + 1):
             following = []
             for ids, total in rows:
-                told = torch.tensor([[BEGIN, *ids]])
-                logits = model.logits(model.states(vector[None], told))[0, -1].clone()
+                prefix = torch.tensor([[BEGIN, *ids]])
+                logits = model.logits(model.states(vector[None], prefix))[0, -1].clone()
                 logits[:END] = -torch.inf
                 chances = logits.log_softmax(-1).tolist()
                 ended.append(((total + chances[END]) / ((6 + len(ids)) / 6), ids))

@@ -34,8 +34,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> DecoderSpec:
 def spec(first: DecoderSpec, tmp_path: Path) -> DecoderSpec:
     """One of other sentences that begins where it ended."""
     file = tmp_path / "more.txt"
-    said = [f"the {a} sleeps by the {b}" for a, b in itertools.product(WORDS, WORDS)]
-    file.write_text("\n".join(said) + "\n", "utf-8")
+    expected = [f"the {a} sleeps by the {b}" for a, b in itertools.product(WORDS, WORDS)]
+    file.write_text("\n".join(expected) + "\n", "utf-8")
     return replace(first, train=(str(file),), start=first.out, out=str(tmp_path / "on"))
 
 
@@ -73,9 +73,9 @@ def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
 def test_it_learns_on(first: DecoderSpec, spec: DecoderSpec) -> None:
     """From the loss that the weights have, not from that of random ones; the estimate is of it."""
     spec = replace(spec, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
-    told = estimate(spec, load(spec.encoder), seconds=0.1)
+    estimated = estimate(spec, load(spec.encoder), seconds=0.1)
     before, after = open_decoder(first.out_folder), finished(spec)
-    assert told.parameters == before.facts["parameters"]
+    assert estimated.parameters == before.facts["parameters"]
     assert after.facts["curve"][0][1] < before.facts["curve"][0][1]
     assert after.facts["loss"] < before.facts["loss"]
 

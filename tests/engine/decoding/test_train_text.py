@@ -25,10 +25,10 @@ def lines_of(spec: DecoderSpec, lines: list[str]) -> DecoderSpec:
 
 def test_too_few_sentences_are_told(spec: DecoderSpec) -> None:
     """As many as are kept apart must at least be left, and then some."""
-    said = running_sentences(spec)
+    sentences = running_sentences(spec)
     with pytest.raises(UserError, match="60 different sentences of at most 6 words are left"):
-        list(train_decoder(lines_of(spec, said[:60])))
-    finished(list(train_decoder(lines_of(replace(spec, epochs=1), said[:61]))))
+        list(train_decoder(lines_of(spec, sentences[:60])))
+    finished(list(train_decoder(lines_of(replace(spec, epochs=1), sentences[:61]))))
 
 
 def test_the_same_sentence_over_and_over_is_one(spec: DecoderSpec) -> None:
@@ -39,10 +39,12 @@ def test_the_same_sentence_over_and_over_is_one(spec: DecoderSpec) -> None:
 
 def test_empty_and_long_lines_are_left_out_and_told(spec: DecoderSpec) -> None:
     """A line of marks alone is empty too; without `clauses` long ones are left out."""
-    said = running_sentences(spec)
+    sentences = running_sentences(spec)
     odd = ["", "   ", "?!", "one two three four five six seven, and no clause that is short enough"]
     events = list(
-        train_decoder(lines_of(replace(spec, clauses=False, epochs=1), [*odd, *said, *said]))
+        train_decoder(
+            lines_of(replace(spec, clauses=False, epochs=1), [*odd, *sentences, *sentences])
+        )
     )
     notes = [e.message for e in events if isinstance(e, Noted)]
     assert any("2 empty lines were left out" in note for note in notes)
@@ -51,10 +53,10 @@ def test_empty_and_long_lines_are_left_out_and_told(spec: DecoderSpec) -> None:
 
 def test_a_line_without_spaces_does_not_make_all_others_wait(spec: DecoderSpec) -> None:
     """An address of 200 letters would be 200 positions for every sentence."""
-    said = running_sentences(spec)
+    sentences = running_sentences(spec)
     rng = random.Random(1)
     address = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
-    events = list(train_decoder(lines_of(replace(spec, epochs=1), [*said, address])))
+    events = list(train_decoder(lines_of(replace(spec, epochs=1), [*sentences, address])))
     assert any(isinstance(e, Noted) and "1 sentences of very many tokens" in e.message
                for e in events)  # fmt: skip
     assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8

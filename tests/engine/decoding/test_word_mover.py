@@ -68,10 +68,10 @@ def test_many_at_once_are_as_good_as_an_assignment() -> None:
     rng = np.random.default_rng(0)
     words = load("random:16")
     lines = [[f"w{i}" for i in rng.integers(0, 30, rng.integers(1, 9))] for _ in range(3 * AT_ONCE)]
-    said = [" ".join(line) for line in lines]
-    came = said[1:] + said[:1]
-    found = word_mover_scores(said, came, words)
-    for a, b, got in zip(said, came, found, strict=True):
+    sentences = [" ".join(line) for line in lines]
+    came = sentences[1:] + sentences[:1]
+    found = word_mover_scores(sentences, came, words)
+    for a, b, got in zip(sentences, came, found, strict=True):
         left, right = (words.encode(tokens(s)).astype(float) for s in (a, b))
         left, right = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right))
         far = ((left[:, None] - right[None]) ** 2).sum(-1)

@@ -59,8 +59,8 @@ def test_a_default_prompt_is_that_of_one_side(tmp_path):
     folder = save_sentence_transformer(
         tmp_path / "st", prompts=SIDES, default_prompt_name="document"
     )
-    (said,) = load(f"dir:{folder}").warnings
-    assert "Queries get the default prompt" in said and "add query_prompt=query" in said
+    (warnings,) = load(f"dir:{folder}").warnings
+    assert "Queries get the default prompt" in warnings and "add query_prompt=query" in warnings
     (left_out,) = (w for w in warnings_of(f"dir:{folder}?pooling=cls_token") if "asked for" in w)
     assert "prompt=@task" in left_out
     alone = save_sentence_transformer(

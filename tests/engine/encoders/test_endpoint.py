@@ -202,10 +202,10 @@ def test_what_is_known_of_one_is_said_without_asking():
     """Its weights are unknown, and who gets the texts."""
     facts = describe(f"{AWAY}?dimensions=4&prompt=d:")
     assert (facts["dim"], facts["kind"], facts["prompt"]) == (4, "api", "d:")
-    assert any("sent to api.invalid" in said for said in facts["warnings"])
-    assert any("unknown" in said for said in warnings_of(f"{AWAY} | normalise"))
+    assert any("sent to api.invalid" in text for text in facts["warnings"])
+    assert any("unknown" in text for text in warnings_of(f"{AWAY} | normalise"))
     here = describe("api:http://localhost:1/v1#m")
-    assert here["dim"] is None and not any("sent to" in said for said in here["warnings"])
+    assert here["dim"] is None and not any("sent to" in text for text in here["warnings"])
 
 
 def test_what_would_be_sent_is_counted(server):

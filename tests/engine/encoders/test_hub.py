@@ -61,14 +61,14 @@ def test_models_revisions_and_no_network(root, tmp_path):
     cache = tmp_path / "cache"
     with FakeHub(root) as hub:
         first, second = run(hub.environment(cache), name, f"{name}?revision=v2")
-        asked = [r for r in hub.requests if r.startswith("GET") and "resolve" in r]
+        requests = [r for r in hub.requests if r.startswith("GET") and "resolve" in r]
     folder = root / "models" / "princeton" / "unsup-simcse-tiny"
     local = load(f"dir:{folder}", device="cpu")
     np.testing.assert_allclose(first["rows"], local.encode(SENTENCES), atol=1e-6)
     assert first["fingerprint"] == local.fingerprint != second["fingerprint"]
     assert (first["pooling"], first["before"]) == ("cls_token", False)
-    assert not any("msgpack" in r for r in asked)
-    assert sum(r.endswith("model.safetensors") for r in asked) == 2
+    assert not any("msgpack" in r for r in requests)
+    assert sum(r.endswith("model.safetensors") for r in requests) == 2
 
     # The server is gone: what was downloaded works, what was not gets a sentence.
     gone = hub.environment(cache)

@@ -88,7 +88,7 @@ def test_the_weights_are_in_memory_once_for_both_sides(folder):
 def test_the_fingerprint_is_over_both_sides(folder):
     """What is not said is not hashed."""
     options = ("", "?prompt=query", "?query_prompt=query", "?prompt=document&query_prompt=query")
-    prints = [load(f"dir:{folder}{said}").fingerprint for said in options]
+    prints = [load(f"dir:{folder}{text}").fingerprint for text in options]
     assert len(set(prints)) == 4
     assert load(f"dir:{folder}?query_prompt=query").fingerprint == prints[2]
 
@@ -138,9 +138,9 @@ def test_what_the_task_decides_completes_the_fingerprint(folder):
     loaded = load(spec)
     other = bind_task(loaded, (), "", PromptTask("Other", "Retrieval"))
     bound = bind_task(loaded, (), "", RETRIEVAL)
-    said = load(f"dir:{folder}?prompt=document&query_prompt=query")
+    encoder = load(f"dir:{folder}?prompt=document&query_prompt=query")
     assert bound.fingerprint == other.fingerprint
-    assert len({loaded.fingerprint, bound.fingerprint, said.fingerprint}) == 3
+    assert len({loaded.fingerprint, bound.fingerprint, encoder.fingerprint}) == 3
     assert bound.name == loaded.name == spec
 
 

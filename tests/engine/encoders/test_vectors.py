@@ -45,9 +45,9 @@ def test_every_shape_gives_its_vectors_back(make, tmp_path):
     """In any order, as often as asked, white space aside."""
     encoder = load(f"vectors:{make(tmp_path)}")
     assert encoder.dim == 3
-    asked = ["中文", "A cat.", "two spaces", "A cat."]
-    np.testing.assert_array_equal(encoder.encode(asked), VECTORS[[3, 0, 2, 0]])
-    assert encoder.encode(asked).dtype == np.float32
+    queries = ["中文", "A cat.", "two spaces", "A cat."]
+    np.testing.assert_array_equal(encoder.encode(queries), VECTORS[[3, 0, 2, 0]])
+    assert encoder.encode(queries).dtype == np.float32
     assert encoder.encode([]).shape == (0, 3)
 
 

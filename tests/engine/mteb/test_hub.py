@@ -46,8 +46,8 @@ class Terminal:
         line = [*words, "--json", "--store", str(self._store)]
         self._process.stdin.write(json.dumps(line) + "\n")
         self._process.stdin.flush()
-        code, out, said = json.loads(self._process.stdout.readline())
-        return code, [json.loads(row) for row in out.splitlines()], said
+        code, out, stderr = json.loads(self._process.stdout.readline())
+        return code, [json.loads(row) for row in out.splitlines()], stderr
 
     def close(self) -> None:
         """End it."""
@@ -89,8 +89,8 @@ def test_a_task_of_the_hub(hub: FakeHub, ask: Terminal) -> None:
 
     def evaluated(encoder: str, task: str = TASK, *more: str) -> tuple[int, Any, str]:
         """Exit code, the main score or the error, and what was said."""
-        code, rows, said = ask("evaluate", encoder, "--tasks", task, *more)
-        return code, next((row for row in rows if row.get("main", "error" in row)), {}), said
+        code, rows, error = ask("evaluate", encoder, "--tasks", task, *more)
+        return code, next((row for row in rows if row.get("main", "error" in row)), {}), error
 
     fetching = f"{TASK} is fetched from the hub first, 167 kB of text"
     before = listed()
@@ -98,27 +98,27 @@ def test_a_task_of_the_hub(hub: FakeHub, ask: Terminal) -> None:
     assert fetching in evaluated("random:32", TASK, "--estimate")[2]
     assert not hub.requests, "nothing was fetched to say so"
 
-    for answer, told in (
+    for answer, reported in (
         ("GatedRepo", "are not open to everybody"),
         ("RepoNotFound", "The hub has no data set mteb/banking77"),
     ):
         hub.closed[PLACE] = answer
         code, row, _ = evaluated("random:32")
         assert code == 1
-        assert told in row["error"] and "hf auth login" in row["hint"]
+        assert reported in row["error"] and "hf auth login" in row["hint"]
     hub.closed.clear()
     assert not listed()["here"]
 
-    code, row, said = evaluated("random:32")
-    assert code == 0 and fetching in said
+    code, row, error = evaluated("random:32")
+    assert code == 0 and fetching in error
     assert (row["task"], row["metric"], row["n"]) == (TASK, "accuracy", 8)
-    fetched = [asked for asked in hub.requests if asked.endswith(".csv")]
-    assert fetched and all(REVISION in asked for asked in fetched)
+    fetched = [request for request in hub.requests if request.endswith(".csv")]
+    assert fetched and all(REVISION in request for request in fetched)
     assert listed()["here"]
 
     hub.close()
-    code, row, said = evaluated("random:16")
-    assert code == 0 and "fetched" not in said, "what is here needs no hub"
+    code, row, error = evaluated("random:16")
+    assert code == 0 and "fetched" not in error, "what is here needs no hub"
     code, row, _ = evaluated("random:16", "mteb:ImdbClassification")
     assert code == 1
     assert "are not on this machine, and the hub cannot be reached" in row["error"]

@@ -75,17 +75,17 @@ def test_its_own_cache_of_results_answers_only_the_same_encoder(tmp_path: Path) 
     """Run twice, mteb measures once; another encoder is measured anew."""
     cache = mteb.ResultCache(tmp_path)
     for spec, encoded in (("random:16", True), ("random:16", False), ("random:32", True)):
-        heard: list[int] = []
-        run(Model(load(spec), heard.append), cache)
-        assert bool(heard) == encoded
+        seen: list[int] = []
+        run(Model(load(spec), seen.append), cache)
+        assert bool(seen) == encoded
 
 
 def test_progress_adds_up_over_calls_and_may_stop_it() -> None:
     """Each call of mteb's goes on counting, and what the listener raises comes out."""
-    heard: list[int] = []
-    run(Model(load("random:16"), heard.append))
-    assert heard == sorted(heard)
-    assert heard[-1] == 2 * len(PAIRS)
+    seen: list[int] = []
+    run(Model(load("random:16"), seen.append))
+    assert seen == sorted(seen)
+    assert seen[-1] == 2 * len(PAIRS)
 
     def stop(done: int) -> None:
         raise KeyboardInterrupt

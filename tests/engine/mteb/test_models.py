@@ -151,12 +151,12 @@ def test_what_is_no_encoder_here(
 
 def test_a_name_that_mteb_does_not_list() -> None:
     """Is answered with those that are close."""
-    with pytest.raises(UserError) as said:
+    with pytest.raises(UserError) as raised:
         load("mteb:intfloat/multilingual-e5-smal")
-    assert "mteb:intfloat/multilingual-e5-small" in said.value.hint
-    with pytest.raises(UserError) as said:
+    assert "mteb:intfloat/multilingual-e5-small" in raised.value.hint
+    with pytest.raises(UserError) as raised:
         load("mteb:nobody/has-this-at-all")
-    assert "hf:nobody/has-this-at-all" in said.value.hint
+    assert "hf:nobody/has-this-at-all" in raised.value.hint
 
 
 def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,5 +202,5 @@ def test_what_the_entry_of_a_model_says_wrongly(listed: Callable[..., str]) -> N
     with pytest.raises(UserError, match="MTEB says that it has 31"):
         load(listed(embed_dim=31)).encode(SENTENCES)
     assert load(listed(embed_dim=[4, 8])).dim == 8
-    (said,) = load(listed(similarity_fn_name="dot", revision="r2")).warnings
-    assert "by dot; here it is the cosine" in said
+    (warnings,) = load(listed(similarity_fn_name="dot", revision="r2")).warnings
+    assert "by dot; here it is the cosine" in warnings

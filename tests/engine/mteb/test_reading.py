@@ -79,9 +79,9 @@ def test_what_does_not_say_whose_it_is_asks(tmp_path: Path) -> None:
     """A single file without its folders, and the hub's YAML: the name is given, or asked for."""
     file = of_mteb(tmp_path)
     for alone in (("STS17.json", file), ("some.zip", packed(file.parent, tmp_path / "some.zip"))):
-        with pytest.raises(UserError, match="does not say whose results it holds") as told:
+        with pytest.raises(UserError, match="does not say whose results it holds") as raised:
             reading.read([alone])
-        assert "owner/name" in told.value.hint
+        assert "owner/name" in raised.value.hint
         (one,) = reading.read([alone], "org/mine", "r9").results
         assert (one.model, one.revision) == ("org/mine", "r9")
     assert read(file, "org/mine").results[0].model == "org/model", "what the folders say is so"
@@ -111,7 +111,7 @@ def test_the_folder_of_evaluation_results_of_the_hub(tmp_path: Path) -> None:
     (one,) = found.results
     assert (one.task, one.version, one.main.score) == ("mteb:STS17", "2.20.0", 75.5)
     assert one.facts["parts"] == [["test", "en-en", 80.5], ["test", "de-de", 70.5]]
-    assert [said.partition(" ")[2] for said in sorted(found.problems)] == [
+    assert [text.partition(" ")[2] for text in sorted(found.problems)] == [
         "v2).yaml holds means of whole suites, and no result of a task",
         "is no list of evaluation results, each with a dataset and a value",
     ]

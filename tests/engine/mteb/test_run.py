@@ -175,9 +175,9 @@ def test_without_a_network_a_task_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_names_that_mteb_does_not_have(name: str, said: str) -> None:
     """Are told before anything is computed."""
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as raised:
         list(evaluate(load("random:8"), name))
-    assert said in str(told.value)
+    assert said in str(raised.value)
 
 
 def test_a_suite_is_its_tasks_commas_and_all() -> None:

@@ -48,8 +48,8 @@ def test_newer_types() -> None:
     first, labels = rows(1, 100)[0]
     assert texts.of_rows(made(labelled("lrap")))[0] == ((first,), ", ".join(map(str, labels)))
     assert texts.of_rows(made(numbers("kendalltau")))[0] == ((first,), str(float(sum(labels))))
-    asked, answer = texts.of_rows(made(instructed("InstructionReranking", "p-MRR")))[1]
-    assert asked == (f"{TOPICS[0]} not the older ones",)
+    value, answer = texts.of_rows(made(instructed("InstructionReranking", "p-MRR")))[1]
+    assert value == (f"{TOPICS[0]} not the older ones",)
     assert answer == rows(12, 50)[0][0]
 
 

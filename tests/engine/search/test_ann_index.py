@@ -30,14 +30,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ann_index.Bui
 @pytest.mark.slow
 def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None:
     """Over every vector it finds about the share of exact neighbours that it measured on 400."""
-    lists, said = built
-    assert said.recall >= 0.99
-    assert said.probed < said.lists == 253
-    mapped = ann_index.MappedIndex(lists, rows_at, said.probed)
+    lists, stated = built
+    assert stated.recall >= 0.99
+    assert stated.probed < stated.lists == 253
+    mapped = ann_index.MappedIndex(lists, rows_at, stated.probed)
     exact = neighbours_of_each(VECTORS, 10)[1]
     found = neighbours_of_each(VECTORS, 10, mapped)[1]
-    assert ann_index.recall(found, exact) == pytest.approx(said.recall, abs=0.01)
-    mapped.probing(said.probed * 3 // 4)  # no more lists than are needed: each costs time
+    assert ann_index.recall(found, exact) == pytest.approx(stated.recall, abs=0.01)
+    mapped.probing(stated.probed * 3 // 4)  # no more lists than are needed: each costs time
     fewer = neighbours_of_each(VECTORS, 10, mapped)[1]
     assert ann_index.recall(fewer, exact) < ann_index.WANTED_RECALL
 
@@ -72,9 +72,9 @@ def test_recall_by_hand() -> None:
 def test_progress_and_refusals(tmp_path: Path) -> None:
     """Steps are counted to the end; too few vectors and NaN are refused."""
     lists = tmp_path / "lists"
-    said: list[tuple[int, int]] = []
-    ann_index.build(VECTORS[:300], lists, progress=lambda done, n: said.append((done, n)))
-    assert [done for done, _ in said] == list(range(1, said[-1][1] + 1))
+    progress: list[tuple[int, int]] = []
+    ann_index.build(VECTORS[:300], lists, progress=lambda done, n: progress.append((done, n)))
+    assert [done for done, _ in progress] == list(range(1, progress[-1][1] + 1))
     with pytest.raises(ValueError, match="100 vectors"):
         ann_index.build(VECTORS[:99], lists)
     faulty = VECTORS[:300].copy()

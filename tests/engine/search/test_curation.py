@@ -86,6 +86,6 @@ def test_leaks_by_hand() -> None:
 
 def test_progress_reaches_the_end() -> None:
     """Of what takes long."""
-    said: list[tuple[int, int]] = []
-    curation.outliers(RNG.normal(size=(50, 4)), progress=lambda done, n: said.append((done, n)))
-    assert said[-1] == (50, 50)
+    progress: list[tuple[int, int]] = []
+    curation.outliers(RNG.normal(size=(50, 4)), progress=lambda done, n: progress.append((done, n)))
+    assert progress[-1] == (50, 50)

@@ -85,6 +85,6 @@ def test_nothing_to_compare(tested: list[str], trained: list[str]) -> None:
 
 def test_says_how_far_it_is() -> None:
     """In texts of the training set."""
-    told: list[tuple[int, int]] = []
-    overlap(["new sentence"], TRAINED, progress=lambda done, of: told.append((done, of)))
-    assert told == [(6, 6)]
+    progress: list[tuple[int, int]] = []
+    overlap(["new sentence"], TRAINED, progress=lambda done, of: progress.append((done, of)))
+    assert progress == [(6, 6)]

@@ -239,7 +239,7 @@ def test_an_optimiser_is_that_of_the_reference(optim, made, tmp_path):
     torch.manual_seed(7)
     layer = torch.nn.Linear(6, 3)
     optimiser, x, y = made(layer.parameters(), 0.3), torch.from_numpy(points), torch.tensor(labels)
-    best, told = -1.0, None
+    best, predictions = -1.0, None
     for _ in range(3):
         for rows in torch.from_numpy(draws.permutation(200)).split(64):
             optimiser.zero_grad()
@@ -247,9 +247,9 @@ def test_an_optimiser_is_that_of_the_reference(optim, made, tmp_path):
             optimiser.step()
         predicted = layer(x).argmax(1)
         if (right := (predicted == y).double().mean().item()) > best:
-            best, told = right, predicted
+            best, predictions = right, predicted
     assert ours.accuracy == pytest.approx(best)
-    assert ours.predicted.tolist() == told.tolist()
+    assert ours.predicted.tolist() == predictions.tolist()
 
 
 @pytest.mark.parametrize(

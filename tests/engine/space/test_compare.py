@@ -212,7 +212,7 @@ def test_shuffled_rows_share_what_chance_shares() -> None:
 
 def test_progress_rises_to_one() -> None:
     """Whoever waits is told."""
-    told: list[float] = []
-    spaces.change(_cloud(), _cloud(), 5, tick=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1
+    progress: list[float] = []
+    spaces.change(_cloud(), _cloud(), 5, tick=progress.append)
+    assert progress == sorted(progress)
+    assert progress[-1] == 1

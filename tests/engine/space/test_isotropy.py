@@ -111,8 +111,8 @@ def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) 
 
 def test_uniformity_tells_how_far_it_is() -> None:
     """The last word is that all is done, and no step goes back."""
-    said: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     vectors = RNG.normal(size=(5000, 3))
-    geometry.uniformity(vectors, progress=lambda done, total: said.append((done, total)))
-    assert said == sorted(said)
-    assert said[-1][0] == said[-1][1]
+    geometry.uniformity(vectors, progress=lambda done, total: progress.append((done, total)))
+    assert progress == sorted(progress)
+    assert progress[-1][0] == progress[-1][1]

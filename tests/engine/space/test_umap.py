@@ -109,10 +109,10 @@ def test_three_points_are_too_few() -> None:
 def test_it_says_how_far_it_is_and_shows_points_that_move(monkeypatch) -> None:
     """The last picture but one is not the last; a share never falls."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
-    said, seen = [], []
-    last = projection.umap(_groups(), tick=said.append, watch=seen.append).points
-    assert said == sorted(said)
-    assert said[-1] == 1
+    calls, seen = [], []
+    last = projection.umap(_groups(), tick=calls.append, watch=seen.append).points
+    assert calls == sorted(calls)
+    assert calls[-1] == 1
     assert len(seen) == projection._EPOCHS
     assert all(points.shape == last.shape for points in seen)
     np.testing.assert_allclose(seen[-1], last, atol=1e-6)

@@ -102,10 +102,10 @@ def test_encoders_that_are_all_alike_have_no_order() -> None:
 def test_too_few_encoders(here: int) -> None:
     """Says how many there are and how many are missing."""
     few = {name: numbers(SCORES)[name] for name in NAMES[:here]}
-    said = f"{here} encoders have a diagnosis and a score: {6 - here} are missing"
-    with pytest.raises(UserError, match=said):
+    expected = f"{here} encoders have a diagnosis and a score: {6 - here} are missing"
+    with pytest.raises(UserError, match=expected):
         relate(numbers(DIAGNOSTICS), few)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=expected):
         without_each(numbers(DIAGNOSTICS), few)
 
 

@@ -46,8 +46,8 @@ def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> M
     sample = main_sample(found.examples, found.details)
     assert sample.statistic == pytest.approx(main.score, abs=1e-3)
     assert way.examples is not None
-    told = way.examples(data, protocol, 42)
-    assert len(told) == len(sample.values) and {t for texts, _ in told for t in texts} <= {
+    examples = way.examples(data, protocol, 42)
+    assert len(examples) == len(sample.values) and {t for texts, _ in examples for t in texts} <= {
         *data.sentences
     }
     work = way.work(data, protocol, 42)
@@ -196,10 +196,10 @@ def collection() -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, in
     rng = np.random.default_rng(0)
     queries = {f"Q{i}": f"query {i}" for i in range(30)}
     documents = {f"d{i}": f"document {i}" for i in range(1500)}
-    asked, given = rng.normal(size=(30, 8)), rng.normal(size=(1500, 8))
+    query_vectors, given = rng.normal(size=(30, 8)), rng.normal(size=(1500, 8))
     given[100:140] = given[100]
     given[7] = 0
-    asked[4] = given[100] + 0.1
+    query_vectors[4] = given[100] + 0.1
     judged = {
         key: {f"d{j}": int(rng.integers(0, 4)) for j in rng.choice(1500, 5, replace=False)}
         for key in queries
@@ -207,7 +207,7 @@ def collection() -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, in
     judged["Q3"], judged["Q4"] = {"d5": 0}, {"d100": 1, "d120": 2, "d135": 0}
     del judged["Q8"]
     texts = [*queries.values(), *documents.values()]
-    vectors = np.concatenate([asked, given]).astype(np.float32)
+    vectors = np.concatenate([query_vectors, given]).astype(np.float32)
     return queries, documents, judged, Given(texts, vectors)
 
 
@@ -282,10 +282,10 @@ def test_bitext_among_sentences_without_a_translation() -> None:
     b[gold[:, 1]] = a[gold[:, 0]] + 0.5 * rng.normal(size=(30, 6))
     left, right = [f"l{i}" for i in range(50)], [f"r{i}" for i in range(80)]
     model = Given(left + right, np.concatenate([a, b]).astype(np.float32))
-    asked = {
+    fields = {
         "sentence1": [left[i] for i in gold[:, 0]], "sentence2": right, "gold": gold.tolist(),
     }  # fmt: skip
-    found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": asked}}, model)
+    found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": fields}}, model)
     data = Parallel("x", {"dev": ParallelPart(tuple(left), tuple(right), gold)}, ("a", "b"))
     assert_same(measured("bitext", data, model), found, 4, "f1")
 

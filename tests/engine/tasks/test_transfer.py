@@ -176,16 +176,16 @@ def test_a_bad_task_is_a_result_and_the_others_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", ["senteval", "pitfalls", "pitfalls-mlp"])
 def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol: str) -> None:
     """Encoding is the first half; no share is less than the one before, and the last one is all."""
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     (result,) = evaluate(
         HashEncoder(),
         "MR",
         protocol=protocol,
         data=write_folder(tmp_path),
-        progress=lambda *at: told.append(at),
+        progress=lambda *at: progress.append(at),
     )
     assert result.error is None
-    shares = [done / total for done, total in told]
+    shares = [done / total for done, total in progress]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0, 1)
     assert {0.5} < set(shares), "the end of encoding"

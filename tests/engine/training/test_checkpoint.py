@@ -179,12 +179,12 @@ def test_a_full_disk_leaves_the_one_before_and_says_so(tmp_path):
     before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
     updated(net, optimiser, rng)
 
-    with full_disk(300), pytest.raises(UserError) as told:
+    with full_disk(300), pytest.raises(UserError) as raised:
         checkpoint.save(tmp_path, net, optimiser, rng, {"step": 6})
 
-    assert "step 6 could not be written" in told.value.message
-    assert "File too large" in told.value.message
-    assert "That of step 3 is whole." in told.value.message
+    assert "step 6 could not be written" in raised.value.message
+    assert "File too large" in raised.value.message
+    assert "That of step 3 is whole." in raised.value.message
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     checkpoint.load(tmp_path, *begun(seed=1))
 

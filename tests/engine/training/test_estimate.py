@@ -112,10 +112,10 @@ def test_the_number_of_updates_decides_when_it_is_given(tmp_path, catalog) -> No
 @pytest.mark.slow
 def test_a_real_run_takes_about_as_long(tmp_path, catalog) -> None:
     """Within a factor of eight, on a machine that may be busy with other things."""
-    asked = spec(tmp_path, epochs=6.0, dev_every=100)
-    expected = estimate(asked, catalog, seconds=1.0)
+    wanted = spec(tmp_path, epochs=6.0, dev_every=100)
+    expected = estimate(wanted, catalog, seconds=1.0)
     began = time.perf_counter()
-    *_, last = train(asked, catalog)
+    *_, last = train(wanted, catalog)
     took = time.perf_counter() - began
     assert isinstance(last, Finished)
     assert last.step == expected.steps

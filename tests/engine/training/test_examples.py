@@ -122,10 +122,10 @@ def test_memory_holds_offsets_only(tmp_path):
         "print(peak() - before)\n"
     )
     unit = 1 if sys.platform == "darwin" else 1024
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )
-    assert int(told.stdout) * unit < 20 * 10**6
+    assert int(result.stdout) * unit < 20 * 10**6
 
 
 # --- next-sentence ----------------------------------------------------------------------------

@@ -226,8 +226,8 @@ def test_a_folder_that_is_handed_on_names_no_folders_of_its_maker(folders, tmp_p
     write(model, record_of(model), tmp_path / "out")
     for file in (tmp_path / "out").rglob("*.*"):
         if file.is_file():
-            for told in (tmp_path, folders["bert"].parent):
-                assert str(told).encode() not in file.read_bytes(), file.name
+            for reported in (tmp_path, folders["bert"].parent):
+                assert str(reported).encode() not in file.read_bytes(), file.name
     found = read(tmp_path / "out")
     assert (found["spec"]["train"], found["spec"]["out"]) == ("sentences.txt", "out")
     assert found["hash"] == model.spec.hash != TrainSpec.from_dict(found["spec"]).hash

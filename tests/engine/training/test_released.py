@@ -100,9 +100,9 @@ def test_unconverted_ones_too(tmp_path, name, pooling, kept, kind):
     assert describe(f"dir:{folder}")["pooling"] == pooling and encoder.warnings == ()
     expected = by_hand(model, folder, head if kept else None)
     np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
-    asked = load(f"dir:{folder}?pooling=pooler_output", device="cpu")
-    np.testing.assert_allclose(asked.encode(SENTENCES), by_hand(model, folder, head), atol=1e-5)
-    assert bool(asked.warnings) == (not kept)
+    loaded = load(f"dir:{folder}?pooling=pooler_output", device="cpu")
+    np.testing.assert_allclose(loaded.encode(SENTENCES), by_hand(model, folder, head), atol=1e-5)
+    assert bool(loaded.warnings) == (not kept)
 
 
 @pytest.mark.parametrize("kind", ["bin", "safetensors"])

@@ -117,9 +117,9 @@ def test_time_before_the_kill_counts(tmp_path):
 def test_other_settings_do_not_go_on_with_it(tmp_path):
     """Other settings do not go on with it."""
     tiny_run(tiny_spec(tmp_path)).save()
-    with pytest.raises(UserError, match="seed was 42 and is 7") as told:
+    with pytest.raises(UserError, match="seed was 42 and is 7") as raised:
         list(train(tiny_spec(tmp_path, seed=7), TinyCatalog()))
-    assert "choose another folder" in told.value.hint
+    assert "choose another folder" in raised.value.hint
 
 
 def test_other_data_do_not_go_on_with_it(tmp_path):

@@ -46,16 +46,16 @@ def same(left, right):
 def test_a_run_tells_what_happens_in_order(tmp_path):
     """A run tells what happens in order."""
     spec = tiny_spec(tmp_path)
-    said = told(spec)
-    kinds = [event.kind for event in said]
+    events = told(spec)
+    kinds = [event.kind for event in events]
     assert kinds[0] == "started"
     assert kinds[-1] == "finished"
-    assert [e.step for e in said if e.kind == "looked"] == [4, 8, 12]
-    stepped = [e for e in said if e.kind == "stepped"]
+    assert [e.step for e in events if e.kind == "looked"] == [4, 8, 12]
+    stepped = [e for e in events if e.kind == "stepped"]
     assert stepped[0].step == 1
     assert stepped[-1].step == 12
     assert all(math.isfinite(e.loss) and e.sentences_per_second > 0 for e in stepped)
-    assert json.loads(json.dumps([e.to_dict() for e in said]))[0]["kind"] == "started"
+    assert json.loads(json.dumps([e.to_dict() for e in events]))[0]["kind"] == "started"
 
 
 def test_the_encoder_has_the_best_weights_and_their_score(tmp_path):
@@ -85,9 +85,9 @@ def test_the_same_settings_give_the_same_weights_and_another_seed_others(tmp_pat
 
 def test_without_a_dev_task_the_last_weights_are_kept(tmp_path):
     """Without a dev task the last weights are kept."""
-    said = told(tiny_spec(tmp_path, dev=None, steps=5))
-    assert not [e for e in said if e.kind == "looked"]
-    assert (said[-1].best_step, said[-1].best_score) == (5, None)
+    events = told(tiny_spec(tmp_path, dev=None, steps=5))
+    assert not [e for e in events if e.kind == "looked"]
+    assert (events[-1].best_step, events[-1].best_score) == (5, None)
 
 
 @pytest.mark.slow
@@ -101,17 +101,17 @@ def test_masked_language_modelling_learns_words(tmp_path):
 def test_it_stops_when_the_score_no_longer_rises(tmp_path):
     """It stops when the score no longer rises."""
     # At this rate float32 weights do not move, and so does no score.
-    said = told(tiny_spec(tmp_path, learning_rate=1e-12, dev_every=1, patience=2))
-    assert (said[-1].why, said[-1].step, said[-1].best_step) == ("patience", 3, 1)
-    assert "no better score in 2 evaluations" in said[-2].message
+    events = told(tiny_spec(tmp_path, learning_rate=1e-12, dev_every=1, patience=2))
+    assert (events[-1].why, events[-1].step, events[-1].best_step) == ("patience", 3, 1)
+    assert "no better score in 2 evaluations" in events[-2].message
 
 
 def test_asked_to_stop_it_looks_once_more_and_keeps_the_best(tmp_path):
     """Asked to stop it looks once more and keeps the best."""
     answers = iter([False] * 6 + [True])
-    said = told(tiny_spec(tmp_path), stop=lambda: next(answers))
-    assert (said[-1].why, said[-1].step) == ("stopped", 6)
-    assert [e.step for e in said if e.kind == "looked"] == [4, 6]
+    events = told(tiny_spec(tmp_path), stop=lambda: next(answers))
+    assert (events[-1].why, events[-1].step) == ("stopped", 6)
+    assert [e.step for e in events if e.kind == "looked"] == [4, 6]
     assert (tmp_path / "encoder" / "model.safetensors").exists()
     assert not (tmp_path / "encoder.training").exists()
 
@@ -156,9 +156,9 @@ def test_a_batch_of_one_does_for_masked_language_modelling_and_hard_negatives(tm
     """A batch of one does for masked language modelling and hard negatives."""
     for objective in ("mlm", "sup"):
         out = str(tmp_path / objective)
-        said = told(tiny_spec(tmp_path, objective, batch_size=1, steps=3, dev=None, out=out))
-        assert said[-1].why == "done"
-        assert all(e.loss > 0 for e in said if e.kind == "stepped")
+        events = told(tiny_spec(tmp_path, objective, batch_size=1, steps=3, dev=None, out=out))
+        assert events[-1].why == "done"
+        assert all(e.loss > 0 for e in events if e.kind == "stepped")
 
 
 def test_the_temperature_is_above_zero(tmp_path):
@@ -182,15 +182,15 @@ def test_a_loss_that_is_no_number_names_its_step_and_keeps_the_best(tmp_path):
     """A loss that is no number names its step and keeps the best."""
     run = tiny_run(tiny_spec(tmp_path))
     poison(run, 7)
-    said, good = [], None
+    seen, good = [], None
     for event in run.events():
-        said.append(event)
+        seen.append(event)
         if event.kind == "looked":
             good = checkpoint.weights_of(run.model)
-    note = next(e for e in said if e.kind == "noted").message
+    note = next(e for e in seen if e.kind == "noted").message
     assert note.startswith("The loss of step 7 was nan.")
     assert "the weights of step 4 are kept" in note
-    assert (said[-1].why, said[-1].best_step) == ("diverged", 4)
+    assert (seen[-1].why, seen[-1].best_step) == ("diverged", 4)
     assert same(checkpoint.weights_of(run.model), good)
     assert all(torch.isfinite(t).all() for t in weights(tmp_path / "encoder").values())
     assert note in (tmp_path / "encoder" / "README.md").read_text("utf-8")
@@ -224,12 +224,12 @@ def test_weights_are_not_saved_unread(tmp_path, monkeypatch):
     run = tiny_run(tiny_spec(tmp_path, dev=None))
     poison(run, 3)
     monkeypatch.setattr(Meter, "due", property(lambda meter: meter.step == 1))
-    asked = Counter()
+    seen = Counter()
 
     def must_save(run):
         """Not yet when it is first asked after the fourth update, but an instant later."""
-        asked[run.step] += 1
-        return run.step > 4 or (run.step == 4 and asked[4] > 1)
+        seen[run.step] += 1
+        return run.step > 4 or (run.step == 4 and seen[4] > 1)
 
     monkeypatch.setattr(Trainer, "must_save", must_save)
     with pytest.raises(UserError, match=r"The loss of step 3 was nan.*No checkpoint"):
@@ -265,14 +265,14 @@ def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path)
         each.model.double()
     list(whole.events())
     limit_memory(run, 4)  # sentences: 2 examples, each in two passes
-    said = list(run.events())
-    notes = [e.message for e in said if e.kind == "noted"]
+    events = list(run.events())
+    notes = [e.message for e in events if e.kind == "noted"]
     assert [note[:30] for note in notes] == [
         "8 examples at once did not fit",
         "4 examples at once did not fit",
     ]
     assert run.state.micro_batch == 2
-    assert said[-1].step == 12
+    assert events[-1].step == 12
     left, right = whole.model.state_dict(), run.model.state_dict()
     for name in left:  # a wrong gradient moves a weight by the learning rate, 1e-3, every time
         torch.testing.assert_close(left[name], right[name], atol=1e-8, rtol=0)
@@ -296,8 +296,8 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
 def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     """A disk that fills up stops the run with its checkpoint whole."""
     run = tiny_run(tiny_spec(tmp_path))
-    said = r"step 12 could not be written.*That of step 4 is whole"
-    with ExitStack() as disk, pytest.raises(UserError, match=said):
+    expected = r"step 12 could not be written.*That of step 4 is whole"
+    with ExitStack() as disk, pytest.raises(UserError, match=expected):
         for event in run.events():
             if event.kind == "looked" and event.step == 8:
                 disk.enter_context(full_disk(2000))
@@ -313,9 +313,9 @@ def test_half_precision_on_a_processor_gives_nearly_the_same_loss(tmp_path):
             tmp_path, dropout=0.0, mlm_weight=1.0, micro_batch=4, precision=precision,
             steps=3, dev=None, out=str(tmp_path / precision),
         )  # fmt: skip
-        said = told(spec)
-        assert said[0].precision == precision
-        losses[precision] = next(e.loss for e in said if e.kind == "stepped")
+        events = told(spec)
+        assert events[0].precision == precision
+        losses[precision] = next(e.loss for e in events if e.kind == "stepped")
         kept = weights(tmp_path / precision)
         assert {tensor.dtype for tensor in kept.values()} == {torch.float32}
     assert losses["bf16"] == pytest.approx(losses["fp32"], rel=0.01)

@@ -104,14 +104,14 @@ def test_two_processes_train_as_one_and_only_the_first_speaks(tmp_path):
     packed = tmp_path / "packed.txt.gz"
     packed.write_bytes(gzip.compress(sentences(tmp_path, 25).read_bytes()))
     spec = tiny_spec(tmp_path, dropout=0.0, train=str(packed))
-    said = [json.loads(line) for line in launched(tmp_path, CHILD, spec)]
-    assert [e["kind"] for e in said].count("started") == 1
-    assert [e["step"] for e in said if e["kind"] == "looked"] == [4, 8, 12]
-    assert said[-1]["kind"] == "finished"
+    events = [json.loads(line) for line in launched(tmp_path, CHILD, spec)]
+    assert [e["kind"] for e in events].count("started") == 1
+    assert [e["step"] for e in events if e["kind"] == "looked"] == [4, 8, 12]
+    assert events[-1]["kind"] == "finished"
 
     alone = tiny_spec(tmp_path, dropout=0.0, train=str(packed), out=str(tmp_path / "alone"))
     last = list(train(alone, TinyCatalog()))[-1]
-    assert said[-1]["best_step"] == last.best_step
+    assert events[-1]["best_step"] == last.best_step
     # A wrong gradient moves a weight by the learning rate, 1e-3, every time.
     assert_alike(tmp_path / "encoder", tmp_path / "alone", within=1e-4)
 
@@ -142,9 +142,9 @@ def test_processes_that_see_different_checkpoints_are_told(tmp_path):
     run.state.step = 3
     run.save()
     other = tiny_spec(tmp_path, out=str(tmp_path / "elsewhere"))
-    said = launched(tmp_path, APART, shared, other)
-    assert len(said) == 2
-    assert all("different checkpoints" in line and "steps 0, 3" in line for line in said)
+    output = launched(tmp_path, APART, shared, other)
+    assert len(output) == 2
+    assert all("different checkpoints" in line and "steps 0, 3" in line for line in output)
 
 
 @pytest.mark.slow

@@ -54,16 +54,16 @@ def test_quality_against_cost(workspace: Workspace) -> None:
         keep(workspace, name, per_second={n: [speed] * 5 for n in ("16", "64", "256")})
     put(workspace.store, "random:64", "CR", 60.0)
     board = service.board(workspace, service.BoardSpec())
-    said, picture = cost_views.pareto(
+    html, picture = cost_views.pareto(
         cost.quality(board), len(board.columns), cost.measured(workspace), "per_second_64"
     )
-    assert "Only random:64 has every task of the suite" in said and picture is not None
+    assert "Only random:64 has every task of the suite" in html and picture is not None
     put(workspace.store, "random:32", "CR", 50.0)
     board = service.board(workspace, service.BoardSpec())
-    said, picture = cost_views.pareto(
+    html, picture = cost_views.pareto(
         cost.quality(board), len(board.columns), cost.measured(workspace), "per_second_64"
     )
-    assert "random:32 and random:64 are on the Pareto front, 2 of 2 encoders" in said
+    assert "random:32 and random:64 are on the Pareto front, 2 of 2 encoders" in html
     rows = json.loads(picture["table"])["rows"]
     assert {row[0]: row[1] for row in rows} == {"random:64": 40.0, "random:32": 90.0}
     drawn = json.loads(cost_views.table(cost.measured(workspace)))
@@ -74,10 +74,10 @@ def test_an_example_stands_where_nothing_was_measured() -> None:
     """Of the encoders that ship, with their quality, and said to be of another machine."""
     rows, quality, tasks = cost.example()
     assert set(rows) == set(quality) == set(STARTER_ENCODERS) and tasks == 3
-    said, picture = cost_views.pareto(quality, tasks, rows, "per_second_64")
-    assert "on the Pareto front" in said and picture is not None
-    told = cost_views.elsewhere(rows, visitor=False)
-    assert told.startswith("An example, measured on ") and rows["minilm"]["machine"] in told
+    page_html, picture = cost_views.pareto(quality, tasks, rows, "per_second_64")
+    assert "on the Pareto front" in page_html and picture is not None
+    html = cost_views.elsewhere(rows, visitor=False)
+    assert html.startswith("An example, measured on ") and rows["minilm"]["machine"] in html
 
 
 @pytest.mark.slow
@@ -108,5 +108,5 @@ def test_smaller_vectors_are_scored_without_encoding(
     assert by["first", 16].how.bytes == 64 and by["binary", 32].how.bytes == 4
     assert abs(by["int8", 32].score - row["score"]) < 1
     assert ("pca", 32) not in by and ("pca", 16) in by
-    said, picture = cost_views.curves(found, "random:32", "StarterSTS")
-    assert "stays within a point" in said and picture["table"]
+    html, picture = cost_views.curves(found, "random:32", "StarterSTS")
+    assert "stays within a point" in html and picture["table"]

@@ -45,8 +45,8 @@ def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> Non
     assert second.share == 0 and second.examples == ()
     assert first.examples[0][0] + " !" == first.examples[0][1] and first.examples[0][3]
     assert first.row()["share"] == 2 / first.tested
-    said = leaks_views.finding([first, second], "minilm", "")
-    assert "1 of 2 tasks shares texts with training data of minilm" in said and "nearly" not in said
+    html = leaks_views.finding([first, second], "minilm", "")
+    assert "1 of 2 tasks shares texts with training data of minilm" in html and "nearly" not in html
     assert seen in leaks_views.examples([first, second])
     assert "Jaccard" in leaks_views.table([first, second])
 

@@ -38,9 +38,9 @@ def publish(
     place.mkdir(parents=True, exist_ok=True)
     parts = [{"hf_subset": name.replace("_", "-"), "languages": ["eng-Latn"], "main_score": score,
               "accuracy": score} for name, score in subsets.items()]  # fmt: skip
-    said = {"dataset_revision": data, "task_name": task, "mteb_version": "2.9.1",
+    fields = {"dataset_revision": data, "task_name": task, "mteb_version": "2.9.1",
             "scores": {"test": parts}}  # fmt: skip
-    (place / f"{task}.json").write_text(json.dumps(said))
+    (place / f"{task}.json").write_text(json.dumps(fields))
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) ->
     assert [column.task for column in board.columns] == ["STS12"]
     assert published.references(opened, board) == ()
     assert published.elsewhere(opened, board) == 4
-    said = views.finding(board, None, (), 4)
-    assert "4 published models are on other tasks" in said and "Published by others" in said
+    html = views.finding(board, None, (), 4)
+    assert "4 published models are on other tasks" in html and "Published by others" in html
     theirs = service.board(opened, BoardSpec(protocol=PUBLISHED))
     assert "STS12" not in {column.task for column in theirs.columns}
     assert theirs.encoders == (OWN,) and len(published.references(opened, theirs)) == 4
@@ -147,8 +147,8 @@ def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     assert [cell[0] for cell in first] == ["62.50", "62.50", "90.00", "35.00"]
     other = rows["org/other, published, revision r1"]
     assert other[0][4] == "1 of 2" and other[3][0] == formats.MISSING
-    said = views.finding(board, None, published.references(only, board))
-    assert "2 published models on 2 tasks; none of them was evaluated here" in said
+    html = views.finding(board, None, published.references(only, board))
+    assert "2 published models on 2 tasks; none of them was evaluated here" in html
     with pytest.raises(UserError, match="No task of the suite starter"):
         service.board(only, BoardSpec("starter"))
 
@@ -184,8 +184,8 @@ def test_a_suite_of_mtebs_on_the_board(only: Workspace) -> None:
 def test_the_verb_lists_them(only: Workspace, tmp_path: Path) -> None:
     """Marked as published, without a rank."""
     given = ["--store", str(only.store.folder)]
-    said = CliRunner().invoke(app, ["board", "--json", *given])
-    rows = [json.loads(line) for line in said.output.splitlines()]
+    result = CliRunner().invoke(app, ["board", "--json", *given])
+    rows = [json.loads(line) for line in result.output.splitlines()]
     assert [(row["encoder"], row["published"], row["tasks"]) for row in rows] == [
         ("org/model", True, 2), ("org/other", True, 1),
     ]  # fmt: skip

@@ -52,13 +52,13 @@ def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
 
 def test_what_cannot_be_compared(workspace: Workspace) -> None:
     """Each says what is wrong."""
-    for asked, words in (
+    for request, words in (
         ((A, "starter-pairs"), "neither languages nor labels"),
         ((A, "nothing"), "no data set named"),
         (("random:32 | center:@task", EXAMPLE), "a different encoder on every task"),
     ):
         with pytest.raises(UserError, match=words):
-            similarity.measure(workspace, SimilarityJob.of(*asked))
+            similarity.measure(workspace, SimilarityJob.of(*request))
     with pytest.raises(UserError, match="cannot be drawn"):
         SimilarityJob.of(A, ALL, 5)
     with pytest.raises(UserError, match="No encoder"):

@@ -95,8 +95,8 @@ def test_scored_pairs(ready: Workspace, tmp_path: Path) -> None:
     assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("pairs", "spearman", 160)
     assert sheet["best"]["encoder"] == "wordllama"
     assert words.differ(sheet).endswith(" 1: the pair's rank by cosine is its rank by score.")
-    (said,) = [one["message"] for one in sheet["warnings"] if one["code"] == "duplicates"]
-    assert said.endswith("1 text has different labels or scores.")
+    (warnings,) = [one["message"] for one in sheet["warnings"] if one["code"] == "duplicates"]
+    assert warnings.endswith("1 text has different labels or scores.")
 
 
 def test_parallel_sentences(ready: Workspace, tmp_path: Path) -> None:
@@ -126,17 +126,17 @@ def test_an_endpoint_is_chosen_from_like_any_other(
     spec = f"api:{server.url}#fake"
     keep(ready, spec, latency_ms=[20.0], dim=DIM)
     job = service.asked(ready, written(tmp_path / "topics.csv", topics(20)), [*TWO, spec])
-    (said,) = service.sent(ready, job)
-    assert said.startswith("Sends up to 80 texts") and said.endswith("2 requests.")
+    (sent,) = service.sent(ready, job)
+    assert sent.startswith("Sends up to 80 texts") and sent.endswith("2 requests.")
     sheet = service.sheet_of(ready, job)
     assert sorted(server.texts) == sorted([*TEXTS, "theodolite"])
     assert sheet["best"]["encoder"] == "wordllama" and "endpoint" in codes(sheet)
     row = next(row for row in sheet["encoders"] if row["encoder"] == spec)
     assert row["score"] is not None and (row["dim"], row["ms_per_sentence"]) == (DIM, 20.0)
-    asked = len(server.requests)
+    requests_before = len(server.requests)
     assert list(service.sent(ready, job)) == []
     service.choose(ready, sheet["data"], [*TWO, spec], max_bytes=64)
-    assert len(server.requests) == asked
+    assert len(server.requests) == requests_before
 
 
 @pytest.mark.slow
@@ -146,8 +146,10 @@ def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Pat
     keep(ready, f"dir:{folder}", latency_ms=[5.0])
     file = written(tmp_path / "topics.csv", topics(10))
     sheet = service.choose(ready, file, [*TWO, f"dir:{folder}"])
-    (said,) = [one for one in sheet["warnings"] if one["code"] == "settings_contradicted"]
-    assert said["message"].startswith(f"dir:{folder}: ") and "has prompts" in said["message"]
+    (warnings,) = [one for one in sheet["warnings"] if one["code"] == "settings_contradicted"]
+    assert (
+        warnings["message"].startswith(f"dir:{folder}: ") and "has prompts" in warnings["message"]
+    )
 
 
 @pytest.mark.slow
@@ -162,8 +164,8 @@ def test_an_endpoint_vanishes_in_the_middle(
     file = written(tmp_path / "topics.csv", topics(20))
     sheet = service.choose(ready, file, [*TWO, spec])
     assert sheet["best"]["encoder"] == "wordllama"
-    (said,) = [one["message"] for one in sheet["warnings"] if one["code"] == "encoder_failed"]
-    assert said.startswith(spec) and "30 of 80 texts came before, and are kept" in said
+    (warnings,) = [one["message"] for one in sheet["warnings"] if one["code"] == "encoder_failed"]
+    assert warnings.startswith(spec) and "30 of 80 texts came before, and are kept" in warnings
     server.next.clear()
     server.requests.clear()
     again = service.choose(ready, file, [*TWO, spec])
@@ -207,8 +209,8 @@ def test_a_tie_leads_to_the_cheapest() -> None:
     """What to take is said first, then by how much it is cheaper."""
     sheet = sheet_of()
     assert words.headline(sheet) == "a ties with b: take b"
-    (said,) = [text for text in words.sentences(sheet) if text.startswith("b with")]
-    assert said == (
+    (sentences,) = [text for text in words.sentences(sheet) if text.startswith("b with")]
+    assert sentences == (
         "b with int8 vectors of 256 dimensions ties with a: 40 times faster and 6 times smaller. "
         "It scores the same."
     )
@@ -219,11 +221,11 @@ def test_the_picture_has_a_finding() -> None:
     assert (
         words.front(sheet_of()) == "a takes 40 times as long as b and is not significantly better"
     )
-    told = "a scores 0.50 points more than b and takes 40 times as long"
-    assert words.front(sheet_of(ties=[])) == told
+    expected = "a scores 0.50 points more than b and takes 40 times as long"
+    assert words.front(sheet_of(ties=[])) == expected
     rows = [sheet_of()["best"] | {"encoder": "random:256", "ms_per_sentence": 0.01, "score": 9.0}]
     rows += sheet_of()["encoders"]
-    assert words.front(sheet_of(ties=[], encoders=rows, front=["random:256", "b", "a"])) == told
+    assert words.front(sheet_of(ties=[], encoders=rows, front=["random:256", "b", "a"])) == expected
     assert words.front(sheet_of(front=["b"])) == "b scores highest and is fastest"
     assert words.front(sheet_of(encoders=[], front=[])) == ""
 
@@ -248,9 +250,11 @@ def test_chance_of_more_examples_in_words() -> None:
     """How many, or that they would not help."""
     pair = {"a": "a", "b": "b"}
     more = [pair | {"n": 1200, "power": 0.8}, pair | {"n": None, "power": 0.48}]
-    said = " ".join(words.sentences(sheet_of(more_examples=more)))
-    assert "1,200 more examples like these would tell a and b apart with 80 % probability." in said
-    assert "Even 20 times as many examples" in said and "only 48 % probability." in said
+    expected = " ".join(words.sentences(sheet_of(more_examples=more)))
+    assert (
+        "1,200 more examples like these would tell a and b apart with 80 % probability." in expected
+    )
+    assert "Even 20 times as many examples" in expected and "only 48 % probability." in expected
 
 
 def test_without_labels_the_encoders_are_told_apart_by_neighbours_and_cost() -> None:
@@ -265,8 +269,8 @@ def test_without_labels_the_encoders_are_told_apart_by_neighbours_and_cost() -> 
         "Fastest: b, 0.1 ms per sentence. Smallest vectors: b, 256 bytes.",
     ]
     one = sheet_of(best=None, agreement=[alike[0] | {"shared": 0.9}], encoders=[])
-    (said,) = words.sentences(one)
-    assert said.endswith("they see the data much alike.")
+    (sentences,) = words.sentences(one)
+    assert sentences.endswith("they see the data much alike.")
 
 
 def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
@@ -306,6 +310,6 @@ def test_where_nothing_beats_random_words_nothing_is_recommended() -> None:
     over = {"score": 79.0, "delta": 1.0, "low": -1.0, "high": 3.0, "beaten": False}
     sheet = sheet_of(against_baseline=over, more_examples=more)
     assert words.headline(sheet) == "No encoder is better than random words on these 300 examples"
-    said = " ".join(words.sentences(sheet))
-    assert "smaller" not in said and "more examples" not in said
+    expected = " ".join(words.sentences(sheet))
+    assert "smaller" not in expected and "more examples" not in expected
     assert [row[0] for row in words.table(sheet)[1]] == ["a", "b"]

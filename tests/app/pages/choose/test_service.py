@@ -141,8 +141,8 @@ def test_rows_without_a_label_are_left_out_where_others_have_one(
     sheet = service.choose(ready, written(tmp_path / "half.csv", rows), TWO)
     assert sheet["n"] == 80 and codes(sheet) >= {"unlabelled"}
     none = written(tmp_path / "none.csv", [(line, "") for line, _ in rows])
-    asked = service.bring(ready, [none], "text=text,label=label")
-    assert ready.catalog.load(asked).kind == "sentences"
+    brought = service.bring(ready, [none], "text=text,label=label")
+    assert ready.catalog.load(brought).kind == "sentences"
 
 
 def test_what_is_wrong_with_the_data_is_said(ready: Workspace, tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_what_is_wrong_with_the_data_is_said(ready: Workspace, tmp_path: Path) -
     rows += [(rows[0][0].upper(), "sea")]
     sheet = service.choose(ready, written(tmp_path / "odd.csv", rows), TWO)
     assert {"duplicates", "dominant_class"} <= codes(sheet)
-    said = next(one["message"] for one in sheet["warnings"] if one["code"] == "duplicates")
-    assert "1 text has different labels or scores" in said
+    warnings = next(one["message"] for one in sheet["warnings"] if one["code"] == "duplicates")
+    assert "1 text has different labels or scores" in warnings
 
 
 @pytest.mark.parametrize(
@@ -237,16 +237,16 @@ def test_the_sheet_as_files(home: Path) -> None:
     made.close()
     rows = [(f"{line} <script>alert(1)</script>|", name) for line, name in topics(40)]
     file = written(home / "odd.csv", rows)
-    said = {}
+    fields = {}
     for ending in ("html", "md", "json"):
         out = home / f"sheet.{ending}"
         run("choose", str(file), "-e", "wordllama", "-e", "random:16", "--out", str(out))
-        said[ending] = out.read_text("utf-8")
-    page = unpacked(said["html"])
+        fields[ending] = out.read_text("utf-8")
+    page = unpacked(fields["html"])
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     assert "wordllama is best" in page and "Pareto front" in page
-    assert said["md"].startswith("# wordllama is best\n")
-    assert json.loads(said["json"])["best"]["encoder"] == "wordllama"
+    assert fields["md"].startswith("# wordllama is best\n")
+    assert json.loads(fields["json"])["best"]["encoder"] == "wordllama"
     *_, refused = run("choose", str(file), "--out", str(home / "sheet.pdf"), code=2)
     assert "sheet.pdf has no ending of a supported format" in refused
 
@@ -258,8 +258,8 @@ def test_the_verb(home: Path) -> None:
     costs(made)
     made.close()
     file = written(home / "topics.csv", topics(40))
-    asked = ["choose", str(file), "-e", "wordllama", "-e", "random:16", "--json"]
-    *rows, sheet = objects(run(*asked, "--columns", "text=text,label=label"))
+    command = ["choose", str(file), "-e", "wordllama", "-e", "random:16", "--json"]
+    *rows, sheet = objects(run(*command, "--columns", "text=text,label=label"))
     assert [row["encoder"] for row in rows] == ["wordllama", "random:16"]
     assert SHEET <= sheet.keys()
     assert set(sheet["best"]) == {"encoder", "score", "low", "high"}
@@ -277,7 +277,7 @@ def test_the_verb(home: Path) -> None:
     nothing = objects(run(*plain, "--json"))[-1]
     assert nothing["best"] is None and nothing["ties"] == [] and nothing["cheapest"] is None
     assert {frozenset(one) for one in nothing["warnings"]} == {frozenset({"code", "message"})}
-    queued = objects(run(*asked, "--max-ms", "9", "--queue"))[-1]
+    queued = objects(run(*command, "--max-ms", "9", "--queue"))[-1]
     assert Store.open(home / "store").runs.get(queued["id"])["kind"] == "choose"
 
 
@@ -286,5 +286,5 @@ def test_texts_that_an_encoder_was_trained_on_are_said(ready: Workspace, tmp_pat
     """Its files name a set that is here, and the data are of it."""
     ready.store.encoders.add("wordllama", {"trained_on": ["starter-topics"]})
     sheet = service.choose(ready, written(tmp_path / "topics.csv", topics(40)), TWO)
-    (said,) = [one["message"] for one in sheet["warnings"] if one["code"] == "leak"]
-    assert said.startswith("160 of 160 texts are also in starter-topics, which wordllama")
+    (warnings,) = [one["message"] for one in sheet["warnings"] if one["code"] == "leak"]
+    assert warnings.startswith("160 of 160 texts are also in starter-topics, which wordllama")

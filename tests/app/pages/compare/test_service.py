@@ -123,10 +123,10 @@ def test_better_beside_a_letter_that_ties_says_what_each_was_tested_on(
     assert report.verdicts[A, "TREC"].verdict == "a" and set(report.groups["TREC"].values()) == {
         "a"
     }
-    said = "tie letter: by a test of all 28 pairs of this row"
+    expected = "tie letter: by a test of all 28 pairs of this row"
     row = next(row for row in report.rows() if row["encoder"] == A)
-    assert (row["tie_group_over"], row["tie_group_note"]) == (28, said)
-    assert compare_table.table(report, [], {}).count(said) == 7
+    assert (row["tie_group_over"], row["tie_group_note"]) == (28, expected)
+    assert compare_table.table(report, [], {}).count(expected) == 7
     board = compare_board.table(report, [], {})
     assert board.count("all 28 pairs of this column") == 7
     assert "pairs of this row" not in board
@@ -216,10 +216,10 @@ def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) ->
     shown = shown_of(workspace, asked([A, *names], A, ["MR"]))
     assert "On MR " in shown["headline"]
     cells = {name: cells[1] for name, _, cells in json.loads(shown["board"])["rows"]}
-    _, css, told = cells["random:40"]
+    _, css, note = cells["random:40"]
     report = comparison.compare(workspace, [A, *names], ["MR"])
     gap = report.differences["random:40", "MR"]
-    assert css == "t-bad t-down" and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in told
+    assert css == "t-bad t-down" and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in note
     best = max(report.averages, key=lambda name: report.averages[name].score or 0.0)
     assert cells[best][3] and len(cells["random:40"]) == 3, "bold"
 
@@ -296,10 +296,10 @@ def test_a_task_s_own_protocol_comes_first(workspace: Workspace) -> None:
 
 def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     """Each with a way to mend it; what is there is not asked for."""
-    said = comparison.compare(workspace, [A, B]).cautions
-    texts = " ".join(caution.text for caution in said)
+    warnings = comparison.compare(workspace, [A, B]).cautions
+    texts = " ".join(caution.text for caution in warnings)
     assert "single seed" in texts and "One protocol" in texts and "word vectors" in texts
-    assert all(caution.path in ("evaluate", "fair-play") for caution in said if caution.label)
+    assert all(caution.path in ("evaluate", "fair-play") for caution in warnings if caution.label)
     for name in (A, B, C):
         invent(workspace, name, "MR", 0.8, seed=7)
         invent(workspace, name, "MR", 0.8, protocol="senteval-fast")

@@ -26,8 +26,8 @@ def test_a_turn_with_the_classifier_is_told(workspace: Workspace) -> None:
     agreement = found.agreements["senteval", "senteval-fast"]
     assert agreement.kendall == pytest.approx(1 / 3)  # two pairs stay, one turns
     assert agreement.spearman == pytest.approx(0.5)  # 1 - 6 * 2 / (3 * 8)
-    (said,) = stability.sentences(found, {})
-    assert said == (
+    (sentences,) = stability.sentences(found, {})
+    assert sentences == (
         f"The order of {A} and {B} turns with the classifier on MRPC: {A} leads under senteval, "
         f"{B} under senteval-fast."
     )
@@ -52,8 +52,8 @@ def test_only_what_all_conditions_have_is_ranked(workspace: Workspace) -> None:
     put(workspace, {A: 0.8, B: 0.7, C: 0.5}, "CR")
     found = stability.stability(workspace, "classifier", [A, B, C], ["MR", "CR"])
     assert (found.encoders, found.tasks) == ((A, B), ("MR",))
-    said = stability.sentences(found, {})
-    assert said == ["No two encoders swap ranks with the classifier on MR."]
+    sentences = stability.sentences(found, {})
+    assert sentences == ["No two encoders swap ranks with the classifier on MR."]
 
 
 def test_normalisation_is_read_from_one_result(workspace: Workspace) -> None:

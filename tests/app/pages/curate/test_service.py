@@ -107,10 +107,10 @@ def test_nobody_is_left_with_a_table_of_other_sentences(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     """When the upload under a name is another one, the old answer is not shown for it."""
-    asked = curations.spec("exact", "upload:again")
+    wanted = curations.spec("exact", "upload:again")
     for text, groups in (("a\na\nb\n", 1), ("a\nb\nc\n", 0)):
         file = tmp_path / "again.txt"
         file.write_text(text, encoding="utf-8")
         uploads.keep(workspace, file, file.name, "again", uploads.mapping_of(file, None, None))
-        assert curations.answer(workspace, asked).info["groups"] == groups
+        assert curations.answer(workspace, wanted).info["groups"] == groups
         workspace.store.uploads.remove("again")

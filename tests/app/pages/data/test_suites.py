@@ -77,9 +77,9 @@ def test_without_mteb_it_says_what_to_install(
     for module in (names, suites_views, package):
         monkeypatch.setattr(module, "version", lambda: None)
     assert "pip install &#x27;theodolite[mteb]&#x27;" in suites_views.listing(None, "")
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as raised:
         names.look_up(workspace)
-    assert "theodolite[mteb]" in told.value.hint
+    assert "theodolite[mteb]" in raised.value.hint
 
 
 def test_a_disk_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,8 +112,8 @@ def test_data_are_fetched_by_a_job(
     monkeypatch.setitem(REGISTRY, "OddTask", odd)
     job = FetchJob((TASK, "mteb:OddTask"), V2)
     assert not job.is_stored(workspace)
-    said = [str(what) for _, _, what in perform(workspace, job) if isinstance(what, UserError)]
-    assert len(said) == 1 and "the hub cannot be reached" in said[0]
+    errors = [str(what) for _, _, what in perform(workspace, job) if isinstance(what, UserError)]
+    assert len(errors) == 1 and "the hub cannot be reached" in errors[0]
     assert len(fetched) == 1 and engine.is_here("mteb:OddTask")
     assert FetchJob(("mteb:OddTask",)).is_stored(workspace)
     with pytest.raises(UserError, match="No task"):
@@ -126,8 +126,8 @@ def test_the_verb(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["data", "suite", V2, "--json", *options])
     rows = [json.loads(line) for line in shown.output.splitlines()]
     assert len(rows) == 41 and {row["here"] for row in rows} == {False}
-    asked = ["data", "suite", V2, "--tasks", TASK, "--queue", "--json", *options]
-    run = json.loads(CliRunner().invoke(app, asked).output)["id"]
+    command = ["data", "suite", V2, "--tasks", TASK, "--queue", "--json", *options]
+    run = json.loads(CliRunner().invoke(app, command).output)["id"]
     opened = Workspace(tmp_path / "store")
     assert opened.store.runs.get(run)["title"] == "Fetch 1 task of MTEB(eng, v2)"
     opened.close()

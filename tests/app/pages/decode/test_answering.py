@@ -70,10 +70,10 @@ def asked_behind_each_other(
     how: DecodeOptions,
 ) -> list[Future[list[Decoded]]]:
     """A request a point; the first is held up while the others come to stand in the line."""
-    asked = []
+    seen = []
     for point in points:
         told = threading.Semaphore(0)
-        asked.append(
+        seen.append(
             pool.submit(answering.decode, decoder, encoder, point[None], how,
                         lambda ahead, told=told: told.release())
         )  # fmt: skip
@@ -81,7 +81,7 @@ def asked_behind_each_other(
             assert told.acquire(timeout=PATIENCE)
         assert decoder.inside.wait(PATIENCE)
     decoder.go.set()
-    return asked
+    return seen
 
 
 @pytest.mark.slow
@@ -92,8 +92,8 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
     """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""
     points = encoder.encode(known_sentences()[:13])
     with ThreadPoolExecutor(13) as pool:
-        asked = asked_behind_each_other(pool, decoder, encoder, points, how)
-        together = [one.result(PATIENCE)[0] for one in asked]
+        results = asked_behind_each_other(pool, decoder, encoder, points, how)
+        together = [one.result(PATIENCE)[0] for one in results]
     assert set(decoder.passes) == {1, 12}
     answering.forget()
     alone = [answering.decode(decoder, encoder, point[None], how)[0] for point in points]
@@ -140,8 +140,8 @@ def test_any_word_can_be_asked_for(decoder: Counting, encoder: Encoder) -> None:
     points = np.random.default_rng(0).normal(0, 0.5, (12, 64)).astype(np.float32)
     for known_words in (True, False):
         found = answering.decode(decoder, encoder, points, DecodeOptions(known_words=known_words))
-        said = [one.sentence for one in found]
-        strange = set(words_of(said)) - set(words_of(sentences))
+        text = [one.sentence for one in found]
+        strange = set(words_of(text)) - set(words_of(sentences))
         assert bool(strange) != known_words
 
 
@@ -151,10 +151,10 @@ def test_a_point_that_is_none_fails_alone(decoder: Counting, encoder: Encoder) -
     good = encoder.encode(known_sentences()[:2])
     points = np.stack([good[0], np.full(64, np.nan, np.float32), good[1]])
     with ThreadPoolExecutor(3) as pool:
-        asked = asked_behind_each_other(pool, decoder, encoder, points, DecodeOptions("greedy"))
-        assert [len(asked[place].result(PATIENCE)) for place in (0, 2)] == [1, 1]
+        results = asked_behind_each_other(pool, decoder, encoder, points, DecodeOptions("greedy"))
+        assert [len(results[place].result(PATIENCE)) for place in (0, 2)] == [1, 1]
         with pytest.raises(UserError, match="NaN or infinity"):
-            asked[1].result(PATIENCE)
+            results[1].result(PATIENCE)
 
 
 def test_who_leaves_is_not_decoded(decoding: Workspace) -> None:

@@ -64,19 +64,19 @@ def test_a_sentence_is_decoded(theodolite: Run) -> None:
     """As a table, and as an object with what became of each word."""
     known = known_sentences()[0]
     assert known in theodolite("decode", known, "-e", ENCODER).stdout
-    (said,) = objects(theodolite("decode", known, "--encoder", ENCODER, "--beams", "3", "--json"))
-    assert (said["encoder"], said["sentence"], said["cut"]) == (ENCODER, known, False)
-    assert said["cosine"] == pytest.approx(1.0, abs=1e-4)
-    assert {word["fate"] for word in said["words"]} == {"kept"}
-    assert len(said["others"]) <= 2
+    (output,) = objects(theodolite("decode", known, "--encoder", ENCODER, "--beams", "3", "--json"))
+    assert (output["encoder"], output["sentence"], output["cut"]) == (ENCODER, known, False)
+    assert output["cosine"] == pytest.approx(1.0, abs=1e-4)
+    assert {word["fate"] for word in output["words"]} == {"kept"}
+    assert len(output["others"]) <= 2
 
 
 def test_one_of_several_that_cannot_answer(theodolite: Run) -> None:
     """The others do, and the exit code says it."""
     known = known_sentences()[0]
     done = theodolite("decode", known, "-e", ENCODER, "-e", "random:32", "--json", code=1)
-    said, without = objects(done)
-    assert said["sentence"] == known
+    output, without = objects(done)
+    assert output["sentence"] == known
     assert without["error"] == "random:32 has no decoder yet."
 
 
@@ -107,19 +107,28 @@ def test_a_way_is_walked(theodolite: Run) -> None:
 def test_sentences_are_calculated_with(theodolite: Run) -> None:
     """`a - b + b` is a; a name may have an equals sign in its sentence."""
     a, b = known_sentences()[:2]
-    (said,) = objects(theodolite("analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}",
+    (expected,) = objects(theodolite("analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}",
                                  "-e", ENCODER, "--json"))  # fmt: skip
-    assert said["sentence"] == a
+    assert expected["sentence"] == a
 
 
 def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
     """A caret under the place, also behind letters of two columns; its number in words and JSON."""
-    asked = ("analogy", "a - 猫 / dog", "--let", "a=A cat.", "--let", "猫=A dog.", "-e", ENCODER)
-    said = theodolite(*asked, code=2).stderr.splitlines()
-    assert "'dog', at place 9" in said[0]
-    assert said[1:3] == ["  a - 猫 / dog", "           ^^^"]
-    (told,) = objects(theodolite(*asked, "--json", code=2))
-    assert (told["text"], told["place"]) == ("a - 猫 / dog", 9)
+    arguments = (
+        "analogy",
+        "a - 猫 / dog",
+        "--let",
+        "a=A cat.",
+        "--let",
+        "猫=A dog.",
+        "-e",
+        ENCODER,
+    )
+    output = theodolite(*arguments, code=2).stderr.splitlines()
+    assert "'dog', at place 9" in output[0]
+    assert output[1:3] == ["  a - 猫 / dog", "           ^^^"]
+    (printed,) = objects(theodolite(*arguments, "--json", code=2))
+    assert (printed["text"], printed["place"]) == ("a - 猫 / dog", 9)
     assert theodolite("analogy", "(a", "--let", "a=A.", code=2).stderr.splitlines()[1:3] == [
         "  (a",
         "    ^",
@@ -167,11 +176,11 @@ def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_fo
     assert row["encoder"] == ENCODER
     assert row["name"] in theodolite("decoders", "list").stdout
     assert theodolite("decoders", "card", row["name"]).stdout.startswith("# A decoder for")
-    (told,) = objects(theodolite("decoders", "remove", row["name"], "--json"))
-    assert (told["removed"], told["deleted"]) == (row["name"], False)
+    (printed,) = objects(theodolite("decoders", "remove", row["name"], "--json"))
+    assert (printed["removed"], printed["deleted"]) == (row["name"], False)
     assert decoder_folder.exists()
-    said = theodolite("decoders", "remove", row["name"], code=2).stderr
-    assert "There is no decoder" in said
+    output = theodolite("decoders", "remove", row["name"], code=2).stderr
+    assert "There is no decoder" in output
     workspace = Workspace(home)
     decoders.register(workspace, decoder_folder)
     assert "folder is kept" in theodolite("decoders", "remove", row["name"]).stderr
@@ -204,8 +213,8 @@ def test_what_cannot_be_is_said_in_a_sentence(
 ) -> None:
     """With exit code 2, and as an object with --json."""
     assert said in " ".join(theodolite(*arguments, code=2).stderr.split())
-    (told,) = objects(theodolite(*arguments, "--json", code=2))
-    assert said in told["error"]
+    (output,) = objects(theodolite(*arguments, "--json", code=2))
+    assert said in output["error"]
 
 
 @pytest.mark.slow
@@ -219,9 +228,9 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     assert theodolite("decode", "A cat sleeps.", "-e", "random:32").stdout
     text = tmp_path / "text.txt"
     text.write_text("\n".join(f"The fox number {n} sleeps." for n in range(9)), encoding="utf-8")
-    told = objects(theodolite("diagnose", "random:32", "--in", str(text), "--json"))
-    assert {row["what"] for row in told} >= {"figure", "sample"}
-    main = [row for row in told if row["what"] == "figure" and row["metric"] == "token_f1"
+    output = objects(theodolite("diagnose", "random:32", "--in", str(text), "--json"))
+    assert {row["what"] for row in output} >= {"figure", "sample"}
+    main = [row for row in output if row["what"] == "figure" and row["metric"] == "token_f1"
             and row["giver"] == "decoder" and not row["length"]]  # fmt: skip
     assert [row["n"] for row in main] == [9]
     done = theodolite("diagnose", "random:32", "--in", str(text))
@@ -235,29 +244,29 @@ def test_what_it_takes_is_said_before(theodolite: Run, tmp_path: Path, home: Pat
     """After a probe; the next first guess knows the speed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32")
     words = spec.command()[1:]
-    (told,) = objects(theodolite(*words, "--estimate", "--json"))
-    assert told["sentences"] == 260
-    assert told["seconds"] >= told["encoding"] > 0
+    (output,) = objects(theodolite(*words, "--estimate", "--json"))
+    assert output["sentences"] == 260
+    assert output["seconds"] >= output["encoding"] > 0
     assert not (tmp_path / "mine").exists()
     workspace = Workspace(home)
     pieces = 300 * 17 * spec.epochs
     guess = estimates.guess(workspace, spec)
     assert guess.seconds - guess.encoding == pytest.approx(
-        pieces / told["pieces_per_second"], rel=0.01
+        pieces / output["pieces_per_second"], rel=0.01
     )
     workspace.close()
 
 
 def test_it_is_left_to_the_worker(theodolite: Run, home: Path) -> None:
     """And stopped there."""
-    (told,) = objects(theodolite("train-decoder", ENCODER, "--queue", "--json"))
+    (output,) = objects(theodolite("train-decoder", ENCODER, "--queue", "--json"))
     workspace = Workspace(home)
-    assert workspace.store.runs.get(told["id"])["kind"] == "train-decoder"
-    assert "Cancelled" in theodolite("jobs", "stop", told["id"]).stderr
-    (asked,) = objects(theodolite("diagnose", ENCODER, "--queue", "--json"))
-    assert workspace.store.runs.get(asked["id"])["kind"] == "diagnose"
-    theodolite("jobs", "stop", asked["id"], code=2)
-    theodolite("jobs", "cancel", asked["id"])
+    assert workspace.store.runs.get(output["id"])["kind"] == "train-decoder"
+    assert "Cancelled" in theodolite("jobs", "stop", output["id"]).stderr
+    (printed,) = objects(theodolite("diagnose", ENCODER, "--queue", "--json"))
+    assert workspace.store.runs.get(printed["id"])["kind"] == "diagnose"
+    theodolite("jobs", "stop", printed["id"], code=2)
+    theodolite("jobs", "cancel", printed["id"])
     workspace.close()
 
 

@@ -40,7 +40,7 @@ def known(workspace: Workspace) -> list[str]:
     found = [
         decode.decode(workspace, [ENCODER], text, DecodeOptions("greedy"))[0] for text in sentences
     ]
-    kept = [text for text, said in zip(sentences, found, strict=True) if said.sentence == text]
+    kept = [text for text, line in zip(sentences, found, strict=True) if line.sentence == text]
     assert len(kept) > 30
     return kept
 
@@ -56,33 +56,33 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 @pytest.mark.slow
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
     """Every word is kept, the cosine of the round trip is 1."""
-    (said,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
-    assert said.sentence == known[0]
-    assert said.cosine == pytest.approx(1, abs=1e-6)
-    assert {word.fate for word in said.words} == {"kept"}
-    assert not said.longer
-    assert said.problem is None
+    (decoded,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
+    assert decoded.sentence == known[0]
+    assert decoded.cosine == pytest.approx(1, abs=1e-6)
+    assert {word.fate for word in decoded.words} == {"kept"}
+    assert not decoded.longer
+    assert decoded.problem is None
 
 
 def test_the_cosine_is_that_of_the_vectors(workspace):
     """Of what was decoded to the vector of the sentence given, by SciPy; others are no nearer."""
     text = "Never point your finger at the moon!"
-    (said,) = decode.decode(workspace, [ENCODER], text, DecodeOptions(beams=4))
-    given, came = vectors(workspace, text, said.sentence)
-    assert said.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
-    assert 1 <= len(said.others) <= 3
-    assert said.sentence not in [other.sentence for other in said.others]
-    assert [said.cosine, *(o.cosine for o in said.others)] == sorted(
-        [said.cosine, *(o.cosine for o in said.others)], reverse=True
+    (decoded,) = decode.decode(workspace, [ENCODER], text, DecodeOptions(beams=4))
+    given, came = vectors(workspace, text, decoded.sentence)
+    assert decoded.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
+    assert 1 <= len(decoded.others) <= 3
+    assert decoded.sentence not in [other.sentence for other in decoded.others]
+    assert [decoded.cosine, *(o.cosine for o in decoded.others)] == sorted(
+        [decoded.cosine, *(o.cosine for o in decoded.others)], reverse=True
     )
 
 
 @pytest.mark.slow
 def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known):
     """The decoder learned from at most seven words."""
-    (said,) = decode.decode(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")
-    assert (said.known, said.longer) == (7, True)
-    assert said.given == len(f"{known[0]} {known[1]} {known[2]}".split())
+    (decoded,) = decode.decode(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")
+    assert (decoded.known, decoded.longer) == (7, True)
+    assert decoded.given == len(f"{known[0]} {known[1]} {known[2]}".split())
 
 
 def test_correction_never_loses_cosine(workspace):
@@ -96,7 +96,7 @@ def test_correction_never_loses_cosine(workspace):
 def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
     """Each has its own answer or problem, in the order asked for."""
     found = decode.decode(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])
-    assert [said.encoder for said in found] == [WITHOUT, ENCODER, "no such thing:1"]
+    assert [text.encoder for text in found] == [WITHOUT, ENCODER, "no such thing:1"]
     assert isinstance(found[0].problem, NoDecoder)
     assert found[1].sentence == known[0]
     assert isinstance(found[2].problem, UserError)
@@ -123,9 +123,9 @@ def test_what_cannot_be_decoded_by_is_refused(how):
 
 def test_half_a_character_is_no_trouble(workspace):
     """A lone surrogate can come with an address; it cannot be encoded."""
-    (said,) = decode.decode(workspace, [ENCODER], "a \ud800 dog")
-    assert said.problem is None
-    said.sentence.encode()
+    (decoded,) = decode.decode(workspace, [ENCODER], "a \ud800 dog")
+    assert decoded.problem is None
+    decoded.sentence.encode()
 
 
 # Words ------------------------------------------------------------------------------------
@@ -205,18 +205,18 @@ def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
     """What is taken away and added again leaves the sentence; so does half of it twice."""
     named = {"a": known[0], "b": known[1]}
     for expression in ("a - b + b", "(a + a) / 2", "2 * a - a", "-(-a)"):
-        (said,) = decode.calculate(workspace, [ENCODER], expression, named)
-        assert said.sentence == known[0], expression
-        assert said.cosine == pytest.approx(1, abs=1e-5)
+        (decoded,) = decode.calculate(workspace, [ENCODER], expression, named)
+        assert decoded.sentence == known[0], expression
+        assert decoded.cosine == pytest.approx(1, abs=1e-5)
 
 
 def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
     """By SciPy."""
     named = dict(zip("abc", known, strict=False))
-    (said,) = decode.calculate(workspace, [ENCODER], "a - b + c", named)
+    (decoded,) = decode.calculate(workspace, [ENCODER], "a - b + c", named)
     a, b, c = vectors(workspace, *known[:3])
-    (came,) = vectors(workspace, said.sentence)
-    assert said.cosine == pytest.approx(1 - cosine_distance(came, a - b + c), abs=1e-5)
+    (came,) = vectors(workspace, decoded.sentence)
+    assert decoded.cosine == pytest.approx(1 - cosine_distance(came, a - b + c), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_two_hundred_sentences_can_be_named(workspace):
     """And one more is too many."""
     lines = "\n".join(f"s{i} = Sentence number {i}." for i in range(200))
     named = analogies.named(lines)
-    (said,) = decode.calculate(workspace, [ENCODER], " + ".join(named), named)
-    assert said.cosine is not None
+    (decoded,) = decode.calculate(workspace, [ENCODER], " + ".join(named), named)
+    assert decoded.cosine is not None
     with pytest.raises(UserError, match="More than 200"):
         analogies.named(f"{lines}\nt = One more.")
 
@@ -262,10 +262,10 @@ def test_every_preset_can_be_worked_out(workspace):
     for preset in analogies.PRESETS:
         named = analogies.named(preset.lines)
         assert tuple(named.values()) == preset.sentences
-        (said,) = decode.calculate(
+        (decoded,) = decode.calculate(
             workspace, [ENCODER], preset.expression, named, DecodeOptions("greedy")
         )
-        assert said.problem is None
+        assert decoded.problem is None
     ours = [one for one in analogies.PRESETS if one.expression == analogies.ANALOGY][2:]
     assert len(ours) >= 12
     assert all(one.answer for one in ours)

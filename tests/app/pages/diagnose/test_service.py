@@ -63,10 +63,10 @@ def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> 
     run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, str(text), 10))
     row = workspace.store.runs.get(run)
     assert (row["kind"], row["title"]) == ("diagnose", f"diagnosis of {ENCODER} on news.txt")
-    said: list[float] = []
-    (outcome,) = do_units(workspace, job_of(row), said.append)
+    progress: list[float] = []
+    (outcome,) = do_units(workspace, job_of(row), progress.append)
     assert outcome.failure is None
-    assert said[-1] == 1
+    assert progress[-1] == 1
     (kept,) = workspace.store.results.table(protocols=["vec2sent"])
     assert (kept["encoder"], kept["task"], kept["n"]) == (ENCODER, "Vec2Sent-news.txt", 10)
     found = Diagnosis.from_dict(workspace.store.results.by_id(kept["id"])["details"])
@@ -141,8 +141,8 @@ def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
     """Interval against interval."""
     found = diagnosis(level=40.0)  # F1 37.5 to 42.5, the nearest 29.5 to 34.5; BLEU overlaps
     assert diagnosis_figures.against_baselines(found, "token_f1") == ("above both", True)
-    said, above = diagnosis_figures.against_baselines(found, "bleu")
-    assert (said, above) == ("not above nearest training sentence", False)
+    sentence, above = diagnosis_figures.against_baselines(found, "bleu")
+    assert (sentence, above) == ("not above nearest training sentence", False)
     assert diagnosis_figures.against_baselines(found, "id_perm") == ("", None)
     rows = diagnosis_figures.figure_rows(found)
     assert ["decoder", "all", 1000, "token_f1", 40.0, 37.5, 42.5] in rows

@@ -15,8 +15,8 @@ PROMPTS = ("prompt", "query_prompt")
 def chosen(*values: object, **prompts: str | None) -> Values:
     """What the controls say."""
     assert {control.name for control in builder.CONTROLS} == {*NAMES, *PROMPTS}
-    said = dict.fromkeys(PROMPTS) | prompts
-    return Values(**dict(zip(NAMES, values, strict=True)), **said)
+    fields = dict.fromkeys(PROMPTS) | prompts
+    return Values(**dict(zip(NAMES, values, strict=True)), **fields)
 
 
 @pytest.mark.parametrize(

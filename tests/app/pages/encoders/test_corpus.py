@@ -148,9 +148,9 @@ def test_a_corpus_that_is_gone_is_encoded_again_by_whoever_needs_it(home: Path) 
     theodolite(*arguments(corpus(home, 300), home / "out", rows=64))
     (home / "out" / "manifest.json").unlink()
     workspace = Workspace(home / "store")
-    asked = ["sentence 7 of the corpus"]
+    queries = ["sentence 7 of the corpus"]
     np.testing.assert_array_equal(
-        workspace.load("random:8").encode(asked), load("random:8").encode(asked)
+        workspace.load("random:8").encode(queries), load("random:8").encode(queries)
     )
     workspace.close()
 

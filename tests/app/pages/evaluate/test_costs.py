@@ -76,8 +76,8 @@ def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path
 
 def test_numbers_are_rounded_as_guesses() -> None:
     """One figure, two for those that begin with a one."""
-    said = [roughly(s) for s in (0, 0.2, 1.4, 14.2, 47, 89, 200, 5000, 36_000, 93_600)]
-    assert said == [
+    rounded = [roughly(s) for s in (0, 0.2, 1.4, 14.2, 47, 89, 200, 5000, 36_000, 93_600)]
+    assert rounded == [
         "–", "under 1 s", "about 1 s", "about 14 s", "about 50 s", "about 90 s", "about 3 min",
         "about 80 min", "about 10 h", "about 30 h",
     ]  # fmt: skip

@@ -46,9 +46,9 @@ def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
         *("size", "normalisation", "classifier", "similarity", "baselines"),
         *("transfer-probing", "seeds"),
     ]
-    asked = [run for p in found.points for run in p.missing_runs]
-    assert {task for run in asked for task in run.tasks} <= set(found.tasks)
-    assert all(run.command.startswith("theodolite evaluate ") for run in asked)
+    runs = [run for p in found.points for run in p.missing_runs]
+    assert {task for run in runs for task in run.tasks} <= set(found.tasks)
+    assert all(run.command.startswith("theodolite evaluate ") for run in runs)
 
 
 def test_sizes_that_are_alike_are_fine(workspace: Workspace) -> None:
@@ -296,8 +296,8 @@ def test_the_command_prints_a_point_a_line(workspace: Workspace) -> None:
     """As JSON, with the numbers; a projection that does not exist is said calmly."""
     measured_at_64(workspace, big=64.0, bag=65.0)
     folder = str(workspace.store.folder)
-    said = CliRunner().invoke(cli.app, ["fair", "--store", folder, "--json"])
-    points = [json.loads(line) for line in said.stdout.splitlines()]
+    result = CliRunner().invoke(cli.app, ["fair", "--store", folder, "--json"])
+    points = [json.loads(line) for line in result.stdout.splitlines()]
     assert [point["verdict"] for point in points][:1] == ["look"]
     assert len(points) == 7
     table = points[0]["evidence"]["theodolite-size-matched-pca"]

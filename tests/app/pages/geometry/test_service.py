@@ -105,10 +105,10 @@ def test_it_is_measured_once(workspace: Workspace, measured: geometry.Geometry) 
 def test_a_run_leaves_the_same(workspace: Workspace, measured: geometry.Geometry) -> None:
     """Its units done one after another, twice."""
     job = GeometryJob.of(["random:16"], "starter-pairs")
-    said: list[float] = []
+    progress: list[float] = []
     for _ in range(2):
-        do_units(workspace, job, said.append)
-    assert max(said) == 1.0
+        do_units(workspace, job, progress.append)
+    assert max(progress) == 1.0
     assert set(geometry.everyone(workspace, "starter-pairs", "all")) == {"random:32", "random:16"}
 
 

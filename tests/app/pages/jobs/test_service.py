@@ -58,9 +58,9 @@ def test_what_can_be_done_follows_the_state(workspace: Workspace) -> None:
 def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
     """Somebody else may have been quicker: nothing is claimed that was not done."""
     run = begun(workspace, "evaluate")
-    for action, said in (("retry", "not ended yet"), ("remove", "not ended yet"),
+    for action, text in (("retry", "not ended yet"), ("remove", "not ended yet"),
                          ("stop", "not a training"), ("next", "no longer waiting")):  # fmt: skip
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=text):
             service.act(workspace, action, run)
     workspace.store.runs.cancel(run)
     with pytest.raises(UserError, match="already ended"):

@@ -70,8 +70,8 @@ def test_a_fleet(workspace: Workspace, database: str, monkeypatch: pytest.Monkey
     ]
     shown = workers_views.workers(found)
     assert HOSTILE not in shown
-    for said in ("H100, 8 cores, 64 GB", "s3://lab", f'title="{"a" * 32}"', "MR"):
-        assert said in shown
+    for text in ("H100, 8 cores, 64 GB", "s3://lab", f'title="{"a" * 32}"', "MR"):
+        assert text in shown
     given = ["workers", "--store", str(workspace.store.folder), "--json"]
     rows = [json.loads(row) for row in CliRunner().invoke(app, given).stdout.splitlines()]
     assert [row["kind"] for row in rows] == ["worker", "home", "waiting"]

@@ -51,8 +51,8 @@ def server(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> Iterator[Fa
 
 def begun(workspace: Workspace, server: FakeOpenAI, draw: int = 6) -> str:
     """A session with that model."""
-    asked = service.spec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake")
-    return service.begin(workspace, asked)
+    expected = service.spec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake")
+    return service.begin(workspace, expected)
 
 
 def marked(workspace: Workspace, session: str) -> dict[str, object]:
@@ -60,9 +60,9 @@ def marked(workspace: Workspace, session: str) -> dict[str, object]:
     job = second.job_of(service.opened(workspace, session))
     (outcome,) = do_units(workspace, job)
     assert outcome.failure is None
-    told = second.status(service.opened(workspace, session))
-    assert told is not None
-    return told
+    standing = second.status(service.opened(workspace, session))
+    assert standing is not None
+    return standing
 
 
 def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI) -> None:
@@ -72,15 +72,19 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI) -> Non
     assert second.sending(found).texts == len(found.pool.keys) and server.requests == []
     run = second.ask(workspace, session)
     assert work_off(workspace, run)["state"] == "done"
-    told = second.status(service.opened(workspace, session))
-    assert told and (told["marked"], told["unmarked"], told["left"]) == (len(found.pool.keys), 0, 0)
+    standing = second.status(service.opened(workspace, session))
+    assert standing and (standing["marked"], standing["unmarked"], standing["left"]) == (
+        len(found.pool.keys),
+        0,
+        0,
+    )
     pool = found.pool
     assert sorted(server.judged) == sorted(
         (pool.queries[query], pool.documents[document]) for query, document in pool.keys
     )
     assert second.ask(workspace, session) == ""
-    asked = service.spec(STARTER, PAIR, draw=6, k=6, second=f"api:{server.url}#fake")
-    other = service.begin(workspace, asked)
+    expected = service.spec(STARTER, PAIR, draw=6, k=6, second=f"api:{server.url}#fake")
+    other = service.begin(workspace, expected)
     known = (
         len(service.opened(workspace, other).pool.keys)
         - second.sending(service.opened(workspace, other)).texts
@@ -98,14 +102,14 @@ def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenA
     marked(workspace, session)
     right = by_label(workspace)
     assert service.play(workspace, session, right) < 0.9 * service.play(workspace, plain, right)
-    told = report.status(service.opened(workspace, session))
-    (pair,) = told["pairs"]
+    standing = report.status(service.opened(workspace, session))
+    (pair,) = standing["pairs"]
     alone = pair["without_second"]
     assert pair["verdict"] == PAIR[0]
     assert pair["high"] - pair["low"] < alone["high"] - alone["low"]
-    agreed = told["second"]["agreement"]
-    assert (agreed["documents"], agreed["share"], agreed["kappa"]) == (told["marks"], 1.0, 1.0)
-    assert "agrees with the person in 100 %" in " ".join(second.in_words(told["second"]))
+    agreed = standing["second"]["agreement"]
+    assert (agreed["documents"], agreed["share"], agreed["kappa"]) == (standing["marks"], 1.0, 1.0)
+    assert "agrees with the person in 100 %" in " ".join(second.in_words(standing["second"]))
 
 
 def test_marks_that_come_meanwhile_count_from_then_on(
@@ -135,9 +139,9 @@ def test_what_passes_leaves_no_trace(
     """It is asked again, and every document gets its mark."""
     session = begun(workspace, server)
     server.next = [trouble]  # type: ignore[list-item]
-    told = marked(workspace, session)
-    assert (told["unmarked"], told["left"]) == (0, 0)
-    assert len(server.requests) == int(str(told["marked"])) + 1
+    standing = marked(workspace, session)
+    assert (standing["unmarked"], standing["left"]) == (0, 0)
+    assert len(server.requests) == int(str(standing["marked"])) + 1
 
 
 def test_what_cannot_be_read_counts_as_unmarked(workspace: Workspace, server: FakeOpenAI) -> None:
@@ -147,13 +151,13 @@ def test_what_cannot_be_read_counts_as_unmarked(workspace: Workspace, server: Fa
     strange, refused = pool.documents[pool.keys[0][1]], pool.documents[pool.keys[-1][1]]
     usual = server.judge
     server.judge = lambda query, text: "well ..." if text == strange else usual(query, text)
-    told = marked(workspace, session)
-    asked = [document for _, document in server.judged]
+    standing = marked(workspace, session)
+    requests = [document for _, document in server.judged]
     times = sum(pool.documents[document] == strange for _, document in pool.keys)
-    assert told["unmarked"] == times and asked.count(strange) == 2 * times
+    assert standing["unmarked"] == times and requests.count(strange) == 2 * times
     assert refused != strange
     assert second.left(service.opened(workspace, session)) == []
-    assert "could not be read" in " ".join(second.in_words(told))
+    assert "could not be read" in " ".join(second.in_words(standing))
     service.play(workspace, session, by_label(workspace))
     assert report.status(service.opened(workspace, session))["second"]["unmarked"] == times
 
@@ -164,11 +168,11 @@ def test_one_that_refuses_all_fails_at_once(workspace: Workspace, server: FakeOp
     server.next = [status(400, "no such parameter")] * 500
     (outcome,) = do_units(workspace, second.job_of(service.opened(workspace, session)))
     assert isinstance(outcome.failure, UserError) and "no such parameter" in str(outcome.failure)
-    asked = len(server.requests)
-    assert asked <= second.MOST_REFUSED + 2 * second.AT_ONCE
+    requests_before = len(server.requests)
+    assert requests_before <= second.MOST_REFUSED + 2 * second.AT_ONCE
     server.next = [status(400, "too long")]
-    told = marked(workspace, session)
-    assert (told["unmarked"], told["left"]) == (1, 0)
+    standing = marked(workspace, session)
+    assert (standing["unmarked"], standing["left"]) == (1, 0)
 
 
 def test_an_endpoint_that_vanishes_keeps_what_it_said(
@@ -189,12 +193,12 @@ def test_an_endpoint_that_vanishes_keeps_what_it_said(
     server.judge = judge
     (outcome,) = do_units(workspace, second.job_of(service.opened(workspace, session)))
     assert isinstance(outcome.failure, UserError) and "gone" in outcome.failure.message
-    told = second.status(service.opened(workspace, session))
-    assert told and 0 < told["marked"] < keys
-    before = told["marked"]
+    standing = second.status(service.opened(workspace, session))
+    assert standing and 0 < standing["marked"] < keys
+    before = standing["marked"]
     server.next, server.requests = [], []
-    told = marked(workspace, session)
-    assert told["marked"] == keys and len(server.requests) == keys - before
+    standing = marked(workspace, session)
+    assert standing["marked"] == keys and len(server.requests) == keys - before
 
 
 @pytest.mark.slow
@@ -224,25 +228,25 @@ def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI) -> Non
         os.kill(process.pid, signal.SIGKILL)
     over.set()
     keys = len(service.opened(workspace, session).pool.keys)
-    told = second.status(service.opened(workspace, session))
-    assert told and 0 < told["marked"] < keys
-    before = int(told["marked"])
+    standing = second.status(service.opened(workspace, session))
+    assert standing and 0 < standing["marked"] < keys
+    before = int(standing["marked"])
     server.next, server.requests = [], []
-    told = marked(workspace, session)
-    assert told["marked"] == keys and len(server.requests) == keys - before
+    standing = marked(workspace, session)
+    assert standing["marked"] == keys and len(server.requests) == keys - before
 
 
 def test_nothing_leaves_unasked(workspace: Workspace) -> None:
     """Not before it is allowed; what is allowed holds as long as a session names it."""
-    asked = service.spec(STARTER, PAIR, draw=4, second=AWAY)
+    wanted = service.spec(STARTER, PAIR, draw=4, second=AWAY)
     with pytest.raises(UserError, match=r"api\.invalid would receive documents") as caught:
-        service.begin(workspace, asked)
+        service.begin(workspace, wanted)
     assert "--send-texts" in caught.value.hint and workspace.store.judgements.list() == []
-    words, host = second.at_most(workspace, AWAY, asked)
+    words, host = second.at_most(workspace, AWAY, wanted)
     assert "Up to 40 documents" in words and host == "api.invalid"
     second.consent(workspace, AWAY, send_texts=True)
-    session = service.begin(workspace, asked)
-    assert second.at_most(workspace, AWAY, asked)[1] == ""
+    session = service.begin(workspace, wanted)
+    assert second.at_most(workspace, AWAY, wanted)[1] == ""
     encoders.ensure_listed(workspace, ["random:16"])
     encoders.remove(workspace, "random:16")
     assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
@@ -292,13 +296,15 @@ def test_the_verbs(home: Path, workspace: Workspace, server: FakeOpenAI) -> None
 
     model = f"api:{server.url}#fake"
     pair = ["-e", PAIR[0], "-e", PAIR[1], "--draw", "5"]
-    ((row,), said) = ran("start", STARTER, *pair, "--second", model)
+    ((row,), output) = ran("start", STARTER, *pair, "--second", model)
     session = str(row["id"])
-    assert "Up to 50 documents, each with its query" in said and server.requests == []
+    assert "Up to 50 documents, each with its query" in output and server.requests == []
     (run,) = workspace.store.runs.list(kinds=["second-judge"])
     assert run["state"] == "queued" and run["spec"]["session"] == session
-    ((told,), said) = ran("second", session)
-    assert "127.0.0.1" in said and told["marked"] == len(server.requests) and told["left"] == 0
+    ((result,), output) = ran("second", session)
+    assert (
+        "127.0.0.1" in output and result["marked"] == len(server.requests) and result["left"] == 0
+    )
     ran("mark", session, "relevant")
     ((now,), _) = ran("status", session)
     assert now["second"]["agreement"]["documents"] == 1  # type: ignore[index]
@@ -318,8 +324,8 @@ def test_a_chat_that_is_none(workspace: Workspace, server: FakeOpenAI) -> None:
     """A server whose answers have no choices: all unmarked, and the session is as without it."""
     session = begun(workspace, server)
     server.judge = lambda query, document: chat(None)["object"]
-    told = marked(workspace, session)
-    assert told["marked"] == 0 and told["left"] == 0
+    standing = marked(workspace, session)
+    assert standing["marked"] == 0 and standing["left"] == 0
     service.play(workspace, session, by_label(workspace), most=4)
     (pair,) = report.status(service.opened(workspace, session))["pairs"]
     alone = pair["without_second"]

@@ -86,9 +86,9 @@ def test_a_second_press_marks_nothing_else(workspace: Workspace, session: str) -
 def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> None:
     """Another process, or the same after a kill, shows the same question."""
     service.play(workspace, session, by_label(workspace), judge="me", most=5)
-    asked = service.question(workspace, session)
+    question = service.question(workspace, session)
     other = Workspace(workspace.store.folder)
-    assert service.question(other, session) == asked
+    assert service.question(other, session) == question
     assert report.status(service.opened(other, session)) == report.status(
         service.opened(workspace, session)
     )
@@ -101,16 +101,16 @@ def test_several_judges(workspace: Workspace, session: str) -> None:
     service.play(workspace, session, right, "a", most=10)
 
     def contrary(asked: Question) -> str:
-        said = right(asked)
-        return said if asked.position else {"relevant": "not", "not": "relevant"}[said]
+        judgement = right(asked)
+        return judgement if asked.position else {"relevant": "not", "not": "relevant"}[judgement]
 
     service.play(workspace, session, contrary, "b", most=10)
     found = service.opened(workspace, session)
-    told = report.status(found)
-    assert told["judges"] == {"a": 10, "b": 10} and told["marks"] == 10
-    assert told["disagreements"] == [0] and 0 < told["alpha"] < 1
+    status = report.status(found)
+    assert status["judges"] == {"a": 10, "b": 10} and status["marks"] == 10
+    assert status["disagreements"] == [0] and 0 < status["alpha"] < 1
     assert sum(map(len, report.judged(found).values())) == 9  # one is left out until it is settled
-    assert found.values[0] == 0.5 and any("disagree" in text for text in told["warnings"])
+    assert found.values[0] == 0.5 and any("disagree" in text for text in status["warnings"])
     service.settle(workspace, session, 0, "relevant")
     service.settle(workspace, session, 0, "not")
     found = service.opened(workspace, session)
@@ -122,15 +122,15 @@ def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
     """Is told so, and separates nothing: both return as many documents."""
     session = service.begin(workspace, service.spec(STARTER, PAIR, draw=8))
     service.play(workspace, session, lambda asked: "relevant")
-    told = report.status(service.opened(workspace, session))
-    assert told["pairs"][0]["verdict"] == "alike"
-    assert any("All" in text and "same" in text for text in told["warnings"])
+    status = report.status(service.opened(workspace, session))
+    assert status["pairs"][0]["verdict"] == "alike"
+    assert any("All" in text and "same" in text for text in status["warnings"])
 
 
 def test_preferences(workspace: Workspace) -> None:
     """A judge who prefers wordllama's lists, on whichever side they are."""
-    asked = service.spec(STARTER, PAIR, draw=60, mode="preference", seed=3)
-    session = service.begin(workspace, asked)
+    wanted = service.spec(STARTER, PAIR, draw=60, mode="preference", seed=3)
+    session = service.begin(workspace, wanted)
     found = service.opened(workspace, session)
     best = {
         pool_query: tuple(found.pool.documents[i] for i in found.pool.rankings["wordllama"][at])
@@ -143,8 +143,8 @@ def test_preferences(workspace: Workspace) -> None:
         return "left" if question.texts[0] == best[question.query] else "right"
 
     made = service.play(workspace, session, answer)
-    told = report.status(service.opened(workspace, session))
-    assert told["pairs"][0]["verdict"] == "wordllama" and made < 30 and sides == {True, False}
+    status = report.status(service.opened(workspace, session))
+    assert status["pairs"][0]["verdict"] == "wordllama" and made < 30 and sides == {True, False}
     with pytest.raises(UserError, match="do not show which documents"):
         report.judged(service.opened(workspace, session))
 
@@ -172,10 +172,10 @@ def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
     """Of another encoder: how much is unjudged, which is neither right nor wrong."""
     service.play(workspace, session, by_label(workspace), most=30)
     found = service.opened(workspace, session)
-    told = report.unjudged(found, workspace, "random:64")
-    assert told["returned"] == 5 * len(report.judged(found))
-    assert told["unjudged"] + told["relevant"] + told["not_relevant"] == told["returned"]
-    assert told["unjudged"] > 0
+    status = report.unjudged(found, workspace, "random:64")
+    assert status["returned"] == 5 * len(report.judged(found))
+    assert status["unjudged"] + status["relevant"] + status["not_relevant"] == status["returned"]
+    assert status["unjudged"] > 0
 
 
 def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
@@ -250,13 +250,13 @@ def test_queries_of_ones_own(home: Path) -> None:
     start = ["judge", "start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--json", "--queries"]
     file.write_text("a boat at sea\n\n  a loaf of bread \n", encoding="utf-8")
     (begun,) = objects(run_verb(*start, str(file)))
-    (asked,) = objects(run_verb("judge", "next", begun["id"], "--json"))
-    assert asked["query"] in ("a boat at sea", "a loaf of bread")
+    (output,) = objects(run_verb("judge", "next", begun["id"], "--json"))
+    assert output["query"] in ("a boat at sea", "a loaf of bread")
     (run,) = objects(run_verb("jobs", "list", "--json"))
     assert (run["kind"], run["state"]) == ("judge", "done")
     file.write_text("\n \n", encoding="utf-8")
-    for given, said in ((file, "holds no query"), (home / "none.txt", "cannot be read")):
-        assert said in run_verb(*start, str(given), code=2)[-1]
+    for given, text in ((file, "holds no query"), (home / "none.txt", "cannot be read")):
+        assert text in run_verb(*start, str(given), code=2)[-1]
 
 
 def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
@@ -266,10 +266,10 @@ def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     run = queue(workspace, JudgeJob.from_spec(json.loads(json.dumps(job.to_spec()))))
     assert preparing(workspace, job.session) == workspace.store.runs.get(run)
     assert work_off(workspace, run)["state"] == "done"
-    asked = service.question(workspace, job.session)
+    question = service.question(workspace, job.session)
     shares: list[float] = []
     do_units(workspace, job, shares.append)
-    assert service.question(workspace, job.session) == asked and shares == sorted(shares)
+    assert service.question(workspace, job.session) == question and shares == sorted(shares)
     assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
     assert preparing(workspace, job.session) is None
     assert JudgeJob.of(job.asked).session != job.session
@@ -307,13 +307,13 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
     ((begun),) = ran("start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "30")
     session = str(begun["id"])
     for _ in range(3):
-        (asked,) = ran("next", session)
-        texts = tuple(tuple(text) for text in asked["texts"])  # type: ignore[attr-defined]
-        said = answer(Question(0, str(asked["query"]), texts))
-        ran("mark", session, said, "--position", str(asked["position"]))
-    *asked_too, told = ran("play", session, given="relevant\nn\nu\nnot\n")
-    assert [row["position"] for row in asked_too] == [3, 4, 5, 4, 5] and told["marks"] == 5
-    assert ran("status", session) == [told] and len(ran("list")) == 1
+        (result,) = ran("next", session)
+        texts = tuple(tuple(text) for text in result["texts"])  # type: ignore[attr-defined]
+        judgement = answer(Question(0, str(result["query"]), texts))
+        ran("mark", session, judgement, "--position", str(result["position"]))
+    *asked_too, output = ran("play", session, given="relevant\nn\nu\nnot\n")
+    assert [row["position"] for row in asked_too] == [3, 4, 5, 4, 5] and output["marks"] == 5
+    assert ran("status", session) == [output] and len(ran("list")) == 1
     assert ran("export", session, str(home / "out"), "--as", "mine")[-1] == {
         "dataset": "upload:mine"
     }

@@ -103,18 +103,18 @@ def test_patterns_are_found_there_and_stopped(
     reader: httpx.Client, pca: maps.StoredMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `re` finds them; one that would take for ever, and one that is none, in a sentence."""
-    place, asked = f"/theodolite/map/{pca.key}/find", {"text": r"^who .*\?$", "pattern": "1"}
-    body = reader.get(place, params=asked).content
-    expected = [i for i, s in enumerate(pca.sentences) if re.search(asked["text"], s, re.I)]
+    place, fields = f"/theodolite/map/{pca.key}/find", {"text": r"^who .*\?$", "pattern": "1"}
+    body = reader.get(place, params=fields).content
+    expected = [i for i, s in enumerate(pca.sentences) if re.search(fields["text"], s, re.I)]
     assert np.frombuffer(body, "<u4").tolist() == expected != []
-    for pattern, seconds, said in (
+    for pattern, seconds, text in (
         ("(", 30, "no regular expression"),
         ("(.*.*.*)*~", 1, "stopped"),
     ):
         monkeypatch.setattr("engine.search.regex.SECONDS", seconds)
         answer = reader.get(place, params={"text": pattern, "pattern": "1"})
         assert answer.headers["Content-Type"].startswith("text/plain")
-        assert said in answer.text
+        assert text in answer.text
 
 
 def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -> None:

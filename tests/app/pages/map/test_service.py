@@ -86,14 +86,14 @@ def test_tsne_of_too_many_sentences_is_refused(
 ) -> None:
     """Before anything is queued or encoded; as many as it takes are not."""
     n = len(workspace.catalog.sentences("starter-topics")[0])
-    asked = MapJob.of(ENCODER, "starter-topics", method="tsne")
+    wanted = MapJob.of(ENCODER, "starter-topics", method="tsne")
     monkeypatch.setattr(projection, "TSNE_POINTS", n)
-    asked.validate(workspace)
+    wanted.validate(workspace)
     monkeypatch.setattr(projection, "TSNE_POINTS", n - 1)
     with pytest.raises(UserError, match=f"for {n:,} sentences; it takes up to {n - 1:,}"):
         queue(workspace, MapJob.of(ENCODER, "starter-topics", method="tsne"))
     with pytest.raises(UserError, match="t-SNE was asked"):
-        asked.make(workspace)
+        wanted.make(workspace)
     MapJob.of(ENCODER, "starter-topics", method="umap").validate(workspace)
     assert workspace.store.runs.list() == []
 
@@ -174,17 +174,17 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
 
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     """Units in order, a word on progress, and a second time nothing is made."""
-    asked = MapJob.of(ENCODER, "starter-pairs", method="pca")
-    run = workspace.store.runs.get(queue(workspace, asked))
-    job, said = job_of(run), []
-    assert job == asked
+    wanted = MapJob.of(ENCODER, "starter-pairs", method="pca")
+    run = workspace.store.runs.get(queue(workspace, wanted))
+    job, seen = job_of(run), []
+    assert job == wanted
     assert job.units()[0] == f"Encoding starter-pairs with {ENCODER}"
-    do_units(workspace, job, said.append)
-    assert said == sorted(said) or said[-1] == 1
-    assert asked.is_stored(workspace)
-    before = workspace.store.projections.get(asked.key(workspace))
-    asked.make(workspace)
-    assert workspace.store.projections.get(asked.key(workspace)) == before
+    do_units(workspace, job, seen.append)
+    assert seen == sorted(seen) or seen[-1] == 1
+    assert wanted.is_stored(workspace)
+    before = workspace.store.projections.get(wanted.key(workspace))
+    wanted.make(workspace)
+    assert workspace.store.projections.get(wanted.key(workspace)) == before
     workspace.store.runs.cancel(run["id"])
 
 

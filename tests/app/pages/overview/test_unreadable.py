@@ -68,8 +68,8 @@ def test_a_comparison_stands_without_it(measured: Workspace, harm) -> None:
     assert report.common == (OTHER,)
     assert set(report.groups[TASK]) == {A, C}
     assert "store check --repair" in report.warnings[0]
-    told = {(row["encoder"], row["task"]): row["unreadable"] for row in report.rows()}
-    assert [pair for pair, lost in told.items() if lost] == [(B, TASK)]
+    fields = {(row["encoder"], row["task"]): row["unreadable"] for row in report.rows()}
+    assert [pair for pair, lost in fields.items() if lost] == [(B, TASK)]
     for table in (compare_table.table, compare_board.table):
         assert table(report, [], {}).count("unreadable") == 1
 

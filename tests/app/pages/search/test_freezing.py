@@ -40,26 +40,28 @@ def test_every_data_set_that_can_be_searched_is_a_view(
 
 def test_texts_and_first_hits_come_with_the_page(workspace: Workspace) -> None:
     """Texts in the parts that the map of the same data reads; the first sentence finds itself."""
-    told, folders = freezing.files(workspace, {"collection": COLLECTION, "encoders": ["random:16"]})
+    value, folders = freezing.files(
+        workspace, {"collection": COLLECTION, "encoders": ["random:16"]}
+    )
     sentences, data_hash = workspace.catalog.sentences(COLLECTION)
     texts = folders[f"theodolite/texts/{data_hash[:16]}"]()
-    parts = told["texts"]["parts"]
+    parts = value["texts"]["parts"]
     assert parts["at"].rpartition("/")[0] in folders
     every = [json.loads(texts[f"texts-{number}"]) for number in range(parts["many"])]
     assert [text for part in every for text in part] == sentences
-    (column,) = told["columns"]
+    (column,) = value["columns"]
     index, text, cosine = column["first"][0]
     assert (index, text) == (0, sentences[0])
     assert cosine == pytest.approx(1)
     assert len(column["first"]) == freezing.K
-    assert "in your browser" in told["about"]
+    assert "in your browser" in value["about"]
 
 
 def test_what_needs_python_has_neighbours_if_its_vectors_are_there(workspace: Workspace) -> None:
     """A projection of word vectors is quick; a transformer of 2,040 sentences is not begun."""
-    asked = {"collection": COLLECTION, "encoders": ["random:16 | dims:4,random,0", "minilm"]}
-    told, folders = freezing.files(workspace, asked)
-    projected, minilm = told["columns"]
+    fields = {"collection": COLLECTION, "encoders": ["random:16 | dims:4,random,0", "minilm"]}
+    value, folders = freezing.files(workspace, fields)
+    projected, minilm = value["columns"]
     assert "runs" not in projected
     files = folders[projected["neighbours"]["parts"]["at"].rpartition("/")[0]]()
     many = len(workspace.catalog.sentences(COLLECTION)[0])
@@ -68,7 +70,7 @@ def test_what_needs_python_has_neighbours_if_its_vectors_are_there(workspace: Wo
     first = np.frombuffer(files["part-0"], "<u4")[: freezing.K - 1]
     assert first.tolist() == [index for index, _, _ in projected["first"][1:]]
     assert minilm == {"encoder": "minilm", "first": []}
-    assert "use Python" in told["about"]
+    assert "use Python" in value["about"]
 
 
 def test_too_many_vectors_are_brought_to_fewer_dimensions(
@@ -77,8 +79,10 @@ def test_too_many_vectors_are_brought_to_fewer_dimensions(
     """And the page says so."""
     monkeypatch.setattr(freezing, "MOST_BYTES", 1000)
     monkeypatch.setattr(freezing, "FEWER", 8)
-    told, folders = freezing.files(workspace, {"collection": COLLECTION, "encoders": ["random:16"]})
-    (column,) = told["columns"]
+    value, folders = freezing.files(
+        workspace, {"collection": COLLECTION, "encoders": ["random:16"]}
+    )
+    (column,) = value["columns"]
     assert column["dim"] == 8
     assert column["note"] == "Compared in 8 of 16 dimensions."
     assert column["axes"].rpartition("/")[0] in folders

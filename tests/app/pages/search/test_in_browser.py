@@ -44,16 +44,16 @@ def _node() -> None:
 def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
     described, held = in_browser.described(encoder) or pytest.fail("it needs Python")
-    asked: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
+    fields: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
-        asked["vectors"], more = in_browser.packed("vectors", unit_rows(vectors))
+        fields["vectors"], more = in_browser.packed("vectors", unit_rows(vectors))
         held |= more
     for at, files in held.items():
         (folder / at).mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             (folder / at / name).write_bytes(data)
     questions = folder / "questions.json"
-    questions.write_text(json.dumps(asked))
+    questions.write_text(json.dumps(fields))
     made = subprocess.run(["node", SCRIPT, questions], capture_output=True, check=True)
     return json.loads(made.stdout)
 
@@ -98,8 +98,8 @@ def near(
 ) -> tuple[float, float]:
     """Largest difference of a cosine from Python's, and the mean overlap of the ten nearest."""
     encoder = load(spec)
-    vectors, asked = encoder.encode(sentences), encoder.encode(queries)
-    true, ids = Index(vectors).search(asked, len(sentences))
+    vectors, query_vectors = encoder.encode(sentences), encoder.encode(queries)
+    true, ids = Index(vectors).search(query_vectors, len(sentences))
     apart, overlap = [], []
     for place, hits in enumerate(in_page(folder, encoder, queries, vectors)):
         cosines = dict(zip(ids[place].tolist(), true[place].tolist(), strict=True))

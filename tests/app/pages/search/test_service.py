@@ -159,19 +159,21 @@ def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
 
 def test_the_first_search_of_a_large_collection_waits_for_no_index(large: Workspace) -> None:
     """Exact as soon as the vectors are there, as plain NumPy has it; a second asks no model."""
-    said: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     name, query = "random:40", "a boat on the river"
     sentences, data_hash = large.catalog.sentences(TOPICS)
     for _ in range(2):
-        (hits,) = retrieval.nearest(large, name, TOPICS, [query], 5, lambda *at: said.append(at))
-        assert said[-1] == (2040, 2040)
+        (hits,) = retrieval.nearest(
+            large, name, TOPICS, [query], 5, lambda *at: progress.append(at)
+        )
+        assert progress[-1] == (2040, 2040)
         assert indexes.facts(large, large.load(name).fingerprint, data_hash) is None
     rows, mine = (large.load(name).encode(texts) for texts in (sentences, [query]))
     cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ (
         mine[0] / np.linalg.norm(mine)
     )
     assert [hit.index for hit in hits] == np.argsort(-cosines, kind="stable")[:5].tolist()
-    assert said.count((1024, 2040)) == 1, "encoded once"
+    assert progress.count((1024, 2040)) == 1, "encoded once"
 
 
 def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: Workspace) -> None:
@@ -192,8 +194,8 @@ def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
     folder = str(large.store.folder)
     for options, made in (([], False), (["--index"], True), ([], True)):
         arguments = ["search", "a boat", "--in", TOPICS, "-e", name, "--store", folder, *options]
-        said = CliRunner().invoke(cli.app, arguments)
-        assert said.exit_code == 0 and name in said.stdout
+        result = CliRunner().invoke(cli.app, arguments)
+        assert result.exit_code == 0 and name in result.stdout
         assert searchable.so_far(large, name, TOPICS).is_exact is not made
 
 
@@ -207,8 +209,8 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     (expected,) = retrieval.hits_in(opened, spec, retrieval.limits_of(workspace, spec))
     arguments = ["search", "rain", "--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json",
                  "--store", str(workspace.store.folder)]  # fmt: skip
-    said = CliRunner().invoke(cli.app, arguments)
-    found = [json.loads(line)["sentence"] for line in said.stdout.splitlines()]
+    result = CliRunner().invoke(cli.app, arguments)
+    found = [json.loads(line)["sentence"] for line in result.stdout.splitlines()]
     assert found == [hit.sentence for hit in expected] and len(found) == 5
     with pytest.raises(UserError, match="no search mode 'sound'"):
         retrieval.spec(["rain"], mode="sound")

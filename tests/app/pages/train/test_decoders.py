@@ -91,12 +91,12 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     workspace: Workspace, spec: DecoderSpec
 ) -> None:
     """What was said is in the store, by step; the decoder is listed, its encoder too."""
-    said = list(here(workspace, spec))
+    events = list(here(workspace, spec))
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
     found = runs.curves(workspace, run["id"])
-    steps = [event for event in said if isinstance(event, DecoderStepped)]
-    looks = [event for event in said if isinstance(event, DecoderEvaluated)]
+    steps = [event for event in events if isinstance(event, DecoderStepped)]
+    looks = [event for event in events if isinstance(event, DecoderEvaluated)]
     assert [event["loss"] for event in found.steps] == [event.loss for event in steps]
     assert [event["loss"] for event in found.evals] == [event.loss for event in looks]
     assert [list(pair) for pair in looks[-1].samples] == found.evals[-1]["samples"]
@@ -151,8 +151,8 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     assert row.folder == out
     decoder, encoder = decoders.opened(workspace, row)
     assert decoders.opened(workspace, row)[0] is decoder
-    (said,) = decoder.decode(encoder.encode(["A boat on the river."]), method="greedy")
-    assert isinstance(said.sentence, str)
+    (decoded,) = decoder.decode(encoder.encode(["A boat on the river."]), method="greedy")
+    assert isinstance(decoded.sentence, str)
     shutil.rmtree(row.folder)
     with pytest.raises(UserError, match="no longer exists"):
         decoders.opened(workspace, row)
@@ -203,8 +203,8 @@ def test_an_interrupted_training_goes_on_in_its_row(
     events.close()  # type: ignore[attr-defined]
     (run,) = workspace.store.runs.list()
     assert run["state"] == "cancelled"
-    said = list(here(workspace, spec))
-    started = next(event for event in said if isinstance(event, DecoderStarted))
+    happened = list(here(workspace, spec))
+    started = next(event for event in happened if isinstance(event, DecoderStarted))
     assert started.step >= seen[0].step
     (again,) = workspace.store.runs.list()
     assert (again["id"], again["state"]) == (run["id"], "done")
@@ -271,9 +271,9 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
     *_, over = TrainDecoderJob(spec).work(workspace, 0, reporter)
     assert isinstance(over, DecoderFinished)
-    told = workspace.store.events.last(run["id"], "finished")
-    assert told is not None
-    assert told | {"kind": "finished"} == over.to_dict()
+    event = workspace.store.events.last(run["id"], "finished")
+    assert event is not None
+    assert event | {"kind": "finished"} == over.to_dict()
 
 
 def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: DecoderSpec) -> None:
@@ -300,16 +300,16 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Decod
 
 def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None:
     """It is one of the store, the same for the same question."""
-    asked = replace(spec, out="")
-    run = DecoderTraining(workspace).queue(asked)
+    wanted = replace(spec, out="")
+    run = DecoderTraining(workspace).queue(wanted)
     kept = workspace.store.runs.get(run)["spec"]
     assert Path(kept["out"]).parent == workspace.store.decoders.folder
-    assert DecoderTraining(workspace).queue(asked) == run
-    other = DecoderTraining(workspace).queue(replace(asked, seed=7))
+    assert DecoderTraining(workspace).queue(wanted) == run
+    other = DecoderTraining(workspace).queue(replace(wanted, seed=7))
     assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
     Path(kept["out"]).mkdir(parents=True)
     with pytest.raises(UserError, match="already exists"):
-        DecoderTraining(workspace).queue(asked)
+        DecoderTraining(workspace).queue(wanted)
 
 
 def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> None:

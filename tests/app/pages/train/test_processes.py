@@ -73,10 +73,10 @@ def ranks() -> list[psutil.Process]:
 @pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_several_processes_train_as_one(workspace: Workspace, tmp_path: Path, processes) -> None:
     """And one of them tells."""
-    asked = spec(tmp_path, "together", processes=processes)
-    told = list(launch.train(workspace, asked, never))
-    assert [event.kind for event in told].count("started") == 1
-    assert isinstance(told[-1], Finished)
+    wanted = spec(tmp_path, "together", processes=processes)
+    events = list(launch.train(workspace, wanted, never))
+    assert [event.kind for event in events].count("started") == 1
+    assert isinstance(events[-1], Finished)
     assert ranks() == []
     assert_trained(tmp_path / "together", tmp_path)
 
@@ -87,36 +87,36 @@ def test_a_killed_process_ends_all_and_the_training_goes_on(
 ) -> None:
     """From its checkpoint, to the weights of one process that nothing befell."""
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
-    asked = spec(tmp_path, "together", processes=2)
+    wanted = spec(tmp_path, "together", processes=2)
     with pytest.raises(UserError, match="One of the processes"):
-        for _ in launch.train(workspace, asked, never):
-            if newest_step(asked.working_folder):
+        for _ in launch.train(workspace, wanted, never):
+            if newest_step(wanted.working_folder):
                 os.kill(ranks()[-1].pid, signal.SIGKILL)
     assert ranks() == []
-    assert 0 < (newest_step(asked.working_folder) or 0) < STEPS
-    told = list(launch.train(workspace, asked, never))
-    assert (told[0].kind, told[0].step > 0, told[-1].kind) == ("started", True, "finished")
+    assert 0 < (newest_step(wanted.working_folder) or 0) < STEPS
+    events = list(launch.train(workspace, wanted, never))
+    assert (events[0].kind, events[0].step > 0, events[-1].kind) == ("started", True, "finished")
     assert_trained(tmp_path / "together", tmp_path)
 
 
 @pytest.mark.slow
 def test_what_cannot_be_trained_is_said_in_a_sentence(workspace: Workspace, tmp_path: Path) -> None:
     """As by one process, and nothing of it stays."""
-    asked = spec(tmp_path, "together", processes=2)
-    Path(asked.train).unlink()
+    wanted = spec(tmp_path, "together", processes=2)
+    Path(wanted.train).unlink()
     with pytest.raises(UserError, match="There is no file"):
-        list(launch.train(workspace, asked, never))
+        list(launch.train(workspace, wanted, never))
     assert ranks() == []
 
 
 @pytest.mark.long
 def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> None:
     """By asking the first process; and left alone, all end."""
-    asked = spec(tmp_path, "together", processes=2, steps=2000)
-    told: list[Event] = []
-    told.extend(launch.train(workspace, asked, lambda: any(e.kind == "stepped" for e in told)))
-    assert isinstance(told[-1], Finished)
-    assert (told[-1].why, told[-1].step < 2000) == ("stopped", True)
+    wanted = spec(tmp_path, "together", processes=2, steps=2000)
+    seen: list[Event] = []
+    seen.extend(launch.train(workspace, wanted, lambda: any(e.kind == "stepped" for e in seen)))
+    assert isinstance(seen[-1], Finished)
+    assert (seen[-1].why, seen[-1].step < 2000) == ("stopped", True)
     following = launch.train(workspace, spec(tmp_path, "left", processes=2, steps=2000), never)
     next(following)
     assert len(ranks()) == 2
@@ -170,8 +170,8 @@ def two_machines() -> Iterator[None]:
             ip("-n", name, "link", "set", "veth0", "up")
             ip("-n", name, "link", "set", "lo", "up")
     except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", b"") or str(error).encode()
-        pytest.skip(f"network namespaces cannot be made here: {said.decode().strip()}")
+        text = getattr(error, "stderr", b"") or str(error).encode()
+        pytest.skip(f"network namespaces cannot be made here: {text.decode().strip()}")
     try:
         yield
     finally:
@@ -202,20 +202,20 @@ def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]
                     reason="needs root, to make network namespaces")  # fmt: skip
 def test_two_machines_train_as_one_also_after_a_kill(home: Path, tmp_path: Path) -> None:
     """Each with its own network and store; folder and data are shared."""
-    asked = spec(tmp_path, "together")
+    wanted = spec(tmp_path, "together")
     with two_machines():
-        pair = [start(machine, asked, home) for machine in (0, 1)]
+        pair = [start(machine, wanted, home) for machine in (0, 1)]
         until = time.monotonic() + 200
-        while not newest_step(asked.working_folder) and time.monotonic() < until:
+        while not newest_step(wanted.working_folder) and time.monotonic() < until:
             time.sleep(0.02)
         for launched in pair:
             for one in psutil.Process(launched.pid).children(recursive=True):
                 one.kill()
             launched.kill()
             launched.communicate()
-        assert 0 < (newest_step(asked.working_folder) or 0) < STEPS
-        pair = [start(machine, asked, home) for machine in (0, 1)]
+        assert 0 < (newest_step(wanted.working_folder) or 0) < STEPS
+        pair = [start(machine, wanted, home) for machine in (0, 1)]
         for launched in pair:
-            _, said = launched.communicate(timeout=300)
-            assert launched.returncode == 0, said.decode()
+            _, output = launched.communicate(timeout=300)
+            assert launched.returncode == 0, output.decode()
     assert_trained(tmp_path / "together", tmp_path)

@@ -55,10 +55,10 @@ def test_page_and_verb_say_the_same_of_a_slip(
 ) -> None:  # fmt: skip
     """In the same sentences, hint and all."""
     training = kind(workspace)
-    with pytest.raises(UserError) as said:
+    with pytest.raises(UserError) as raised:
         training.spec(values(training, **{field: typed}))
     text = refused(workspace, *verb, f"--{field.replace('_', '-')}", typed)
-    assert text.endswith(f"error: {said.value.message} {said.value.hint}")
+    assert text.endswith(f"error: {raised.value.message} {raised.value.hint}")
 
 
 def test_data_that_do_not_fit_are_refused_before_they_wait(
@@ -69,11 +69,11 @@ def test_data_that_do_not_fit_are_refused_before_they_wait(
     lines.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
     training = EncoderTraining(workspace)
     spec = training.spec(values(training, objective="sup", train=str(lines), dev="none"))
-    with pytest.raises(UserError, match=r"lines\.txt") as said:
+    with pytest.raises(UserError, match=r"lines\.txt") as raised:
         training.start(spec)
-    asked = ("sup", "minilm", "--train", str(lines), "--out", "never", "--dev", "none", "--queue")
-    assert said.value.message in refused(workspace, "train", *asked)
-    assert said.value.message in refused(workspace, "sweep", *asked, "--set", "seed=1,2")
+    command = ("sup", "minilm", "--train", str(lines), "--out", "never", "--dev", "none", "--queue")
+    assert raised.value.message in refused(workspace, "train", *command)
+    assert raised.value.message in refused(workspace, "sweep", *command, "--set", "seed=1,2")
     assert workspace.store.runs.list() == []
 
 
@@ -100,9 +100,9 @@ def test_what_a_training_takes_is_said_before(
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0
     assert done.stdout.startswith("Time: about ")
-    told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert told["seconds"] > 0
-    assert told["steps"] > 0
+    result = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert result["seconds"] > 0
+    assert result["steps"] > 0
     assert not out.exists()
     assert workspace.store.runs.list() == []
 
@@ -131,12 +131,12 @@ def test_a_form_knows_the_preset_it_says(
     """Each of them, and none after a change; what does not apply changes nothing."""
     training = kind(workspace)
     for preset in training.presets():
-        said = values(training) | training.preset(preset.name)
-        assert training.preset_of(said) == preset
-        assert training.preset_of(said | {"seed": "7"}) is None
-    said = values(training) | training.preset(training.usual)
+        fields = values(training) | training.preset(preset.name)
+        assert training.preset_of(fields) == preset
+        assert training.preset_of(fields | {"seed": "7"}) is None
+    fields = values(training) | training.preset(training.usual)
     unasked = "next_sentences" if kind is EncoderTraining else "base"
-    assert training.preset_of(said | {unasked: "3"}) is not None
+    assert training.preset_of(fields | {unasked: "3"}) is not None
 
 
 def test_what_a_training_will_do_is_said_before_it_is_begun(workspace: Workspace) -> None:

@@ -63,7 +63,7 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     workspace: Workspace, spec: TrainSpec
 ) -> None:
     """What was said is in the store, by step; the encoder is listed."""
-    said = list(here(workspace, spec))
+    events = list(here(workspace, spec))
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train", "done", 1.0)
     assert workspace.store.encoders.names() == [f"dir:{spec.out}"]
@@ -71,7 +71,7 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     found = runs.curves(workspace, run["id"])
     assert found.started is not None
     assert found.started["steps"] == 30
-    looks = [event for event in said if isinstance(event, Evaluated)]
+    looks = [event for event in events if isinstance(event, Evaluated)]
     assert column(found.evals, "step") == [10, 20, 30]
     assert column(found.evals, "score") == [event.score for event in looks]
     assert column(found.evals, "uniformity") == [event.uniformity for event in looks]
@@ -209,15 +209,15 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     children = [("hot", {"temperature": 1.0}), ("alone", {"batch_size": 1}),
                 ("cold", {"temperature": 0.05})]  # fmt: skip
     sweep = SweepJob.of(workspace, spec, children)
-    said = list(swept(workspace, sweep))
-    scores = {at: event.best_score for at, event in said if isinstance(event, Finished)}
+    events = list(swept(workspace, sweep))
+    scores = {at: event.best_score for at, event in events if isinstance(event, Finished)}
     assert scores.keys() == {0, 2}
     best = max(scores, key=lambda at: scores[at])
     (run,) = workspace.store.runs.list()
     assert (run["state"], run["done"], run["failed"]) == ("partly failed", 2, 1)
     name = children[best][0]
-    told = f"Best of 2: {name}, {scores[best]:.2f} on starter-pairs dev. 1 failed."
-    assert run["message"] == told
+    expected = f"Best of 2: {name}, {scores[best]:.2f} on starter-pairs dev. 1 failed."
+    assert run["message"] == expected
     rows = runs.table(workspace)
     assert [row.key for row in rows] == [f"{run['id']}:{at}" for at in range(3)]
     assert [row.state for row in rows] == ["done", "failed", "done"]
@@ -256,9 +256,11 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
     next(None for _, event in events if isinstance(event, Evaluated))
     (run,) = workspace.store.runs.list()
     jobs.stop(workspace, run["id"])
-    said = list(events)
-    assert [event.why for _, event in said if isinstance(event, Finished)] == ["stopped"]
-    assert [event.message for _, event in said if isinstance(event, UserError)] == [LEFT_OUT] * 2
+    happened = list(events)
+    assert [event.why for _, event in happened if isinstance(event, Finished)] == ["stopped"]
+    assert [event.message for _, event in happened if isinstance(event, UserError)] == [
+        LEFT_OUT
+    ] * 2
     ended = workspace.store.runs.get(run["id"])
     assert ended["message"].endswith("2 left out.")
     assert (ended["state"], ended["done"], ended["failed"]) == ("done", 1, 0)
@@ -267,14 +269,14 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
 
 def test_a_page_names_no_folder(workspace: Workspace, spec: TrainSpec) -> None:
     """It is one of the store, the same for the same question; files get their whole paths."""
-    asked = replace(spec, out="")
-    run = EncoderTraining(workspace).queue(asked)
+    wanted = replace(spec, out="")
+    run = EncoderTraining(workspace).queue(wanted)
     kept = workspace.store.runs.get(run)["spec"]
     assert Path(kept["out"]).parent == workspace.store.folder / "encoders"
-    assert EncoderTraining(workspace).queue(asked) == run
-    other = EncoderTraining(workspace).queue(replace(asked, seed=7))
+    assert EncoderTraining(workspace).queue(wanted) == run
+    other = EncoderTraining(workspace).queue(replace(wanted, seed=7))
     assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
-    swept = SweepJob.of(workspace, asked, [("a", {}), ("b", {"seed": 7})])
+    swept = SweepJob.of(workspace, wanted, [("a", {}), ("b", {"seed": 7})])
     sweep = workspace.store.runs.get(submit.queue(workspace, swept))
     folders = [Path(child["spec"]["out"]) for child in sweep["spec"]["children"]]
     assert {folder.parent.parent for folder in folders} == {workspace.store.folder / "encoders"}
@@ -364,14 +366,14 @@ def test_the_command_of_a_training_trains_the_same(
     spec: TrainSpec, changes: dict[str, Any]
 ) -> None:
     """Pasted into a terminal it says every field that is not as usual."""
-    asked = replace(spec, **changes)
-    given = parsed(asked.command())
-    names = json.loads(json.dumps(asked.to_dict())).keys() - {"version"}
+    wanted = replace(spec, **changes)
+    given = parsed(wanted.command())
+    names = json.loads(json.dumps(wanted.to_dict())).keys() - {"version"}
     given = {name: read(TrainSpec, name, str(given[name])) for name in names & given.keys()}
-    assert TrainSpec.from_dict(given) == asked
+    assert TrainSpec.from_dict(given) == wanted
 
 
 def test_every_field_has_words() -> None:
     """The help of the command line is the docstring's."""
     assert about_fields().keys() >= TrainSpec.__dataclass_fields__.keys() - {"uniformity"}
-    assert all(len(said) > 10 for said in about_fields().values())
+    assert all(len(text) > 10 for text in about_fields().values())

@@ -57,11 +57,11 @@ def stranger(demo: Workspace) -> Iterator[httpx.Client]:
 
 def fired(client: httpx.Client, tab: str, element: str, **values: Any) -> str:
     """What comes of a click on an element, with some of its values given by name."""
-    told = config(client)
-    names = {one["id"]: one["props"].get("elem_id") for one in told["components"]}
+    page_config = config(client)
+    names = {one["id"]: one["props"].get("elem_id") for one in page_config["components"]}
     begun = {event["id"]: data for event, data in handlers(client)}
     (event,) = [
-        one for one in told["dependencies"]
+        one for one in page_config["dependencies"]
         if one["backend_fn"] and any(names.get(target) == element for target, _ in one["targets"])
         and any(kind == "click" for _, kind in one["targets"])
     ]  # fmt: skip
@@ -78,10 +78,10 @@ def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -
     for text in sent(stranger, opened, "a-tab"):
         assert '"success":false' not in text
         assert "internal error" not in text
-    said = fired(stranger, "a-tab", "search-button", query=TYPED, collection="starter-pairs",
+    stream = fired(stranger, "a-tab", "search-button", query=TYPED, collection="starter-pairs",
                  encoders=[LISTED], mode="meaning", k=3)  # fmt: skip
-    assert "t-notice" not in said
-    assert '"success":true' in said
+    assert "t-notice" not in stream
+    assert '"success":true' in stream
     assert files(store) == before
     kept = {*store.rglob("*"), *Path(get_upload_folder()).rglob("*")} - uploads
     assert not [path for path in kept if path.is_file() and b"ukulele" in path.read_bytes()]
@@ -130,9 +130,9 @@ def test_who_asks_too_fast_waits_and_nobody_else(stranger: httpx.Client) -> None
 
 def test_pages_say_what_is_closed(stranger: httpx.Client) -> None:
     """Where something is missing that the page is there for."""
-    said = [one["props"].get("value") for one in config(stranger)["components"]
+    values = [one["props"].get("value") for one in config(stranger)["components"]
             if one["type"] == "html"]  # fmt: skip
-    closed = [text for text in said if isinstance(text, str) and "disabled here" in text]
+    closed = [text for text in values if isinstance(text, str) and "disabled here" in text]
     assert len(closed) == 6
 
 

@@ -68,9 +68,9 @@ def test_a_page_of_others_reads_nothing(
 
 def test_a_page_of_others_is_not_told_what_it_may_do(client: httpx.Client) -> None:
     """The question that a browser asks first is not answered with yes."""
-    asked = {"Origin": "http://localhost:1", "Access-Control-Request-Method": "POST",
+    fields = {"Origin": "http://localhost:1", "Access-Control-Request-Method": "POST",
              "Access-Control-Request-Headers": "content-type"}  # fmt: skip
-    answer = client.options("/gradio_api/queue/join", headers=asked)
+    answer = client.options("/gradio_api/queue/join", headers=fields)
     assert answer.status_code == 403
     assert "access-control-allow-origin" not in answer.headers
 
@@ -135,9 +135,9 @@ OPENED = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}
 def test_a_link_to_what_is_not_listed_asks_first(client: httpx.Client, link: str) -> None:
     """However the link came: from a page of others, by mail, into the address bar."""
     for headers in ({}, OPENED, OPENED | {"Sec-Fetch-Site": "cross-site"}):
-        said = client.get(f"/{link}", headers=headers).raise_for_status().text
-        assert "Load what this link names?" in said
-        assert "window.gradio_config" not in said
+        expected = client.get(f"/{link}", headers=headers).raise_for_status().text
+        assert "Load what this link names?" in expected
+        assert "window.gradio_config" not in expected
     clicked = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}
     assert "window.gradio_config" in client.get(f"/{link}", headers=clicked).text
 
@@ -157,10 +157,10 @@ def test_a_link_to_what_is_listed_opens(client: httpx.Client, link: str) -> None
 def test_the_question_shows_what_is_asked_and_both_ways_on(client: httpx.Client) -> None:
     """Text of the link is text; what is listed stays when the rest is left out."""
     bad = 'dir:/a"><script>x</script>'
-    said = client.get(f"/search?q=rain&encoder=random:16&encoder={quote(bad)}").text
-    assert "<script>x" not in said
-    assert "&lt;script&gt;" in said
-    assert 'href="./search?q=rain&amp;encoder=random%3A16"' in said
+    expected = client.get(f"/search?q=rain&encoder=random:16&encoder={quote(bad)}").text
+    assert "<script>x" not in expected
+    assert "&lt;script&gt;" in expected
+    assert 'href="./search?q=rain&amp;encoder=random%3A16"' in expected
 
 
 def test_an_older_browser_on_the_network_gets_on_with_the_click(client: httpx.Client) -> None:

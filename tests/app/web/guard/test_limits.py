@@ -35,8 +35,8 @@ def refused(do: Any, *given: Any) -> tuple[int, str, str | None]:
     with pytest.raises(Refused) as error:
         do(*given)
     answer = error.value.answer
-    said = json.loads(bytes(answer.body))["detail"]
-    return answer.status_code, said, answer.headers.get("retry-after")
+    reply = json.loads(bytes(answer.body))["detail"]
+    return answer.status_code, reply, answer.headers.get("retry-after")
 
 
 def test_tokens_come_back_one_after_another() -> None:

@@ -117,7 +117,7 @@ async def asked(app: Any, method: str, path: str, query: bytes, number: int) -> 
         "headers": [(b"host", b"127.0.0.1")], "client": (f"10.3.{number % 250}.1", 1),
         "server": ("127.0.0.1", 80), "asgi": {"version": "3.0"},
     }  # fmt: skip
-    said: list[bytes] = []
+    seen: list[bytes] = []
     status = 0
 
     async def receive() -> dict[str, Any]:
@@ -126,10 +126,10 @@ async def asked(app: Any, method: str, path: str, query: bytes, number: int) -> 
     async def send(message: dict[str, Any]) -> None:
         nonlocal status
         status = message.get("status", status)
-        said.append(message.get("body", b""))
+        seen.append(message.get("body", b""))
 
     await app(scope, receive, send)
-    return status, b"".join(said).decode("utf-8", "replace")
+    return status, b"".join(seen).decode("utf-8", "replace")
 
 
 def calm(text: str) -> bool:

@@ -33,7 +33,7 @@ def sent(
     client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any]], tab: str = ""
 ) -> list[str]:
     """Send events with their values and data at once, as one tab, and return what each comes to."""
-    session, waiting, said = tab or uuid.uuid4().hex, set(), []
+    session, waiting, seen = tab or uuid.uuid4().hex, set(), []
     for event, values, about in events:
         body = {"fn_index": event["id"], "data": values, "event_data": about,
                 "session_hash": session}  # fmt: skip
@@ -44,15 +44,15 @@ def sent(
             waiting.add(answer.json()["event_id"])
         else:
             assert answer.status_code < 500
-            said.append(answer.text)
+            seen.append(answer.text)
     with client.stream("GET", "gradio_api/queue/data", params={"session_hash": session}) as lines:
         for line in lines.iter_lines():
             if not waiting:
                 break
             if "process_completed" in line:
                 waiting.discard(json.loads(line[5:])["event_id"])
-                said.append(line)
-    return said
+                seen.append(line)
+    return seen
 
 
 def config(client: httpx.Client) -> dict[str, Any]:
@@ -69,11 +69,11 @@ def unset(component: dict[str, Any]) -> Any:
 
 def handlers(client: httpx.Client) -> list[tuple[dict[str, Any], list[Any]]]:
     """Every event that is answered in Python, with the values that its controls begin with."""
-    told = config(client)
-    values = {c["id"]: c["props"].get("value") or unset(c) for c in told["components"]}
+    page_config = config(client)
+    values = {c["id"]: c["props"].get("value") or unset(c) for c in page_config["components"]}
     return [
         (event, [values[number] for number in event["inputs"]])
-        for event in told["dependencies"]
+        for event in page_config["dependencies"]
         if event["backend_fn"]
     ]
 
@@ -110,10 +110,10 @@ HOSTILE_PATHS = [
 def test_a_hostile_address_is_refused_calmly(client: httpx.Client, path: str) -> None:
     """No error of the server's, no file from outside, nothing of its inside."""
     with client.stream("GET", path) as answer:
-        said = next(answer.iter_text(), "") if answer.status_code != 204 else ""
+        text = next(answer.iter_text(), "") if answer.status_code != 204 else ""
     assert answer.status_code < 500
-    assert "root:" not in said
-    assert not any(sign in said for sign in SIGNS)
+    assert "root:" not in text
+    assert not any(sign in text for sign in SIGNS)
 
 
 BODIES: list[tuple[str, Any]] = [
@@ -169,9 +169,9 @@ def test_every_part_of_a_page_stands_nonsense(
         (event, values, about) for event, values in handlers(client)
         if any(target[1] in ("act", "select") for target in event["targets"])
     ]  # fmt: skip
-    said = sent(client, events)
-    assert len(said) == len(events) >= 12
-    for text in said:
+    output = sent(client, events)
+    assert len(output) == len(events) >= 12
+    for text in output:
         assert "internal error" not in text
         assert '"success":false' not in text
         assert not any(sign in text for sign in SIGNS)

@@ -146,6 +146,6 @@ def test_nginx_serves_all_of_it(proxied: list[str], which: int, workspace: Works
         assert client.post("gradio_api/upload", files=files).is_success
         opened = [(event, values, None) for event, values in handlers(client)
                   if any(kind == "load" for _, kind in event["targets"])]  # fmt: skip
-        assert all('"success":true' in said for said in sent(client, opened))
+        assert all('"success":true' in text for text in sent(client, opened))
         foreign = {"Origin": "https://evil.example"}
         assert client.get("config", headers=foreign).status_code == 403

@@ -87,18 +87,18 @@ def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: An
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list and panel is sent an act it did not offer; those of runs say why they refuse."""
     (run,) = owner.store.runs.list()
-    asked = product(events(visitor, "act"), (LISTED, run["id"], "upload:x"))
+    acts = product(events(visitor, "act"), (LISTED, run["id"], "upload:x"))
 
     def forged(one: tuple[dict[str, Any], str]) -> str:
         event, name = one
         return send(visitor, event, [""] * len(event["inputs"]), {"act": act, "id": name})
 
     with ThreadPoolExecutor(8) as together:
-        said = list(together.map(forged, asked))
+        streams = list(together.map(forged, acts))
     assert owner.store.runs.list() == [run]
     assert owner.store.encoders.names() == [LISTED]
     if act in ("cancel", "retry"):
-        assert sum("change nothing" in text for text in said) >= 12  # two of each of six panels
+        assert sum("change nothing" in text for text in streams) >= 12  # two of each of six panels
 
 
 @pytest.mark.slow
