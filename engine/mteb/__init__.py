@@ -1,4 +1,4 @@
-"""The adapter for the package mteb: its tasks, models, suites and results, with its own code.
+"""Adapter for the package mteb: its tasks, models, suites and results, by its own code.
 
-Nothing else here imports `mteb`, and this only when it is used: it is the extra `mteb`.
+No other package of the engine imports `mteb`; this one imports it lazily, since it is an extra.
 """

@@ -1,9 +1,9 @@
 """MTEB's predictions as values per example, under the same names as in our own tasks.
 
-Most types write their predictions to a folder. Of retrieval the values per query are taken where
-MTEB hands them to a task's own scores; of clustering the draws are noted as they are drawn. Of a
-task with several subsets or splits the values stand one after the other, in the order of
-`details["parts"]`; where MTEB gives none, the notes say so.
+Most types write their predictions to a folder. For retrieval, the values per query are captured
+where MTEB passes them to `task_specific_scores`; for clustering, the random draws are recorded. For
+a task with several subsets or splits the values are concatenated in the order of
+`details["parts"]`; where MTEB gives no values, the notes say so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WITHOUT_FILE = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionR
 
 
 class _Noted:
-    """Draws as another, and notes what `choices` gave."""
+    """Wrap a random generator and record what `choices` draws."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
@@ -45,11 +45,11 @@ class _Noted:
 
 @dataclass
 class Watch:
-    """Listens to a task of MTEB's while it is evaluated.
+    """Records values per example while an MTEB task is evaluated.
 
     Attributes:
-        task: of MTEB's, not an aggregate.
-        queries: of each part, the scores of every query by metric.
+        task: an MTEB task, not an aggregate.
+        queries: part -> query -> metric -> score, in trec_eval's names.
     """
 
     task: Any
@@ -73,11 +73,11 @@ class Watch:
         self.task.task_specific_scores = noted
 
     def values(self, folder: Path, main: str) -> tuple[Values, dict[str, Any]]:
-        """Return examples and details of what was evaluated.
+        """Return the values per example and the details of the evaluation.
 
         Args:
-            folder: where the predictions were written.
-            main: the main metric as MTEB spells it.
+            folder: the folder of the written predictions.
+            main: MTEB's name of the main metric.
         """
         parts = parts_of(self.task)
         kind, read = self.task.metadata.type, _READERS.get(self.task.metadata.type)
@@ -99,7 +99,7 @@ class Watch:
         return _joined([read(self.task, *row) for row in rows], parts, details)
 
     def _clusters(self, rows: list[tuple[Any, Any]]) -> tuple[Values, dict[str, Any]]:
-        """Each sentence's part in the V-measure, where there is one level of labels."""
+        """Return each sentence's contribution to the V-measure, for labels of a single level."""
         drawn = getattr(self.task.rng_state, "chosen", [])
         levels = rows[0][1]
         if len(rows) > 1 or not isinstance(levels, dict) or len(levels) > 1:
@@ -119,21 +119,21 @@ class Watch:
 
 
 def parts_of(task: Any) -> list[Part]:
-    """The parts of a task in the order in which their values stand."""
+    """Return the parts of a task, in the order of their values."""
     return [(subset, split) for split in task.eval_splits for subset in task.hf_subsets]
 
 
 def rows_of(task: Any, part: Part) -> Any:
-    """The scored rows of a part, as MTEB holds them."""
+    """Return the scored rows of a part, in MTEB's layout."""
     subset, split = part
     of_subset = task.dataset[subset] if subset in task.dataset else task.dataset
     rows = of_subset[split]
-    # Pairs of MTEB's first version lie in a single row.
+    # mteb 1.x keeps all pairs in a single row.
     return rows[0] if task.metadata.type == "PairClassification" and len(rows) == 1 else rows
 
 
 def embedded(task: Any, number: int) -> list[int]:
-    """Of so many rows of a clustering those that MTEB encodes, in its order."""
+    """Return the rows of a clustering that MTEB encodes, out of `number`, in its order."""
     share, most = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
     if share is None and most is None:
         return list(range(number))
@@ -142,7 +142,7 @@ def embedded(task: Any, number: int) -> list[int]:
 
 
 def _one_level(task: Any, rows: Any) -> list[str] | None:
-    """Labels of the sentences that are encoded, in their order; None if each has several."""
+    """Return the labels of the encoded sentences in order; None if any has several levels."""
     labels = list(rows[task.label_column_name])
     used = [labels[i] for i in embedded(task, len(labels))]
     flat = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in used]
@@ -150,7 +150,7 @@ def _one_level(task: Any, rows: Any) -> list[str] | None:
 
 
 def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
-    """Put parts one after the other; of a mean, weighed so that each part counts the same."""
+    """Concatenate parts; values of a mean are weighted so that each part counts the same."""
     mean_of = details.get("mean_of")
     if not found or not all(found) or (len(found) > 1 and mean_of is None):
         return {}, {"notes": [NONE]}
@@ -168,7 +168,7 @@ def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> 
 
 
 def _of_queries(scores: dict[str, dict[str, float]], main: str) -> Values:
-    """Values of every query: of the main metric, and of those that our own tasks keep."""
+    """Return the values per query of the main metric and of those that our own tasks keep."""
     wanted = {"ndcg": "ndcg_cut_10", "map": "map_cut_1000", "recall": "recall_100"}
     name, _, at = main.partition("_at_")
     wanted[name] = {"ndcg": "ndcg_cut_", "map": "map_cut_"}.get(name, f"{name}_") + at
@@ -188,7 +188,7 @@ def _similarity(task: Any, rows: Any, predictions: Any) -> Values:
 
 
 def _pairs(task: Any, rows: Any, predictions: Any) -> Values:
-    """The similarity that the main score is of, a distance with its sign turned."""
+    """Return the similarity that the main score uses; distances are negated."""
     from sklearn.metrics import average_precision_score
 
     label = np.array(rows[task.label_column_name], np.int64).ravel()
@@ -203,7 +203,7 @@ def _pairs(task: Any, rows: Any, predictions: Any) -> Values:
 
 
 def _labels(task: Any, rows: Any, predictions: Any) -> Values:
-    """The share of the draws in which a sentence is right."""
+    """Return the share of draws in which each sentence is classified correctly."""
     if task.is_cross_validation:
         return {}
     gold = np.array(rows[task.label_column_name])
@@ -211,16 +211,16 @@ def _labels(task: Any, rows: Any, predictions: Any) -> Values:
 
 
 def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
-    """Of every sentence how often all of its labels are found, and the precision of their ranks."""
+    """Return each sentence's exact-match accuracy and label ranking average precision."""
     from sklearn.preprocessing import MultiLabelBinarizer
 
     gold = MultiLabelBinarizer().fit_transform(rows[task.label_column_name]).astype(bool)
     predicted = np.array(predictions, bool)
-    if predicted.shape[1:] != gold.shape:  # of more sentences than MTEB scores it draws some
+    if predicted.shape[1:] != gold.shape:  # MTEB scores a sample of a larger set
         return {}
     wanted, chosen = gold.sum(1), predicted.sum(2)
     hits = (predicted & gold).sum(2)
-    # A label is placed by its own row's first or last rank, since what is predicted is yes or no.
+    # Predictions are binary: positive labels tie at rank `chosen`, all others at the last rank.
     found = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
     every = (wanted == 0) | (wanted == gold.shape[1])
     precision = np.where(every, 1.0, found / np.maximum(wanted, 1))
@@ -228,7 +228,7 @@ def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
 
 
 def _numbers(task: Any, rows: Any, predictions: Any) -> Values:
-    """What is predicted, and each sentence's part in Kendall's tau, to first order."""
+    """Return predictions and each sentence's contribution to Kendall's tau, to first order."""
     gold = np.array(rows[task.label_column_name], np.float64)
     predicted = np.array(predictions, np.float64)
     parts = np.mean([_tau_parts(one, gold) for one in predicted], axis=0)
@@ -236,7 +236,7 @@ def _numbers(task: Any, rows: Any, predictions: Any) -> Values:
 
 
 def _tau_parts(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Values whose mean is Kendall's tau-b, and whose spread is that of tau over resamples."""
+    """Return values whose mean is Kendall's tau-b and whose spread is that of tau in resamples."""
     signs = [_signs(a[i] - a, b[i] - b) for i in range(len(a))]
     agreed, apart_a, apart_b = np.array(signs).T
     pairs = np.sqrt(apart_a.sum() * apart_b.sum())
@@ -244,13 +244,13 @@ def _tau_parts(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _signs(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
-    """Of differences to one example: agreeing less disagreeing signs, and how many are not 0."""
+    """Return agreeing minus disagreeing signs, and the number of nonzero differences in a and b."""
     left, right = np.sign(a), np.sign(b)
     return float(left @ right), float(np.abs(left).sum()), float(np.abs(right).sum())
 
 
 def _nearest(task: Any, rows: Any, predictions: Any) -> Values:
-    """What each sentence adds to the F1; of sets that lie side by side MTEB says it otherwise."""
+    """Return each sentence's contribution to the F1; nothing for several pairs of columns."""
     from engine.tasks.bitext import shares
 
     if list(predictions) != ["sentence1-sentence2"]:
@@ -281,11 +281,11 @@ _READERS: dict[str, Callable[[Any, Any, Any], Values]] = {
     "Clustering": lambda task, rows, predictions: {},
 }
 _BY_METRIC = ("MultilabelClassification", "Regression")
-"""Types of which there are values for several main scores."""
+"""Types with values for more than one possible main metric."""
 _DETAILS: dict[str, dict[str, Any]] = {
     "PairClassification": {"statistic": "average_precision"},
     "Classification": {"mean_of": "share_right"},
     "BitextMining": {"mean_of": "f1"},
     "Summarization": {"mean_of": "correlation"},
 }
-"""What the tests make of the values."""
+"""Type -> how a test of differences aggregates the values."""

@@ -4,12 +4,12 @@
 
     mteb.evaluate(th.mteb("wordllama"), mteb.get_task("STSBenchmark"))
 
-The sentences of a call are encoded at once, so that the encoder can sort, batch and cache them. The
-revision is the encoder's fingerprint: MTEB's own cache of results never takes one for another.
+All sentences of a call are encoded at once, so that the encoder can sort, batch and cache them. The
+revision is the encoder's fingerprint, so MTEB's own cache of results never mixes up two encoders.
 
-Documents are searched by our own search, whose scores are MTEB's and which asks for the documents
-piece by piece. MTEB would take a classifier of ours too, but its logistic regression stops after
-100 steps, converged or not; one that goes on gives other scores, so MTEB's stays.
+Documents are searched by our own search, which gives MTEB's scores and encodes the documents in
+chunks. MTEB would accept a classifier of ours too, but its logistic regression stops after 100
+iterations, converged or not; one that continues gives other scores, so MTEB's is used.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
     """Return a model that `mteb.evaluate` accepts.
 
     Args:
-        encoder: a spec, or an encoder that is loaded.
-        cache: as for `engine.load`, for a spec.
+        encoder: a spec, or a loaded encoder.
+        cache: as for `engine.load`; used with a spec.
 
     Raises:
         UserError: mteb is not installed, or the spec cannot be loaded.
@@ -54,14 +54,14 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
 
 
 class Model:
-    """An encoder that speaks MTEB's protocol of encoders."""
+    """An encoder with the interfaces of MTEB's encoder and search protocols."""
 
     def __init__(self, encoder: Encoder, hear: Hear | None = None) -> None:
         self.encoder = encoder
         self._hear = hear
         self._done = 0
         self.mteb_model_meta = meta_of(encoder)
-        # By MTEB's own functions, found once: a reranking asks for them with every query.
+        # MTEB's own functions, looked up once: reranking needs them for every query.
         self.similarity = part("similarity_functions.cos_sim")
         self.similarity_pairwise = part("similarity_functions.pairwise_cos_sim")
 
@@ -75,10 +75,10 @@ class Model:
         prompt_type: Any = None,
         **options: Any,
     ) -> np.ndarray:
-        """Return float32 (n, dim) for a loader of batches with a list `text` each.
+        """Encode a loader of batches, each with a list `text`, into float32 (n, dim).
 
         Raises:
-            UserError: what is to be encoded is no text, or a vector is not finite.
+            UserError: the inputs are not text, or a vector is not finite.
         """
         sentences = texts(inputs, task_metadata.name)
         side = getattr(prompt_type, "value", prompt_type)
@@ -94,7 +94,7 @@ class Model:
         return vectors
 
     def _of_side(self, task: Any, side: str | None) -> Encoder:
-        """The encoder of queries or of documents, with the prompts that it has for the task."""
+        """Return the encoder of queries or documents, with its prompts for the task."""
         bound = bind_task(self.encoder, [], "", PromptTask(task.name, task.type))
         return query_side(bound) if side == "query" else bound
 
@@ -103,7 +103,7 @@ class Model:
         return None if hear is None else lambda done, total: hear(before + done)
 
     def index(self, corpus: Any, **_: Any) -> None:
-        """Take the documents that `search` is about, with `id` and what a loader makes texts of."""
+        """Set the documents for `search`: a table with `id` and the columns of text."""
         self._corpus = corpus
 
     def search(
@@ -117,10 +117,10 @@ class Model:
         top_ranked: Mapping[str, Sequence[str]] | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """Return query -> document -> cosine, of the most similar or of all that are ranked anew.
+        """Return query -> document -> cosine, for the top k or for all documents to rerank.
 
         Raises:
-            UserError: as of `encode`.
+            UserError: see `encode`.
         """
         loader, sides = part("_create_dataloaders.create_dataloader"), part("types.PromptType")
 
@@ -151,7 +151,7 @@ class Model:
 
 
 class _Pieces:
-    """Vectors of documents, made when a piece of them is asked for."""
+    """Vectors of documents, encoded a slice at a time on access."""
 
     def __init__(self, n: int, encode: Callable[[range], np.ndarray]) -> None:
         self._n, self._encode = n, encode
@@ -164,7 +164,7 @@ class _Pieces:
 
 
 def meta_of(encoder: Encoder) -> Any:
-    """Describe an encoder as MTEB describes models: by name, revision and dimension."""
+    """Return MTEB's metadata of an encoder: name, revision and dimension."""
     return part("models.model_meta.ModelMeta").create_empty(
         {
             "name": model_name(encoder.name),
@@ -176,10 +176,10 @@ def meta_of(encoder: Encoder) -> Any:
 
 
 def texts(inputs: Iterable[Any], task: str) -> list[str]:
-    """Return the texts of a loader in order; without going through its batches where that goes.
+    """Return the texts of a loader in order, directly from its table where it has one.
 
     Raises:
-        UserError: it holds images, sounds or the like.
+        UserError: it holds images, audio or other inputs than text.
     """
     dataset = getattr(inputs, "dataset", None)
     columns = getattr(dataset, "column_names", None)

@@ -1,4 +1,4 @@
-"""MTEB's model registry, by names on the hub. Nothing is downloaded."""
+"""MTEB's model registry, by names on the hub. Only `load` downloads."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _loading = threading.Lock()
 
 
 def trained_on(model: str) -> tuple[str, ...] | None:
-    """MTEB's tasks whose data a model was trained on, with those that MTEB counts as the same.
+    """Return the MTEB tasks on whose data a model was trained, with those MTEB deems equivalent.
 
     Args:
         model: its name on the hub, `owner/name`.
 
     Returns:
-        Their names as MTEB writes them, in order; empty if it was trained on none of them. None
-        where nothing is known: mteb is not installed, does not list the model, or does not say.
+        Sorted task names; empty if it was trained on none of them. None if unknown: mteb is not
+        installed, does not list the model, or does not state its training data.
     """
     return None if version() is None else _trained_on(model)
 
@@ -50,14 +50,14 @@ def _trained_on(model: str) -> tuple[str, ...] | None:
 
 
 def registered(model: str) -> Any:
-    """MTEB's entry of a model; None if it has none.
+    """Return MTEB's metadata of a model; None if MTEB does not list it.
 
     Raises:
         UserError: mteb is not installed.
     """
     find = part("get_model_meta")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a model goes by another name today
+        warnings.simplefilter("ignore")  # renamed models warn
         try:
             return find(model)
         except KeyError:
@@ -65,11 +65,11 @@ def registered(model: str) -> Any:
 
 
 def dense(model: str) -> Any:
-    """MTEB's entry of a model that gives a vector a text, here and by mteb's own code.
+    """Return MTEB's metadata of a dense text model that mteb's code can run here.
 
     Raises:
-        UserError: mteb is not installed or has no such model, or it is none that can be an encoder
-            here; says why.
+        UserError: mteb is not installed or does not list the model, or the model cannot be an
+            encoder here; says why.
     """
     meta = registered(model)
     if meta is None:
@@ -100,10 +100,10 @@ def dense(model: str) -> Any:
 
 
 def load(meta: Any, device: str | None) -> Any:
-    """Have MTEB load a model, downloading it if need be.
+    """Load a model by MTEB's code, downloading it if needed.
 
     Raises:
-        UserError: it cannot be had or read; says why.
+        UserError: it cannot be downloaded or loaded; says why.
     """
     try:
         with warnings.catch_warnings(), _no_remote_code(meta):
@@ -111,17 +111,17 @@ def load(meta: Any, device: str | None) -> Any:
             return part("get_model")(meta.name, meta.revision, device)
     except UserError:
         raise
-    except Exception as error:  # every loader has its own
+    except Exception as error:  # every loader raises its own kinds
         raise _explained(error, meta) from error
 
 
 @contextmanager
 def _no_remote_code(meta: Any) -> Iterator[None]:
-    """Refuse programs that come with a model, whatever a loader of MTEB's asks transformers for."""
+    """Refuse a model's remote code, whatever an MTEB loader asks transformers for."""
     from transformers import dynamic_module_utils as programs
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise RuntimeError("refused") from _remote(meta)  # other errors are passed over
+        raise RuntimeError("refused") from _remote(meta)  # other errors are swallowed
 
     with _loading:
         own = programs.get_class_in_module
@@ -168,10 +168,10 @@ def _explained(error: Exception, meta: Any) -> UserError:
 
 
 def facts(model: str) -> dict[str, Any]:
-    """What MTEB says of a model, under the names that `engine.encoders.describe` gives facts.
+    """Return MTEB's facts about a model, under the names of `engine.encoders.describe`.
 
     Raises:
-        UserError: as of `dense`.
+        UserError: see `dense`.
     """
     meta = dense(model)
     megabytes = meta.memory_usage_mb
@@ -187,9 +187,9 @@ def facts(model: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """`python -m engine.mteb.models NAME...`: what each was trained on, as a JSON object.
+    """`python -m engine.mteb.models NAME...`: print each model's training tasks as JSON.
 
-    For who must not wait while mteb is imported. Steps back for others.
+    For callers that must not wait for the import of mteb. Runs at a low priority.
     """
     if hasattr(os, "nice"):
         os.nice(10)

@@ -1,7 +1,7 @@
 """Our data sets as mteb tasks: in memory, scored by mteb's code with the settings of `mteb-v2`.
 
-What is scored (the split, the rows, what a label means) is what the native tasks score, so that the
-two differ in nothing but whose code does it.
+The split, the rows and the meaning of labels are those of the native tasks, so that the two differ
+only in whose code computes the score.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from engine.tasks.task import Task
 
 _Made = tuple[str, Any, dict[str, Any]]
-"""The split that is scored, the data by split, and what the class of the task is told."""
+"""The scored split, the data by split, and attributes for the task's class."""
 
 
 def make(task: Task, data: Dataset, seed: int) -> Any:
-    """Make a task of MTEB's on one of our data sets.
+    """Build an MTEB task on one of our data sets.
 
     Args:
-        task: one of ours, of a type in `TYPES`.
-        data: of the task's kind.
-        seed: of what is drawn.
+        task: one of our tasks, of a type in `TYPES`.
+        data: a data set of the task's kind.
+        seed: the random seed.
 
     Raises:
-        UserError: mteb is not installed, or the data cannot be scored so.
+        UserError: mteb is not installed, or the data cannot be scored as the task's type.
     """
     base, main, fill = TYPES[task.type]
     split, dataset, attributes = fill(data)
@@ -185,4 +185,4 @@ TYPES: dict[str, tuple[str, str, Callable[[Any], _Made]]] = {
     "bitext": ("AbsTaskBitextMining", "f1", _bitext),
     "summarization": ("AbsTaskSummarization", "cosine_spearman", _summaries),
 }
-"""Type of ours -> MTEB's class, the main score, and how the data are handed over."""
+"""Our task type -> MTEB's class, the main score, and the function that converts the data."""

@@ -1,4 +1,4 @@
-"""The package `mteb`: whether it is installed, its version, and the message if it is not."""
+"""Imports of the package `mteb`, and the errors when it is missing or of an unknown version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import UserError, first_line
 from engine.protocols.package import version
 
 TESTED = "2.26.24"
-"""What this release was tested with."""
+"""The version that this release was tested with."""
 INSTALL = "Install it: pip install 'theodolite[mteb]'."
 
 
@@ -19,7 +19,7 @@ def package() -> ModuleType:
     """Import mteb, which takes seconds.
 
     Raises:
-        UserError: it is not installed, or is one that this release cannot speak to.
+        UserError: it is not installed, cannot be imported, or is of another major version.
     """
     here = version()
     if here is None:
@@ -38,10 +38,10 @@ def package() -> ModuleType:
 
 
 def part(path: str) -> Any:
-    """Return something of mteb by its dotted name, such as `abstasks.AbsTaskSTS`.
+    """Return an attribute of mteb by its dotted name, such as `abstasks.AbsTaskSTS`.
 
     Raises:
-        UserError: as of `package`, or this version has no such thing.
+        UserError: see `package`, or this version has no such attribute.
     """
     package()
     module, _, name = path.rpartition(".")
@@ -55,7 +55,7 @@ def part(path: str) -> Any:
 
 
 def caution() -> list[str]:
-    """Say of a version that this release was not tested with that it was not."""
+    """Return a note if the installed version is not the one this release was tested with."""
     here = version()
     return [] if here == TESTED else [
         f"Scored by mteb {here}; this release of Theodolite was tested with {TESTED}."
@@ -63,7 +63,7 @@ def caution() -> list[str]:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """An error and what it came from, the first cause last."""
+    """Return an error and its chain of causes, the root cause last."""
     found = [error]
     while (cause := found[-1].__cause__ or found[-1].__context__) and cause not in found:
         found.append(cause)
@@ -77,7 +77,7 @@ _OFFLINE = {
 
 
 def is_offline(chain: Sequence[BaseException]) -> bool:
-    """Whether an error comes of a hub that cannot be reached, and nothing being here."""
+    """Whether an error arose because the hub cannot be reached and nothing is cached."""
     words = " ".join(str(one) for one in chain).lower()
     phrases = ("couldn't reach", "couldn't find cache", "couldn't connect")
     return any(type(one).__name__ in _OFFLINE for one in chain) or any(w in words for w in phrases)

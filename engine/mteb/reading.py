@@ -1,8 +1,8 @@
 """Reads published results: MTEB's folders of JSON, and the hub's YAML of evaluation results.
 
-They come as files, as folders or as ZIP archives of these. Names in an archive are only looked at.
-JSON does not say whose results it holds, the folders around it do: `OWNER__NAME/REVISION`, or a
-`model_meta.json` beside it. YAML of the hub says it nowhere, since it lies with its model.
+They come as files, folders or ZIP archives. Archives are read in memory, never extracted.
+The JSON does not name its model; the folders around it do, as `OWNER__NAME/REVISION`, or a
+`model_meta.json` beside it. The hub's YAML lies with its model and names it nowhere.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ YAML = (".yaml", ".yml")
 ENDINGS = (".json", *YAML)
 _FACTS = {"n_parameters": "parameters", "embed_dim": "dim", "max_tokens": "max_tokens",
           "license": "licence"}  # fmt: skip
-"""Of a model, as the file beside its results calls them -> as they are called here."""
+"""Names of a model's facts: in `model_meta.json` -> here."""
 _MAIN = ("ndcg_at_10", "map_at_1000", "accuracy", "v_measure", "cosine_spearman", "max_ap",
          "cosine_ap", "f1", "lrap", "kendalltau", "p-MRR")  # fmt: skip
-"""Main scores by how usual they are: a file gives the value twice and does not say of which."""
+"""Usual main metrics first: a file repeats the main score's value without naming its metric."""
 _SPLITS = ("test", "validation", "dev", "train")
 _VERSION = re.compile(r"MTEB v?(\d[\w.]*)")
 _MOST_BYTES = 50_000_000
 _MOST_FILES = 100_000
-"""Of an archive: some thousand models on some tens of tasks."""
+"""Limit of an archive: some thousand models on some tens of tasks."""
 
 _LONGEST = 200
-"""Characters of a name or revision that are kept."""
+"""Maximum length of a name or revision, in characters; longer ones are cut."""
 
 NamedFile = tuple[str, Path]
-"""What a file is called, with the folders above it as far as they are known; where it lies."""
+"""A file's name, with parent folders as far as known, and its path on disk."""
 
 
 @dataclass
 class Reading:
-    """What was read.
+    """The results read, with problems and notes.
 
     Attributes:
         results: of all files.
-        problems: of every file that could not be read a sentence that says why.
-        notes: what has to be known of the others.
+        problems: a sentence per unreadable file, saying why.
+        notes: caveats about the readable ones.
     """
 
     results: list[PublishedResult] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class _About:
-    """What `model_meta.json` says."""
+    """The contents of a `model_meta.json`."""
 
     model: str
     revision: str
@@ -70,7 +70,7 @@ class _About:
 
 
 def inside(place: Path) -> list[NamedFile]:
-    """The files of a folder, or one file, named by all of their path.
+    """Return the files in a folder, or a single file, named by their full paths.
 
     Raises:
         UserError: there is no such folder or file.
@@ -86,12 +86,12 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
     """Read published results.
 
     Args:
-        files: JSON, YAML, and ZIP archives of them; others are passed over.
-        model: whose results they are, `owner/name`, where neither a file nor its folders say it.
-        revision: of that model.
+        files: JSON, YAML, and ZIP archives of them; others are skipped.
+        model: the results' model, `owner/name`, if neither the files nor their folders name it.
+        revision: the revision of that model.
 
     Raises:
-        UserError: nothing can be read.
+        UserError: no result can be read.
     """
     found, about = Reading(), dict[PurePosixPath, _About]()
     read: list[tuple[PurePosixPath, PublishedResult]] = []
@@ -128,7 +128,7 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
 
 
 def _each(files: Iterable[NamedFile]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Path and content of every file that may hold results, those of archives too."""
+    """Yield path and content of every file that may hold results, including those in archives."""
     for name, file in files:
         path = PurePosixPath(name)
         if archives.is_archive(name):
@@ -148,7 +148,7 @@ def _about(raw: bytes) -> _About:
 def _whose(
     folder: PurePosixPath, about: Mapping[PurePosixPath, _About], model: str, revision: str
 ) -> _About | None:
-    """Name, revision and facts: by the file beside a result, the folders above it, or as given."""
+    """Return a result's model: from the file beside it, the folders above it, or as given."""
     experiment = ""
     if folder.parent.name == "experiments":
         folder, experiment = folder.parent.parent, f" ({folder.name})"
@@ -171,7 +171,7 @@ def _nobodys(names: Sequence[str]) -> str:
 
 
 def _of_unknown_versions(results: Sequence[PublishedResult]) -> list[str]:
-    """What has to be known of results by a version of mteb that this release never saw."""
+    """Return notes on results written by newer versions of mteb than this release knows."""
     newer = Counter(one.version for one in results if _line(one.version) > _line(TESTED))
     return [
         f"{number} of them {'was' if number == 1 else 'were'} written by mteb {version}, which this"
@@ -181,15 +181,15 @@ def _of_unknown_versions(results: Sequence[PublishedResult]) -> list[str]:
 
 
 def _line(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version, which tell lines of mteb apart."""
+    """Return the major and minor version, for comparing releases of mteb."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def _results(path: PurePosixPath, raw: bytes) -> list[PublishedResult]:
-    """What a file holds, of nobody yet.
+    """Read a file's results, whose model is not known yet.
 
     Raises:
-        UserError: it is no file of results; the message goes on after the name of the file.
+        UserError: not a file of results; the message continues after the file's name.
     """
     if not raw:
         raise UserError("is empty, or too large for a file of results")
@@ -256,7 +256,7 @@ def _main_metric(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
-    """The hub's list of evaluation results; means of whole suites are no results of tasks."""
+    """Read the hub's list of evaluation results, leaving out means of whole suites."""
     import yaml
 
     try:
@@ -291,7 +291,7 @@ def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
 
 
 def _task_id(text: str) -> tuple[str, str, str | None]:
-    """Task, split and subset of `STS17_en-en_test`; an id without them is of all."""
+    """Split `STS17_en-en_test` into task, split and subset; all parts if it names none."""
     task, *rest = text.rsplit("_", 2)
     if len(rest) < 2 or rest[1] not in _SPLITS:
         return text, "all", "mean"
@@ -299,7 +299,7 @@ def _task_id(text: str) -> tuple[str, str, str | None]:
 
 
 def _with_mean(scores: list[Score]) -> list[Score]:
-    """The main score first: the overall one, or the mean of the parts."""
+    """Return the scores, the main one first: the overall score, or the mean of the parts."""
     parts = [one for one in scores if one.split != "all"]
     overall = [one for one in scores if one.split == "all"]
     if overall or len(parts) > 1:

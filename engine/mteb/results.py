@@ -1,8 +1,8 @@
 """Results in MTEB's layout of JSON files, and as the hub's YAML of evaluation results.
 
-Plain files: reading (`engine.mteb.reading`) and writing them takes no mteb. A folder of results
-holds `MODEL/REVISION/TASK.json` at some depth, the slash of a model's name written `__`; beside the
-tasks may lie `model_meta.json`. Scores lie there as shares; here they are points of 100.
+Reading (`engine.mteb.reading`) and writing them does not need mteb. A folder of results holds
+`MODEL/REVISION/TASK.json` at some depth, the slash of a model's name written `__`; beside the tasks
+may lie `model_meta.json`. MTEB stores scores in 0 to 1; here they are points of 100.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from engine.results import Score
 META = "model_meta.json"
 BESIDE = ("main_score", "hf_subset", "languages", "mteb_version", "scores_per_experiment")
 _OWN_SCALE = ("mae", "mse", "rmse")
-"""Metrics that are no share of anything: every other is given in points of 100."""
+"""Metrics with a unit of their own; all others are given in points of 100."""
 OWNER = "theodolite"
-"""Stands before the slash in the names of our encoders as models."""
+"""The owner in our encoders' model names, before the slash."""
 
 
 @dataclass(frozen=True)
 class PublishedResult:
-    """One model on one task, as somebody published it.
+    """A published result of one model on one task.
 
     Attributes:
         model: `owner/name`.
-        revision: of the model.
-        task: with the prefix of MTEB's own tasks.
-        data_revision: of the task's data; another one is another question.
-        version: of mteb; empty when it is not said.
-        scores: of all splits and subsets; the first is the main one, their mean where there are
-            several.
-        facts: JSON-able: `date`, `file`, `languages`, `parts`: split, subset and main score of
-            each; and `model`: what stands beside it of the model, as `store.encoders` has it.
+        revision: the model's revision.
+        task: the task's name, with the prefix of MTEB's own tasks.
+        data_revision: the revision of the task's data; results of different ones do not compare.
+        version: the version of mteb; empty if unknown.
+        scores: of all splits and subsets; the first is the main score, the mean if there are
+            several parts.
+        facts: JSON-serialisable: `date`, `file`, `languages`, `parts` (split, subset and main score
+            of each), and `model`, the metadata beside the result, keyed as in `store.encoders`.
     """
 
     model: str
@@ -53,7 +53,7 @@ class PublishedResult:
 
     @property
     def main(self) -> Score:
-        """The score a table shows."""
+        """The main score, shown in tables."""
         return self.scores[0]
 
 
@@ -62,12 +62,12 @@ def scores_of(
     metric: str,
     sizes: Mapping[tuple[str, str], int] | None = None,
 ) -> Iterator[Score]:
-    """Every number of every split and subset; the main one first, the mean of several parts.
+    """Yield all scores of all splits and subsets, the main score (the mean of several parts) first.
 
     Args:
-        parts: split, and what MTEB's JSON has of a subset.
-        metric: what the main score is.
-        sizes: (subset, split) -> examples, where that is known.
+        parts: (split, a subset's entry in MTEB's JSON).
+        metric: the metric of the main score.
+        sizes: (subset, split) -> number of examples, where known.
     """
     n = sizes or {}
     if len(parts) > 1:
@@ -97,7 +97,7 @@ def write(folder: Path, results: Iterable[Mapping[str, Any]]) -> list[Path]:
     """Write results in MTEB's layout; return the files.
 
     Args:
-        folder: made if need be; a file that is there is written anew.
+        folder: created if needed; existing files are overwritten.
         results: each with `encoder`, `fingerprint`, `dim`, `task`, `data_hash`, `seconds`,
             `created`, `details`, and `scores` in points.
     """
@@ -119,7 +119,7 @@ def write(folder: Path, results: Iterable[Mapping[str, Any]]) -> list[Path]:
 
 
 def as_mteb(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result as MTEB's JSON has it: what its own code gave, or ours in its words."""
+    """Return a result in MTEB's JSON layout: mteb's own output, or ours converted."""
     own = result["details"].get("mteb")
     if own:
         return {**own, "date": result["created"]}
@@ -153,11 +153,11 @@ def as_mteb(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_yaml(results: Iterable[Mapping[str, Any]], data_sets: Mapping[str, str]) -> str:
-    """The hub's list of evaluation results, of one model.
+    """Return the hub's YAML list of evaluation results for one model.
 
     Args:
         results: as for `write`.
-        data_sets: task -> its data set on the hub; a task without one is named by itself.
+        data_sets: task -> its data set on the hub; a task without one is listed by its own name.
     """
     import yaml
 
@@ -184,12 +184,12 @@ def as_yaml(results: Iterable[Mapping[str, Any]], data_sets: Mapping[str, str]) 
 
 
 def model_name(encoder: str) -> str:
-    """What an encoder of ours is called as a model of MTEB's."""
+    """Return the MTEB model name of one of our encoders."""
     return f"{OWNER}/{encoder.replace('/', '_')}"
 
 
 def as_file(name: str) -> str:
-    """A name that a file can have."""
+    """Return a name that is safe as a file name."""
     return re.sub(r"[^\w.\-]", "_", name)[:200]
 
 

@@ -1,7 +1,7 @@
 """A task scored by mteb's own code: `mteb.evaluate` on one of our encoders.
 
-So that a number is what the leaderboard would print. Nothing is written but to a folder that is
-gone at the end, and MTEB's own cache of results is left alone.
+The scores are those that the leaderboard would show. Files are written only to a temporary folder;
+MTEB's own cache of results is not used.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def measure(
 
     Args:
         task: one of ours, or MTEB's own.
-        data: of the task's kind.
-        encoder: what is measured; its cache is used.
-        protocol: `mteb-X.Y.Z`, which the installed version has to be.
-        seed: of what is drawn; 42 is MTEB's.
-        hear: told how many sentences are encoded; what it raises stops it.
+        data: a data set of the task's kind.
+        encoder: the encoder to evaluate, with its cache.
+        protocol: `mteb-X.Y.Z`, matching the installed version.
+        seed: the random seed; MTEB's default is 42.
+        hear: called with the number of sentences encoded; an exception from it stops the run.
 
     Raises:
-        UserError: another version is installed or none, the data cannot be had, or the task is not
-            one that MTEB scores by an encoder.
+        UserError: another or no version is installed, the data cannot be loaded, or MTEB gives no
+            score of the task.
     """
     mteb = package()
     if protocol != installed():
@@ -97,13 +97,13 @@ def measure(
 
 
 def _means(values: Values, details: dict[str, Any], main: Score) -> bool:
-    """Whether the values are those that the main score is made of, as far as that can be told."""
+    """Whether the values' mean is the main score, or the score is no mean."""
     name = details.get("mean_of")
     return name is None or abs(100.0 * float(values[name].mean()) - main.score) < _SAME
 
 
 def _sizes(made: Any) -> dict[tuple[str, str], int]:
-    """How many examples each part has: queries, pairs, sentences or texts."""
+    """Return the number of examples of each part: queries, pairs, sentences or texts."""
     found: dict[tuple[str, str], int] = {}
     for subset in made.hf_subsets if made.dataset else ():
         of_subset = made.dataset[subset] if subset in made.dataset else made.dataset
@@ -117,7 +117,7 @@ def _sizes(made: Any) -> dict[tuple[str, str], int]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep MTEB's warnings, bars and log to itself: what matters of them is in the notes."""
+    """Silence MTEB's warnings, progress bars and log; the notes have what matters of them."""
     logger, level = logging.getLogger("mteb"), logging.getLogger("mteb").level
     logger.setLevel(logging.ERROR)
     try:

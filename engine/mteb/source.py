@@ -1,8 +1,7 @@
 """MTEB's models as encoders, `mteb:NAME`: loaded and prompted by its own code.
 
-What stands before a text is the model's own affair, and so may depend on the task; each task, and
-each side of a search, is a source of its own. Without a task a model is asked as for the similarity
-of two sentences.
+The model's code chooses the prompt, which may depend on the task, so each task and each side of a
+search is a separate source. Without a task a model is prompted as for STS.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ from engine.progress import Progress
 from engine.protocols.package import version
 
 _BATCH = 32
-"""What `mteb.evaluate` takes when nothing is said."""
+"""The default of `mteb.evaluate`."""
 _PLAIN = "STS"
 _SEARCHES = {name: "Retrieval" for name in TWO_SIDED}
-"""Types that share the class of another one."""
+"""Task type -> the type whose class it shares."""
 
 
 class ModelSource(Source):
-    """One side of a model, for tasks of one type or for one of MTEB's.
+    """One side of a model, for a type of task or for one of MTEB's tasks.
 
     Args:
         name: canonical spec of the encoder.
-        meta: MTEB's entry of the model.
-        task: which it is; a name that MTEB does not know makes no difference.
-        side: what is encoded; None for a task that knows no sides.
+        meta: MTEB's metadata of the model.
+        task: the task; only its type counts where MTEB does not know its name.
+        side: the side to encode; None for a task without sides.
         device: see `load`.
     """
 
@@ -59,7 +58,7 @@ class ModelSource(Source):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What MTEB compares by something else than the cosine."""
+        """A note if MTEB compares this model's vectors by another similarity than the cosine."""
         by = self._meta.similarity_fn_name
         if by in (None, "cosine"):
             return ()
@@ -99,7 +98,7 @@ class ModelSource(Source):
 
 
 class Model(PromptedByTask):
-    """A model of MTEB's, before the task is known."""
+    """A model from MTEB's registry, before the task is known."""
 
     def __init__(
         self,
@@ -127,13 +126,13 @@ class Model(PromptedByTask):
 
 
 def _metadata(name: str, kind: str) -> Any:
-    """What a model is told of a task: MTEB's own words, or the type alone."""
+    """Return the task metadata for a model: MTEB's own, or generic metadata of the type."""
     return _class(name if name in part("get_tasks._TASKS_REGISTRY") else "", kind).metadata
 
 
 @cache
 def _class(name: str, kind: str) -> Any:
-    """MTEB's class of a task, kept because MTEB looks for the prompt of a type among classes."""
+    """Return a task's MTEB class; kept, because MTEB searches the classes for a type's prompt."""
     if name:
         return part("get_tasks._TASKS_REGISTRY")[name]
     base = part(f"abstasks.AbsTask{_SEARCHES.get(kind, kind)}")

@@ -1,6 +1,6 @@
 """MTEB's suites, such as `MTEB(eng, v2)`: their tasks, and which of their data are available.
 
-Nothing is fetched but by `fetch`. How large data are is taken from what MTEB counted in them.
+Only `fetch` downloads. Sizes come from MTEB's own descriptive statistics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.mteb.package import package, part
 from engine.mteb.theirs import PREFIX, counted, make, named, read
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-"""Of Markdown, which descriptions are written in."""
+"""A Markdown link: descriptions are Markdown."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class SuiteInfo:
     """A suite.
 
     Attributes:
-        name: as MTEB writes it.
-        tasks: how many it has.
-        languages: of its tasks, ISO 639-3.
-        description: MTEB's own words.
+        name: MTEB's name.
+        tasks: number of tasks.
+        languages: the tasks' languages, ISO 639-3.
+        description: MTEB's description.
     """
 
     name: str
@@ -41,18 +41,19 @@ class SuiteInfo:
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """A task of a suite, before its data are read.
+    """A task of a suite, before its data are loaded.
 
     Attributes:
-        task: its name here.
-        type: MTEB's word.
-        languages, splits: those that the suite takes.
-        examples: texts and pairs that MTEB counted; None where it counted none.
-        bytes: of their text, about; what is fetched may be packed, or hold more than is scored.
-        licence: of the data; empty when unknown.
+        task: its name here, with prefix.
+        type: MTEB's task type.
+        languages, splits: those that the suite uses.
+        examples: number of texts or pairs by MTEB's statistics; None if unknown.
+        bytes: approximate size of the text; a download may be compressed, or larger than what is
+            scored.
+        licence: the data's licence; empty if unknown.
         here: whether the data are on this machine.
-        access: `open`, or `login` where the hub asks for one.
-        problem: why it cannot be run here, or None.
+        access: `open`, or `login` where the hub requires one.
+        problem: why the task cannot be run here, or None.
     """
 
     task: str
@@ -68,7 +69,7 @@ class SuiteTask:
 
 
 def suites() -> list[SuiteInfo]:
-    """List MTEB's suites of text tasks, those that bear its name first.
+    """List MTEB's suites of text tasks, those named `MTEB(…)` first.
 
     Raises:
         UserError: mteb is not installed.
@@ -81,7 +82,7 @@ def suites() -> list[SuiteInfo]:
 
 
 def info(name: str) -> SuiteInfo:
-    """Say what a suite is.
+    """Describe a suite.
 
     Raises:
         UserError: mteb is not installed, or it has no such suite.
@@ -98,7 +99,7 @@ def _about(one: Any) -> SuiteInfo:
 def is_suite(name: str) -> bool:
     """Whether a name looks like one of MTEB's suites: `MTEB(eng, v2)` or `mteb:BEIR`.
 
-    Only those of the second form are looked up, which imports mteb.
+    Only the second form is looked up, which imports mteb.
     """
     if not name.startswith(PREFIX):
         return name.endswith(")") and "(" in name
@@ -115,7 +116,7 @@ def tasks_of(name: str) -> list[str]:
 
 
 def suite(name: str) -> list[SuiteTask]:
-    """Say of every task of a suite what it is, whether its data are here, and how large they are.
+    """Describe every task of a suite, with the size of its data and whether they are here.
 
     Raises:
         UserError: mteb is not installed, or it has no such suite.
@@ -124,7 +125,7 @@ def suite(name: str) -> list[SuiteTask]:
 
 
 def types() -> dict[str, str]:
-    """The type of each of MTEB's tasks, by its name without subsets and splits.
+    """Map each MTEB task, by its name without subsets and splits, to its type.
 
     Raises:
         UserError: mteb is not installed.
@@ -135,7 +136,7 @@ def types() -> dict[str, str]:
 
 
 def is_here(task: str) -> bool:
-    """Whether the data of a task are on this machine, at the revision that MTEB names.
+    """Whether the data of a task are on this machine, at MTEB's pinned revision.
 
     Raises:
         UserError: mteb is not installed, or has no such task.
@@ -144,9 +145,10 @@ def is_here(task: str) -> bool:
 
 
 def to_fetch(tasks: Iterable[str]) -> list[SuiteTask]:
-    """Those of some tasks that are MTEB's own and whose data are not here.
+    """Return those of some tasks that are MTEB's own and whose data are not here.
 
-    Of others mteb is not imported, and why a task cannot be run is said when it is.
+    mteb is imported only if one is MTEB's own; tasks that cannot be made are left out, and fail
+    with the reason when they are run.
     """
     found = []
     for name in tasks:
@@ -157,10 +159,10 @@ def to_fetch(tasks: Iterable[str]) -> list[SuiteTask]:
 
 
 def fetch(task: str) -> None:
-    """Have MTEB read the data of a task, which fetches what is not here.
+    """Load the data of a task by MTEB's code, downloading what is not here.
 
     Raises:
-        UserError: they cannot be had; says why and what to do.
+        UserError: the data cannot be loaded; says why and what to do.
     """
     made = make(task)
     for one in made.metadata.tasks if made.is_aggregate else [made]:
@@ -206,7 +208,7 @@ def _described(task: Any) -> SuiteTask:
 
 
 def _is_here(task: Any) -> bool:
-    """Whether the data lie in the cache of `datasets` or of the hub, at MTEB's revision."""
+    """Whether the data are in the cache of `datasets` or of the hub, at MTEB's revision."""
     if task.is_aggregate:
         return all(_is_here(one) for one in task.metadata.tasks)
     source = task.metadata.dataset

@@ -1,4 +1,4 @@
-"""The texts behind the values of MTEB's own tasks, in the order of `engine.mteb.examples`."""
+"""The texts of MTEB's own tasks' examples, in the order of `engine.mteb.examples`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _Read = Callable[[Any, Any], ExampleTexts]
 
 
 def of_task(name: str, seed: int) -> ExampleTexts:
-    """Return the texts of each example of a task, and what is expected. Nothing is fetched.
+    """Return the texts of each example of a task and the expected answer, without downloads.
 
     Args:
-        name: of one of MTEB's own tasks.
-        seed: of the measurement: it says which sentences of a clustering are encoded.
+        name: the name of one of MTEB's own tasks.
+        seed: the measurement's seed, which selects the sentences of a clustering.
 
     Raises:
-        UserError: mteb is not installed, the data are not here, or the task is made of others.
+        UserError: mteb is not installed, the data are not on this machine, or the task is an
+            aggregate.
     """
     task = theirs.make(name, seed)
     if task.is_aggregate or not suites.is_here(name):
@@ -33,15 +34,15 @@ def of_task(name: str, seed: int) -> ExampleTexts:
 
 
 def of_rows(task: Any) -> ExampleTexts:
-    """The same of a task that has read its data.
+    """Return the example texts, as `of_task`, of a task whose data are loaded.
 
     Raises:
-        UserError: it is of a type of which nothing is known.
+        UserError: the task's type has no examples.
     """
     read = _READERS.get(task.metadata.type)
     if read is None:
         raise UserError(f"{task.metadata.type} is a type without examples.", "")
-    if hasattr(task, "corpus"):  # in the layout of mteb's first version
+    if hasattr(task, "corpus"):  # the data layout of mteb 1.x
         task.convert_v1_dataset_format_to_v2(num_proc=None)
     return [one for part in parts_of(task) for one in read(task, rows_of(task, part))]
 
@@ -71,7 +72,7 @@ def _clustered(task: Any, rows: Any) -> ExampleTexts:
 
 
 def _names(rows: Any, column: str) -> list[str]:
-    """Labels as words, where the table says what its numbers stand for."""
+    """Return labels as strings, by name where the table names its class numbers."""
     features = getattr(rows, "features", None) or {}
     feature = features.get(column)
     names = getattr(feature, "names", None) or getattr(
@@ -103,7 +104,7 @@ def _summaries(task: Any, rows: Any) -> ExampleTexts:
 
 
 def _retrieval(task: Any, rows: Any) -> ExampleTexts:
-    """Each judged query, and the first of the documents that answer it best."""
+    """Return each judged query and its first document of the highest grade."""
     judged, corpus = rows["relevant_docs"], rows["corpus"]
     best = {key: max(grades, key=grades.get) for key, grades in judged.items() if grades}
     wanted = set(best.values())

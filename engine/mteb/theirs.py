@@ -1,7 +1,6 @@
-"""MTEB's own tasks by name: `mteb:STS17/en-en+de-en@test`, a task, some subsets, some splits.
+"""MTEB's own tasks by name, as `mteb:TASK/SUBSETS@SPLITS`: `mteb:STS17/en-en+de-en@test`.
 
-Their data come from where MTEB keeps them, the hub or the local cache of `datasets`, at the
-revision that MTEB names.
+Their data come from the hub or the local cache of `datasets`, at MTEB's pinned revision.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from engine.mteb.package import causes, is_offline, package, part
 
 PREFIX = "mteb:"
 UNKNOWN_LANGUAGE = "und-Zyyy"
-"""Of our own data, which do not all say it; MTEB leaves scores without a language out."""
+"""The language given for our own data, which may not state one; MTEB drops scores without."""
 
 
 def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Take `mteb:NAME/subset+subset@split+split` apart; what is not said is empty."""
+    """Split `mteb:NAME/subset+subset@split+split` into its parts; omitted parts are empty."""
     rest, _, splits = name.removeprefix(PREFIX).partition("@")
     task, _, subsets = rest.partition("/")
 
@@ -33,7 +32,7 @@ def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
 
 
 def named(task: Any) -> str:
-    """Name a task of MTEB's, with its subsets and splits where they are not all of them."""
+    """Return the name of an MTEB task, with its subsets and splits if not all are used."""
     known = task.metadata
     subsets = "" if list(task.hf_subsets) == list(known.hf_subsets) else "+".join(task.hf_subsets)
     splits = "" if list(task.eval_splits) == list(known.eval_splits) else "+".join(task.eval_splits)
@@ -41,10 +40,10 @@ def named(task: Any) -> str:
 
 
 def load(name: str) -> MtebTask:
-    """Return what is known of a task without its data.
+    """Describe a task without loading its data.
 
     Raises:
-        UserError: as of `make`.
+        UserError: see `make`.
     """
     task = make(name)
     source = task.metadata.dataset
@@ -55,11 +54,11 @@ def load(name: str) -> MtebTask:
 
 
 def make(name: str, seed: int = 42) -> Any:
-    """Make MTEB's own task of a name.
+    """Instantiate one of MTEB's own tasks by name.
 
     Raises:
-        UserError: mteb is not installed; there is no such task, subset or split; or it is not on
-            texts alone.
+        UserError: mteb is not installed; there is no such task, subset or split; or the task is
+            not text-only.
     """
     package()
     task, subsets, splits = parsed(name)
@@ -72,7 +71,7 @@ def make(name: str, seed: int = 42) -> Any:
             if close else "`theodolite data suite` lists its suites and their tasks.",
         )  # fmt: skip
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a task is superseded is said in the result's notes
+        warnings.simplefilter("ignore")  # the result's notes say that a task is superseded
         made = known[task](seed=seed)
     _check(task, "subset", subsets, made.metadata.hf_subsets)
     _check(task, "split", splits, made.metadata.eval_splits)
@@ -98,7 +97,7 @@ def _check(task: str, what: str, names: Sequence[str], known: Sequence[str]) -> 
 
 
 def counted(task: Any) -> tuple[int | None, int | None]:
-    """Examples and characters of the subsets and splits that are scored."""
+    """Count examples and characters of the scored subsets and splits; None if unknown."""
     parts = task.metadata.tasks if task.is_aggregate else [task]
     found = [_of_one(one) for one in parts]
     if any(one is None for one in found):
@@ -133,7 +132,7 @@ def _characters(stats: Mapping[str, Any]) -> int:
 
 
 def notes(task: Any) -> list[str]:
-    """What a person should know of a task before reading its score."""
+    """Return caveats about a task: superseded, or beta."""
     sentences = []
     if task.metadata.superseded_by:
         newer = task.metadata.superseded_by
@@ -144,7 +143,7 @@ def notes(task: Any) -> list[str]:
 
 
 def explained(error: Exception, task: Any) -> UserError | None:
-    """Say why a task's data could not be had; None for an error that is about something else."""
+    """Explain why a task's data could not be loaded; None for unrelated errors."""
     about = task.metadata
     place = f"{about.dataset['path']} at {about.dataset['revision'][:12]}"
     chain = causes(error)
@@ -176,10 +175,10 @@ def explained(error: Exception, task: Any) -> UserError | None:
 
 
 def read(task: Any) -> None:
-    """Have a task read its data.
+    """Load a task's data.
 
     Raises:
-        UserError: they cannot be had; says why and what to do.
+        UserError: the data cannot be loaded; says why and what to do.
     """
     try:
         with warnings.catch_warnings():
@@ -203,9 +202,9 @@ def read(task: Any) -> None:
 
 
 def _lacking(task: Any) -> Iterator[str]:
-    """Subsets and splits of which nothing was read."""
+    """Yield the subsets and splits without rows."""
     data = task.dataset or {}
-    if hasattr(task, "corpus"):  # in the layout of mteb's first version, which it converts later
+    if hasattr(task, "corpus"):  # the data layout of mteb 1.x, converted later
         return
     for subset in task.hf_subsets:
         of_subset = data[subset] if subset in data else data

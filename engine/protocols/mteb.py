@@ -1,7 +1,7 @@
-"""Tasks scored as MTEB scores them, by our own code, following mteb 2.26.24.
+"""Protocols that score tasks as MTEB does, by our own code, following mteb 2.26.24.
 
 `mteb-v1` differs where the first benchmark did: the older clustering, average precision by cosine,
-and a mistake in its summaries. Under `mteb-X.Y.Z` mteb's own code runs; these two need none of it.
+and a bug in summarization. Under `mteb-X.Y.Z` mteb's own code runs; these two do not need mteb.
 """
 
 from __future__ import annotations

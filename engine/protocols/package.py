@@ -12,15 +12,15 @@ from engine.protocols.mteb import MTEB_V2
 from engine.protocols.protocol import Protocol
 
 SHORT = "mteb"
-"""Stands for the protocol of the installed version."""
+"""Alias of the installed version's protocol."""
 TASK = "mteb"
-"""The type of a task that is MTEB's own."""
+"""The type of MTEB's own tasks."""
 _NAME = re.compile(r"mteb-([0-9]+(?:\.[0-9a-z]+)+)")
 
 
 @cache
 def version() -> str | None:
-    """Return the version that is installed, without importing it; None if there is none."""
+    """Return the installed version of mteb without importing it; None if not installed."""
     try:
         return version_of("mteb")
     except PackageNotFoundError:
@@ -28,21 +28,21 @@ def version() -> str | None:
 
 
 def installed() -> str | None:
-    """Name the protocol of the version that is installed; None when there is none."""
+    """Return the name of the installed version's protocol; None if mteb is not installed."""
     here = version()
     return here and f"{SHORT}-{here}"
 
 
 def is_package(name: str) -> bool:
-    """Whether a protocol is one of the package's, of whatever version."""
+    """Whether a protocol is the package's, of any version."""
     return _NAME.fullmatch(name) is not None
 
 
 def of(name: str) -> Protocol | None:
-    """Return the protocol `mteb-X.Y.Z`, installed or not, or that of `mteb`; None for other names.
+    """Return the protocol `mteb-X.Y.Z`, installed or not, or `mteb`'s; None for other names.
 
     Raises:
-        UserError: `mteb` when none is installed.
+        UserError: `mteb` is given and mteb is not installed.
     """
     if name == SHORT:
         here = installed()

@@ -1,6 +1,6 @@
-"""The protocols of a fair comparison: every choice is made for each encoder separately.
+"""Protocols for a fair comparison: settings are tuned for each encoder separately.
 
-The numbers a card states are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
+The numbers on a card are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
 """
 
 from __future__ import annotations

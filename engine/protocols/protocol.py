@@ -1,4 +1,4 @@
-"""The card of a protocol. Knows no particular protocol."""
+"""The `Protocol` data class and its card. Knows no particular protocol."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import json
 from dataclasses import dataclass
 
 FITTED_ON = "on every sentence of their data, counted as often as the data has it"
-"""Of the steps after pooling, and of word weights, whose data an encoder's spec names.
+"""What fitted steps after pooling, and word weights, are fitted on.
 
-No choice of a protocol's: the fingerprint of an encoder has the hash of these sentences.
+The encoder's spec names the data, not the protocol: an encoder's fingerprint includes the hash of
+these sentences.
 """
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """One set of choices.
+    """A named set of the settings that affect a score.
 
     Attributes:
-        name: as results carry it.
+        name: the name stored with results.
         description: one sentence for people.
-        types: the task types it says how to score.
+        types: the task types that the protocol scores.
         seed: the default seed.
-        choices: (what is chosen, the choice), in the order of the card.
-        sources: where the choices come from.
-        context: what others choose, quoted for comparison; decides nothing.
+        choices: (setting, value) rows, in the order of the card.
+        sources: papers and code that the choices come from.
+        context: what others choose, quoted for comparison; does not affect scores.
     """
 
     name: str
@@ -37,12 +38,12 @@ class Protocol:
 
     @property
     def hash(self) -> str:
-        """Over everything that decides a score; a test pins it, so that no choice drifts."""
+        """Hash of everything that affects a score; a test pins it, so that no choice drifts."""
         content = json.dumps([self.name, self.types, self.seed, self.choices])
         return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
     def card(self) -> list[tuple[str, str]]:
-        """Rows of (what, choice) to print or show, with seed, hash, sources and context."""
+        """Return rows of (setting, value) to show, with seed, hash, sources and context."""
         sources = [("source", source) for source in self.sources]
         fitted = ("steps that are fitted, of an encoder", FITTED_ON)
         return [

@@ -1,17 +1,17 @@
-"""Numbers from papers, for comparison with measured ones. Never measured here.
+"""Scores published in papers, for comparison with measured ones.
 
 The rows are in `published.csv`: tables of Gao, Yao, Chen, "SimCSE: Simple Contrastive Learning of
-Sentence Embeddings" (EMNLP 2021, arXiv 2104.08821v4, whose main table is number 5 there and number
-6 in the first arXiv version, under which it is often cited), and the table in the README of
-facebookresearch/InferSent, whose authors are those of SentEval. The transfer rows of both are of
-SentEval's default setting: logistic regression, ten folds.
+Sentence Embeddings" (EMNLP 2021, arXiv 2104.08821v4, where the main table is number 5; it is
+often cited as number 6, as in the first arXiv version), and the table in the README of
+facebookresearch/InferSent, by SentEval's authors. The transfer rows of both use SentEval's default
+setting: logistic regression, ten folds.
 
-Further rows are of Conneau, Kiela, "SentEval" (LREC 2018), tables 3 and 4 (of which the correlation
-of a trained regressor: the means of Pearson over subsets are no main score here), and of Kerscher,
-Eger, "Vec2Sent" (2020), table 5 (accuracies; which setting of SentEval's is not printed).
+Further rows are from Conneau, Kiela, "SentEval" (LREC 2018), tables 3 and 4 (only the correlations
+of a trained regressor: the means of Pearson over subsets are no main score here), and Kerscher,
+Eger, "Vec2Sent" (2020), table 5 (accuracies; the setting of SentEval is not stated).
 
-Of Eger, Rücklé, Gurevych, "Pitfalls in the Evaluation of Sentence Embeddings" (RepL4NLP 2019) it is
-the one Spearman of a plain cosine that section 3 gives: table 2 is of Pearson, no main score here.
+From Eger, Rücklé, Gurevych, "Pitfalls in the Evaluation of Sentence Embeddings" (RepL4NLP 2019)
+comes the single Spearman of a plain cosine in section 3: table 2 has Pearson, no main score here.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Published:
     """One row of a paper's table.
 
     Attributes:
-        model: as the paper calls it.
+        model: the model's name in the paper.
         training: `unsupervised` or `supervised` (with labelled NLI pairs), as the paper groups it.
-        scores: task name to score in points, of the metric that the protocol has for it.
-        average: as printed; None where none is. SBERT-base's for STS is 74.89 in both papers though
-            its row has mean 74.86.
-        aggregation: of STS12 to STS16: `all` (protocol simcse-2021) or `wmean`; None elsewhere.
-        table: where it is printed.
-        origin: the paper the row was itself taken from; empty when the table's authors measured it.
-        protocols: those whose results it may stand beside; another measures something else.
+        scores: task name -> score in points, by the protocol's metric for the task.
+        average: as printed; None if not printed. SBERT-base's STS average is 74.89 in both papers,
+            though the mean of its row is 74.86.
+        aggregation: for STS12 to STS16: `all` (protocol simcse-2021) or `wmean`; None elsewhere.
+        table: the table it is printed in.
+        origin: the paper that the row is quoted from; empty if the table's authors measured it.
+        protocols: those whose results it is comparable with.
     """
 
     model: str
@@ -49,7 +49,7 @@ class Published:
     protocols: tuple[str, ...]
 
     def printed(self, task: str, protocol: str) -> float | None:
-        """What is printed for a task; None beside a protocol that measures another thing."""
+        """Return the printed score of a task; None if not comparable under the protocol."""
         return self.scores.get(task) if protocol in self.protocols else None
 
 
@@ -75,7 +75,7 @@ TABLE_B1 = (
     StsSetting("Giorgi et al. 2021", False, "Spearman", "mean"),
     StsSetting("Gao et al. 2021 (SimCSE)", False, "Spearman", "all"),
 )
-"""Who used an additional regressor, which correlation, and how subsets were aggregated."""
+"""Per paper: whether a regressor is added, the correlation, and the aggregation of subsets."""
 
 _PROTOCOLS = {
     "sts": ("simcse-2021", "pitfalls", "pitfalls-mlp"),
@@ -86,7 +86,7 @@ _BEFORE_SCORES = ("table", "training", "model", "origin", "aggregation", "averag
 
 
 def _read() -> dict[str, tuple[Published, ...]]:
-    """The rows of `published.csv` by the table that they are printed in."""
+    """Return the rows of `published.csv`, grouped by table."""
     rows: dict[str, list[Published]] = {}
     text = files("engine.protocols").joinpath("published.csv").read_text("utf-8")
     for row in csv.DictReader(text.splitlines()):
@@ -106,7 +106,7 @@ def _read() -> dict[str, tuple[Published, ...]]:
 
 
 def _kind(table: str, scores: Mapping[str, float]) -> str:
-    """What a row's numbers are of, a key of the protocols."""
+    """Return the kind of a row's scores, a key of `_PROTOCOLS`."""
     if "STS12" in scores or table.startswith("Pitfalls"):
         return "sts"
     return "MLP" if table.endswith("MLP") else "transfer"
@@ -126,12 +126,12 @@ FURTHER = {
     name: rows for name, rows in _TABLES.items()
     if name.startswith(("SentEval", "Vec2Sent", "Pitfalls"))
 }  # fmt: skip
-"""By table: accuracies and correlations of a trained regressor, beside SentEval's protocols; and a
-correlation beside those of similarity."""
+"""Table -> rows: accuracies and correlations of a trained regressor, comparable with SentEval's
+protocols; and a correlation, comparable with the similarity protocols."""
 
 
 def beside(columns: Sequence[tuple[str, str]]) -> dict[Published, list[float | None]]:
-    """The rows with a number for one of some (task, protocol), and what each has for all."""
+    """Return the rows with a score for any of the (task, protocol) columns, and their scores."""
     rows = {
         row: [row.printed(*at) for at in columns] for table in _TABLES.values() for row in table
     }

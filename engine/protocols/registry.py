@@ -1,7 +1,7 @@
 """Protocols: named, frozen sets of the settings that affect a score.
 
-A protocol never changes: other choices are another name. Results carry the name, and every score on
-screen can show the card. Knows neither tasks' code nor pages.
+A protocol never changes: other settings get another name. Results store the name, and every score
+on screen can show the card. Knows neither tasks' code nor pages.
 """
 
 from __future__ import annotations
@@ -116,20 +116,20 @@ OF_TASKS = (
     *(name for name, p in PROTOCOLS.items() if "decoding" not in p.types),
     *filter(None, [package.installed()]),
 )
-"""Those that tasks are evaluated under; a diagnosis has its own."""
+"""Protocols for evaluating tasks; diagnoses of decoders have their own."""
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Protocols in the registry's order, then those of the package mteb, each once."""
+    """Return distinct protocols in the registry's order, those of the package mteb last."""
     rank = {name: i for i, name in enumerate(PROTOCOLS)}
     return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
 
 
 def get(name: str) -> Protocol:
-    """Return the protocol of that name; of any version of the package mteb, `mteb-X.Y.Z`.
+    """Return a protocol by name, including `mteb-X.Y.Z` for any version of mteb.
 
     Raises:
-        UserError: an unknown name; the hint has the closest or all.
+        UserError: an unknown name; the hint has the closest name or all names.
     """
     found = PROTOCOLS.get(name) or package.of(name)
     if found:
@@ -146,11 +146,11 @@ def check_seed(seed: int | None, seeds: int = 1) -> None:
     """Refuse seeds that numpy's and scikit-learn's generators do not take.
 
     Args:
-        seed: the first one; None is a protocol's own.
-        seeds: how many in a row.
+        seed: the first seed; None for the protocol's default.
+        seeds: number of consecutive seeds.
 
     Raises:
-        UserError: one is negative or has more than 32 bits, or there are none or too many.
+        UserError: a seed is negative or exceeds 32 bits, or `seeds` is not in 1 to `MOST_SEEDS`.
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise UserError(f"{seeds} seeds cannot be run.", f"Give a number from 1 to {MOST_SEEDS}.")

@@ -1,6 +1,6 @@
 """SentEval's protocols, whose scores come from classifiers trained on the vectors.
 
-The numbers a card states are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
+The numbers on a card are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def trained(
     classifier: str = LOGISTIC,
     stopping_rows: str = _STOPPING_ROWS,
 ) -> Choices:
-    """State how one classifier is trained."""
+    """Return the card rows on how a classifier is trained."""
     return (
         ("classifier", classifier),
         ("optimiser", f"{optimiser}, batch {batch}"),
@@ -111,7 +111,7 @@ def _protocol(
     how: Choices,
     draws: tuple[str, str] = _SHARED_DRAWS,
 ) -> Protocol:
-    """State a protocol: classifiers trained in this way; regressors and retrieval as in all."""
+    """Build a protocol from its classifier settings; regressors and retrieval are shared by all."""
     return Protocol(
         name=name,
         description=description,

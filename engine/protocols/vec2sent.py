@@ -1,6 +1,6 @@
-"""The protocol of a diagnosis: how well a decoder reconstructs sentences it has not seen.
+"""The protocol of a diagnosis: how well a decoder reconstructs held-out sentences.
 
-The numbers a card states are those of `engine.decoding`; a test compares them.
+The numbers on a card are those of `engine.decoding`; a test compares them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SentEval's interface: an existing script runs with this import and no other line changed.
+"""SentEval's interface: existing scripts run with only this import changed.
 
 import engine.senteval as senteval
 

@@ -1,15 +1,15 @@
-"""`SE`: evaluate a pair of functions on tasks by name, and return SentEval's dictionaries.
+"""`SE`: evaluate `batcher` and `prepare` on tasks by name, returning SentEval's dictionaries.
 
-Data come from `params["task_path"]` and are computed on by `engine.tasks`. Classifiers follow the
-reference's order of random draws and give its accuracies; `params["solver"] = "columns"` trains
-them all at once instead, many times faster (see the cards of the protocols `senteval-exact` and
-`senteval`). On the original, what is different:
+Data are read from `params["task_path"]` and scored by `engine.tasks`. Classifiers follow the
+reference's order of random draws and reproduce its accuracies; `params["solver"] = "columns"`
+trains them all at once instead, many times faster (see the cards of the protocols `senteval-exact`
+and `senteval`). Differences from the original:
 
 - STS12 to STS16 have SimCSE's aggregation `all` beside `mean` and `wmean`.
 - STSBenchmark and SICKRelatedness have both the original's keys (a trained regressor: `pearson`,
   `spearman`, `mse`, `yhat`, …) and those of SimCSE's copy (a cosine: `train`, `dev`, `test`,
-  `all`). `…-finetune` has the regressor that its dev Spearman selects.
-- Bad input is a `UserError` that says what to do instead of an assertion.
+  `all`). `…-finetune` has the regressor that is selected by dev Spearman.
+- Bad input raises a `UserError` that says what to do, not an assertion.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class SE:
     """The evaluation of one encoder.
 
     Args:
-        params: `task_path`, the data folder; `usepytorch` (True), `kfold` (5), `seed` (1111),
+        params: `task_path` (the data folder); `usepytorch` (True), `kfold` (5), `seed` (1111),
             `batch_size` (128), `classifier` ({"nhid": 0}, with `optim`, `batch_size`, `tenacity`,
             `epoch_size`, `max_epoch`, `dropout`), `similarity` (the cosine), `solver` ("exact"),
-            and whatever the functions need. Copied; the functions get the copy.
-        batcher: called as batcher(params, batch) with lists of tokens; gives (n, dim).
+            and whatever the functions need. The functions receive a copy.
+        batcher: called as batcher(params, batch) with lists of tokens; returns (n, dim).
         prepare: called as prepare(params, samples) before each task.
 
     Raises:
-        UserError: a parameter is missing or not known.
+        UserError: a parameter is missing or unknown.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class SE:
         self.results: dict[str, Any] = {}
 
     def eval(self, name: str | list[str]) -> dict[str, Any]:
-        """Evaluate a task, or each of several.
+        """Evaluate a task, or several.
 
         Args:
-            name: as in SentEval; of a list, the result has one entry a task.
+            name: a task as SentEval names it, or a list; the result of a list is task -> result.
 
         Raises:
             UserError: an unknown task, data that is missing or cannot be read, or vectors that
-                nothing can be computed from.
+                cannot be scored.
         """
         if isinstance(name, (list, tuple)):
             self.results = {each: self.eval(each) for each in name}
@@ -120,7 +120,7 @@ class SE:
         dev = _score(measured, "mean_recall", "dev")
         metrics = (*(f"recall_at_{k}" for k in (1, 5, 10)), "median_rank")
         return {
-            "devacc": 6 * dev.score,  # the original adds where we take the mean
+            "devacc": 6 * dev.score,  # the original sums the recalls; ours is the mean
             "acc": [
                 tuple(_score(measured, f"{direction}_{m}", "test").score for m in metrics)
                 for direction in ("image_to_text", "text_to_image")
@@ -163,10 +163,10 @@ class SE:
 
 
 def setting(params: dotdict) -> SolverSetting:
-    """Read how classifiers are to be trained.
+    """Read the classifiers' settings from `params`.
 
     Raises:
-        UserError: `nhid` is missing, or an optimiser or solver is not known or not at hand.
+        UserError: `nhid` is missing, or an optimiser or solver is unknown or not available.
     """
     from engine.classifiers.optimisers import OPTIMISERS
     from engine.classifiers.setting import SolverSetting
@@ -208,7 +208,7 @@ def setting(params: dotdict) -> SolverSetting:
 
 
 def _samples(dataset: Dataset) -> list[str]:
-    """All sentences as `prepare` expects them: repeated as often as the data do."""
+    """Return all sentences for `prepare`, with the data's repetitions."""
     if isinstance(dataset, LabelledPairs):
         places = [*dataset.left.tolist(), *dataset.right.tolist()]
         return [dataset.sentences[i] for i in places]
@@ -216,7 +216,7 @@ def _samples(dataset: Dataset) -> list[str]:
 
 
 def _check_finite(dataset: Dataset, vectors: np.ndarray) -> None:
-    """Refuse to train on NaN; a cosine takes it as zero, as the reference does."""
+    """Refuse to train on NaN or infinity; a cosine takes NaN as zero, as in the reference."""
     faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(faulty):
         raise UserError(

@@ -1,4 +1,4 @@
-"""How a script names an optimiser: `adam`, `sgd,lr=0.1`, as SentEval's README documents.
+"""Parse SentEval's optimiser strings: `adam`, `sgd,lr=0.1`, as its README documents.
 
 Source: facebookresearch/SentEval, `senteval/utils.py` (`get_optimizer`).
 """
@@ -12,17 +12,16 @@ from engine.classifiers.optimisers import BY_TORCH
 from engine.errors import UserError
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
-"""Without an exponent: the reference takes none."""
+"""Without an exponent, as in the reference."""
 
 
 def parse(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
     """Read the name of an optimiser and its options.
 
-    A `weight_decay` is taken, and means nothing: each classifier has its own.
+    A `weight_decay` is accepted and ignored: each classifier has its own.
 
     Raises:
-        UserError: an unknown optimiser, an option that it does not have, or a value that it does
-            not take.
+        UserError: an unknown optimiser or option, or a value that the optimiser does not accept.
     """
     name, *given = str(text).split(",")
     if name not in BY_TORCH:
@@ -43,7 +42,7 @@ def parse(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
 
 
 def _check_options(name: str, options: dict[str, float]) -> None:
-    """Refuse what the optimiser would refuse in the middle of an evaluation."""
+    """Check options now that the optimiser would only reject in the middle of an evaluation."""
     import torch
 
     kind = getattr(torch.optim, BY_TORCH[name])

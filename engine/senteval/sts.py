@@ -1,7 +1,7 @@
 """Correlations of cosines with gold scores, in the dictionaries of SentEval's `sts.py`.
 
-`engine.tasks.sts` measures the same in one pass; here the similarity may be the script's own, and
-cosines are computed pair by pair in the batcher's precision, as the reference does.
+`engine.tasks.sts` computes the same in one pass; here the similarity may be the script's own, and
+cosines are computed pair by pair in the batcher's precision, as in the reference.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Similarity = Callable[[np.ndarray, np.ndarray], Any]
 def correlations(
     data: ScoredPairs, vectors: np.ndarray, similarity: Similarity | None = None
 ) -> dict[str, Any]:
-    """Score every part, and all of them.
+    """Correlate similarities with gold scores, for each part and overall.
 
     Args:
         data: pairs with gold scores.
         vectors: float (len(data.sentences), dim).
-        similarity: of two vectors; None is the cosine, with NaN taken as 0.
+        similarity: called with two vectors; None for the cosine, with NaN taken as 0.
 
     Returns:
         part -> `pearson` and `spearman` (scipy's results: correlation and p-value) and `nsamples`;
         `all` -> `pearson` and `spearman`, each with `all` (one correlation over the concatenation),
-        `mean` and `wmean` (over parts, plain and by their sizes).
+        `mean` and `wmean` (over parts, plain and weighted by size).
     """
     from scipy.stats import pearsonr, spearmanr
 
@@ -63,7 +63,7 @@ def correlations(
 
 
 def order(part: PairPart) -> np.ndarray:
-    """The reference's order of pairs: by tokens of the first, of the second, and score."""
+    """Return the reference's order of pairs: by tokens of the first, of the second, then score."""
     left, right = (np.array([len(s.split()) for s in side]) for side in (part.left, part.right))
     return np.lexsort((part.gold, right, left))
 

@@ -1,4 +1,4 @@
-"""What scripts take from `senteval.utils`."""
+"""The names that scripts import from `senteval.utils`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["cosine", "dotdict"]
 
 
 def cosine(u: np.ndarray, v: np.ndarray) -> Any:
-    """Cosine of two vectors, NaN when one is zero."""
+    """Return the cosine of two vectors, NaN if either is zero."""
     return np.dot(u, v) / (np.linalg.norm(u) * np.linalg.norm(v))
