@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from engine.datasets.types import Parallel
 
 _QUERIES, _DOCUMENTS = 100, 500_000
-"""Compared at a time, as mteb does: among equal ones the size decides which is found."""
+"""Chunk sizes of the comparison, as in mteb: they decide which of tied sentences is found."""
 
 
 def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Measurement:
     """Look up the nearest right sentence of each left one that has a translation.
 
-    `f1` holds what each left sentence adds to the main score, of which it is the mean: the F1 of
-    its translation as an answer. A sentence that is taken for the answer too often loses by it.
+    The example values `f1`, whose mean is the main score, are for each left sentence the F1 of its
+    translation as a class, which drops if that translation is also found for other sentences.
 
     Args:
         data: sentences in two languages.
         vectors: float32, of the texts at `rows(data)`, in that order; finite.
-        tick: told the share that is done; what it raises stops it.
+        tick: progress callback; an exception from it stops the measurement.
 
     Raises:
         UserError: no translations, or a single right sentence.
@@ -45,7 +45,7 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
     nearest = _nearest(vectors[: len(left)], vectors[len(left) :], tick)
     correct = nearest == gold
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of answers that nothing is told from
+        warnings.simplefilter("ignore")  # classes that are never predicted
         precision, recall, f1, _ = precision_recall_fscore_support(
             gold, nearest, average="weighted", zero_division=0
         )
@@ -65,9 +65,9 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
 
 
 def scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """The split, positions in it of left sentences with a translation and of all right ones.
+    """Return the split, positions of its left sentences with a translation and of all right ones.
 
-    The last is the position of each translation.
+    The third value has the position of each translation among the right sentences.
     """
     split = scored_split(data.parts)
     part = data.parts[split]
@@ -101,7 +101,7 @@ def _nearest(left: np.ndarray, right: np.ndarray, tick: ProgressCallback) -> np.
 
 
 def shares(nearest: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """F1 of each one's translation as an answer, over all left sentences."""
+    """Return, for each left sentence, the F1 of its translation as a class."""
     size = int(max(nearest.max(), gold.max())) + 1
     given, wanted, right = (
         np.bincount(which, minlength=size) for which in (nearest, gold, gold[nearest == gold])
@@ -121,7 +121,7 @@ def _notes(data: Parallel, split: str) -> list[str]:
 
 
 def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
-    """Positions in `data.sentences` of what is needed: left sentences with a translation, right."""
+    """Return positions in `data.sentences`: left sentences with a translation, then all right."""
     split, (left, right), _ = scored(data)
     start = 0
     for name, part in data.parts.items():
@@ -132,14 +132,14 @@ def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
 
 
 def examples(data: Parallel, protocol: str = "", seed: int = 0) -> ExampleTexts:
-    """Each left sentence that has a translation, and that."""
+    """Return each left sentence that has a translation, with its translation."""
     split, (left, _), gold = scored(data)
     part = data.parts[split]
     return [((part.left[a],), part.right[b]) for a, b in zip(left, gold, strict=True)]
 
 
 def of_data(name: str, description: str = "") -> Task:
-    """The task on parallel sentences."""
+    """Build the task on a data set of parallel sentences."""
     return Task(
         name, "bitext", name, "parallel", "mteb-v2", "f1",
         description or f"Find the translations of {name}.",

@@ -1,4 +1,4 @@
-"""Caption-image retrieval: can the vectors match captions with their photographs?
+"""Caption-image retrieval: can the vectors match captions to their images?
 
 Knows caption vectors and image features; neither encoders nor files.
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 _SPLITS = ("train", "dev", "test")
 _DIRECTIONS = ("image_to_text", "text_to_image")
 _PASSES = 12
-"""That a training is expected to take."""
+"""Expected epochs of a training."""
 
 
 def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallback) -> Measurement:
-    """Train on `train`, choose the pass by `dev`, rank `test` in folds of 1,000 images.
+    """Train on `train`, select the epoch on `dev`, rank `test` in folds of 1,000 images.
 
-    The main score is the mean of recall at 1, 5 and 10 in both directions. Examples: `recall`, of
-    which it is the mean; `caption_rank` of each image and `image_rank` of each caption, from 1.
+    The main score is the mean of recall at 1, 5 and 10 in both directions. Examples: `recall`,
+    whose mean it is; `caption_rank` of each image and `image_rank` of each caption, from 1.
 
     Args:
         data: images and captions in train, dev and test.
         vectors: float32 (len(data.sentences), dim), finite.
-        seed: of weights, shuffles and contrasts.
-        tick: called after each batch; what it raises stops the training.
+        seed: seed of weights, shuffles and negatives.
+        tick: progress callback after each batch; an exception from it stops the training.
 
     Raises:
         UserError: a split is missing or empty, or has too few images to train on.
@@ -81,7 +81,7 @@ def _details(sizes: tuple[int, ...], passes: int) -> dict[str, object]:
 
 
 def _check_splits(data: Captions) -> None:
-    """Refuse what nothing can be trained or ranked on."""
+    """Raise UserError for missing splits and for too few training images."""
     lacking = [
         name for name in _SPLITS if name not in data.parts or not len(data.parts[name].images)
     ]
@@ -100,7 +100,7 @@ def _check_splits(data: Captions) -> None:
 
 
 def _matched(data: Captions, vectors: np.ndarray) -> dict[str, Matched]:
-    """Each split with the vectors of its captions."""
+    """Return the caption vectors and images of each split."""
     found, start = {}, 0
     for name, part in data.parts.items():
         end = start + len(part.captions)

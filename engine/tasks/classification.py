@@ -1,8 +1,8 @@
 """Classification: can a linear classifier predict the labels from the vectors?
 
-Protocols `starter-1` (five stratified folds of the whole) and `starter-2` (the data's own train and
-test splits where it has them): standardised columns, logistic regression. Knows vectors and labels;
-neither encoders nor files.
+Protocols `starter-1` (five stratified folds of all sentences) and `starter-2` (the data's own train
+and test splits if it has them): standardised features, logistic regression. Knows vectors and
+labels; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 FOLDS = 5
 PENALTY = 0.01
-"""C of scikit-learn, the inverse of the L2 penalty's strength. With hundreds of standardised
-columns and a hundred sentences a label, its default of 1 hardly penalises, and overfits."""
+"""scikit-learn's C, the inverse strength of the L2 penalty. With hundreds of standardised features
+and a hundred sentences per label, the default of 1 hardly penalises, and overfits."""
 MAX_ITER = 500
 _ITERATIONS = 30
-"""Of lbfgs that a fit is expected to take: features are standardised, the penalty is large."""
+"""Expected lbfgs iterations of a fit: features are standardised, the penalty is large."""
 
 
 def measure(
     data: LabelledSentences, vectors: np.ndarray, seed: int, *, own_splits: bool = False
 ) -> Measurement:
-    """Predict sentences by a classifier that was fitted on others.
+    """Predict the labels of held-out sentences by a linear classifier.
 
-    Columns are standardised with the mean and deviation of what is fitted on: the penalty would
-    otherwise weigh short vectors more than long ones and measure length instead of content.
+    Features are standardised with the mean and deviation of the training rows: otherwise the
+    penalty would affect short vectors more than long ones and measure length instead of content.
 
     Args:
         data: sentences with labels.
         vectors: float32 (len(data.sentences), dim), finite.
-        seed: of the folds; nothing is drawn where the data's own splits are used.
-        own_splits: fit on the split `train` and predict the split `test`, where the data has both;
-            else every sentence is predicted once, in five folds.
+        seed: seed of the folds; unused with the data's own splits.
+        own_splits: fit on the split `train` and predict the split `test`, if the data has both;
+            otherwise every sentence is predicted once, in five folds.
 
     Raises:
         UserError: fewer than two labels with at least five sentences.
@@ -93,14 +93,14 @@ def measure(
 
 
 def has_own_splits(data: LabelledSentences) -> bool:
-    """Whether the data says what to fit on and what to predict."""
+    """Whether the data has the splits `train` and `test`."""
     return {"train", "test"} <= set(data.splits)
 
 
 def _parts(
     data: LabelledSentences, rows: np.ndarray, labels: np.ndarray, seed: int, split: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions in `rows` to fit on, and to predict."""
+    """Yield positions in `rows` to fit on, and to predict."""
     from sklearn.model_selection import StratifiedKFold
 
     if split:
@@ -111,14 +111,14 @@ def _parts(
 
 
 def frequent(data: LabelledSentences, split: str | None) -> tuple[set[str], Counter[str]]:
-    """Labels that occur often enough to be told apart, and how often each occurs, in one split."""
+    """Return the labels with at least `FOLDS` sentences, and all counts, in a split or overall."""
     every = data.splits or [""] * len(data.labels)
     counts = Counter(y for y, name in zip(data.labels, every, strict=True) if split in (None, name))
     return {label for label, count in counts.items() if count >= FOLDS}, counts
 
 
 def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and labels of the sentences whose label occurs often enough, in one split."""
+    """Return positions and labels of the sentences whose label is frequent in the split."""
     kept, _ = frequent(data, split)
     if len(kept) < 2:
         raise UserError(
@@ -131,7 +131,7 @@ def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.
 
 
 def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts:
-    """Those that are predicted: of a label that occurs often enough, in `test` or everywhere."""
+    """Return the predicted sentences: those of frequent labels, in `test` or everywhere."""
     split = _own_splits(protocol) and has_own_splits(data)
     rows, _ = _enough(data, "train" if split else None)
     tested = [row for row in rows if not split or data.splits[row] == "test"]
@@ -139,7 +139,7 @@ def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts
 
 
 def of_data(name: str, dataset: str, description: str, protocol: str = "starter-1") -> Task:
-    """The task on labelled sentences."""
+    """Build the task on a data set of labelled sentences."""
     return Task(name, "classification", dataset, "labels", protocol, "accuracy", description)
 
 
@@ -159,7 +159,7 @@ def _measured(
 
 
 def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    """One fit on the data's own split, or one a fold."""
+    """Count one fit on the data's own split, or one per fold."""
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     n = len(labels)
     if _own_splits(protocol) and has_own_splits(data):

@@ -1,7 +1,7 @@
 """Clustering: does k-means find the labels?
 
-Protocols `mteb-v2` (draws of a part) and `mteb-v1` (all at once). Knows vectors and labels; neither
-encoders nor files.
+Protocols `mteb-v2` (draws from a sample) and `mteb-v1` (all sentences at once). Knows
+vectors and labels; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DRAWS, DRAWN, EMBEDDED = 10, 16_384, 2_048
 _BATCH, _BATCH_OF_ALL = 512, 500
 _MANY = 12
-"""Labels from which on the distances among all sentences are less work than those of each draw."""
+"""Number of labels from which all pairwise distances cost less than distances in each draw."""
 
 
 def measure(
@@ -39,14 +39,14 @@ def measure(
 ) -> Measurement:
     """Cluster the sentences and compare with their labels.
 
-    `v_measure` holds the part that every sentence has in the main score, of which it is the mean:
-    what differs between resamples of the sentences is their choice, not the clusters.
+    The example values `v_measure`, whose mean is the main score, are each sentence's contribution:
+    resamples of the sentences vary their choice, not the clusters.
 
     Args:
         data: sentences with labels.
         vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-        seed: of the draws and of k-means.
-        tick: told the share that is done; what it raises stops it.
+        seed: seed of the draws and of k-means.
+        tick: progress callback; an exception from it stops the measurement.
         at_once: cluster all sentences once, as mteb's first clustering does.
     """
     from sklearn.cluster import MiniBatchKMeans
@@ -63,7 +63,7 @@ def measure(
         tick(column / len(draws))
         k_means = MiniBatchKMeans(len(names), random_state=seed, compute_labels=False, **options)
         with one_blas_thread():
-            # Of what was drawn several times, once.
+            # Predicted once per distinct sentence, however often it was drawn.
             clusters = k_means.fit(vectors[drawn]).predict(vectors)
         times = np.bincount(drawn, minlength=len(used))
         of_draw = v_measure_parts(labels, clusters, times)
@@ -88,13 +88,13 @@ def measure(
 
 
 class KMeansPlusPlus:
-    """The k-means++ of scikit-learn for samples of the same vectors, whose distances it keeps.
+    """scikit-learn's k-means++ for samples of the same vectors, with precomputed distances.
 
-    It draws the same numbers and finds the same centres. There, each centre of each sample has its
-    distances computed anew, in float64, which is half the time that clustering takes.
+    Draws the same random numbers and finds the same centres. scikit-learn recomputes the distances
+    of each centre in each sample, in float64, which is half the time of clustering.
 
     Args:
-        vectors: float32 (n, dim); what is sampled.
+        vectors: float32 (n, dim); the vectors that samples are drawn from.
     """
 
     def __init__(self, vectors: np.ndarray) -> None:
@@ -110,7 +110,7 @@ class KMeansPlusPlus:
     def __call__(
         self, sample: np.ndarray, n_clusters: int, random_state: np.random.RandomState
     ) -> np.ndarray:
-        """Choose centres among the rows of a sample, as scikit-learn asks for them."""
+        """Choose centres among the rows of a sample (scikit-learn's `init` callable)."""
         at = np.array([self._position[row.tobytes()] for row in sample])
         weights = np.ones(len(sample), np.float32)
         chosen = [random_state.choice(len(sample), p=weights / weights.sum())]
@@ -129,10 +129,10 @@ class KMeansPlusPlus:
 
 
 def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
-    """The split that is clustered, and the positions of its labelled sentences.
+    """Return the split to cluster, and the positions of its labelled sentences.
 
     Raises:
-        UserError: there are none.
+        UserError: no sentence is labelled.
     """
     split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
     names = data.splits or ["all"] * len(data.labels)
@@ -149,7 +149,7 @@ def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
 def _drawn(
     data: LabelledSentences, seed: int, *, at_once: bool
 ) -> tuple[str, np.ndarray, list[np.ndarray]]:
-    """The split, positions in the data of what is encoded, and positions therein of each draw."""
+    """Return the split, positions in the data to encode, and each draw as positions in these."""
     split, every = labelled(data)
     if at_once:
         return split, np.array(every), [np.arange(len(every))]
@@ -173,7 +173,7 @@ def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[
 
 
 def of_data(name: str, dataset: str) -> Task:
-    """The task on labelled sentences."""
+    """Build the task on a data set of labelled sentences."""
     description = f"Find the labels of {dataset} as clusters."
     return Task(name, "clustering", dataset, "labels", "mteb-v2", "v_measure", description)
 

@@ -1,8 +1,8 @@
-"""Estimates what a measurement will cost: work counted here, speed from `engine.cost`.
+"""Estimates of a measurement's cost: work counted here, speed from `engine.cost`.
 
-The work is counted exactly: the plan of a task is followed with a trainer that only notes what it
-is asked. How long a classifier trains is decided by its own stopping rule, so how often it goes
-through its rows is what SentEval's tasks took on average.
+The number of fits and rows is exact: the task's plan runs with a trainer that only records the
+fits. Early stopping decides how long a classifier trains, so the number of epochs is an average
+over SentEval's tasks.
 
 Knows neither stores nor pages.
 """
@@ -19,33 +19,33 @@ from engine.classifiers.setting import Fit, SolverSetting
 
 By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "retrieval",
              "uniformity", "neighbours", "k-means", "cosines"]  # fmt: skip
-"""What takes the time: SentEval's solvers, the regression of `starter-1`, the trained similarities,
-or what compares vectors."""
+"""The dominant computation: one of SentEval's solvers, the regression of `starter-1`, a trained
+similarity, or a comparison of vectors."""
 _KEY_BYTES = 24
-"""Kept beside each cached vector: the sentence's key and a checksum."""
+"""Overhead of a cached vector: the sentence's key and a checksum."""
 _COPIES = 5
-"""Of a classifier's weights: themselves, gradient, two moments of Adam, one in passing."""
+"""Copies of a classifier's weights: weights, gradient, Adam's two moments, one temporary."""
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a task asks for, whatever the encoder.
+    """The work of a task, independent of the encoder.
 
     Attributes:
-        sentences: to be encoded, duplicates included.
-        rows: examples a classifier sees; 0 where nothing is trained.
-        width: features of an example for each dimension of the vectors.
-        classes: of the classifier.
-        fits: classifiers trained.
-        fit_rows: rows that one pass of every fit goes through, summed over fits.
-        pairs: pairs of vectors compared, where nothing is trained.
-        passes: over its rows that a fit is expected to take; of lbfgs, iterations.
-        by: what takes the time.
-        image_dim: features of an image, where captions are told from images.
-        setting: of SentEval's classifiers.
-        asked: every fit, where it is known.
-        labels: int64 class of every row, where it is known.
-        calls: the same work by call of a solver that trains its fits together.
+        sentences: sentences to encode, duplicates included.
+        rows: examples of a classifier; 0 if nothing is trained.
+        width: features of an example per dimension of the vectors.
+        classes: number of classes.
+        fits: number of classifiers trained.
+        fit_rows: training rows, summed over fits.
+        pairs: pairs of vectors compared, if nothing is trained.
+        passes: expected epochs of a fit; for lbfgs, iterations.
+        by: the dominant computation.
+        image_dim: features of an image, for caption-image retrieval.
+        setting: settings of the classifiers.
+        asked: all fits, if known.
+        labels: int64 class of every row, if known.
+        calls: the same work split by solver call, for a solver that trains its fits together.
     """
 
     sentences: list[str]
@@ -65,7 +65,7 @@ class Work:
 
 
 def memory_bytes(work: Work, dim: int) -> int:
-    """Estimate the peak, beside the program and the model: vectors, kept features, classifiers."""
+    """Estimate peak memory beside program and model: vectors, kept features, classifiers."""
     vectors = 4 * dim * len(work.sentences)
     if not work.fits:
         return vectors
@@ -80,5 +80,5 @@ def memory_bytes(work: Work, dim: int) -> int:
 
 
 def disk_bytes(new: int, dim: int) -> int:
-    """Bytes that the cache grows by for so many new vectors, each kept with its key."""
+    """Return the bytes that `new` vectors, each stored with its key, add to the cache."""
     return new * (4 * dim + _KEY_BYTES)

@@ -1,4 +1,4 @@
-"""Few-shot classification: what does a linear classifier learn from a few sentences per label?
+"""Few-shot classification: how well does a linear classifier learn from few sentences per label?
 
 MTEB's classification, protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and
 labels; neither encoders nor files.
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 SHOTS, DRAWS, FOLDS, MAX_ITER = 8, 10, 5, 100
 METRICS = ("accuracy", "f1", "f1_weighted", "precision", "precision_weighted", "recall",
            "recall_weighted", "ap", "ap_weighted")  # fmt: skip
-"""Plain ones are macro averages; average precision is told of two labels."""
+"""Unweighted ones are macro averages; average precision is for two labels only."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """What each classifier learns from and what it predicts: positions in the data."""
+    """The positions in the data that each classifier is fitted on and predicts."""
 
     split: str
     parts: list[tuple[np.ndarray, np.ndarray]]
 
     @property
     def rows(self) -> np.ndarray:
-        """Positions of all of them, once each."""
+        """All positions, each once, sorted."""
         return np.unique(np.concatenate([side for part in self.parts for side in part]))
 
 
 def measure(
     data: LabelledSentences, vectors: np.ndarray, seed: int, tick: ProgressCallback
 ) -> Measurement:
-    """Learn from a few sentences a label and predict the others, ten times.
+    """Fit on a few sentences per label and predict the scored split, ten times.
 
-    `share_right` holds, for each predicted sentence, the share of the draws in which it is right;
-    of folds, 1 or 0, weighed so that every fold counts the same. The main score is its mean.
+    The example values `share_right`, whose mean is the main score, are the share of draws in which
+    a sentence is predicted correctly; with folds, 1 or 0, weighted so that folds count equally.
 
     Args:
         data: sentences with labels.
         vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-        seed: of the draws.
-        tick: told the share that is done; what it raises stops it.
+        seed: seed of the draws.
+        tick: progress callback; an exception from it stops the measurement.
 
     Raises:
         UserError: fewer than two labels to learn, or nothing to predict.
@@ -101,7 +101,7 @@ def measure(
 
 
 def _metrics(labels: np.ndarray, predicted: np.ndarray) -> list[float]:
-    """Those of `METRICS`, in their order; nan where one is not defined."""
+    """Return `METRICS` in order; NaN where undefined."""
     from sklearn.metrics import (
         accuracy_score,
         average_precision_score,
@@ -109,7 +109,7 @@ def _metrics(labels: np.ndarray, predicted: np.ndarray) -> list[float]:
     )
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of labels that nothing is predicted as
+        warnings.simplefilter("ignore")  # labels that are never predicted
         macro, weighted = (
             precision_recall_fscore_support(labels, predicted, average=average)
             for average in ("macro", "weighted")
@@ -123,14 +123,14 @@ def _metrics(labels: np.ndarray, predicted: np.ndarray) -> list[float]:
 
 
 def scored(data: LabelledSentences) -> str:
-    """The split that is predicted; `all` where there is none to learn from, or none beside it."""
+    """Return the split to predict; `all` if there is no train split, or no other one."""
     if "train" not in data.splits or set(data.splits) == {"train"}:
         return "all"
     return scored_split([name for name in dict.fromkeys(data.splits) if name != "train"])
 
 
 def _draws(data: LabelledSentences, seed: int) -> _Draws:
-    """Ten draws from the split `train`, or five folds."""
+    """Return ten draws from the split `train`, or five folds."""
     names = np.array(data.splits)
     split = scored(data)
     if split == "all":
@@ -140,7 +140,7 @@ def _draws(data: LabelledSentences, seed: int) -> _Draws:
     _check(data, labels)
     order, parts = np.arange(len(train)), []
     for _ in range(DRAWS):
-        # Always the same shuffle, of what the last one left: so are mteb's draws.
+        # The same shuffle, applied each time to the previous order, as in mteb.
         np.random.RandomState(seed).shuffle(order)
         parts.append((train[_first_of_each(labels, order)], held_out))
     return _Draws(split, parts)
@@ -163,7 +163,7 @@ def _folds(data: LabelledSentences, seed: int) -> Iterator[tuple[np.ndarray, np.
 
 
 def _first_of_each(labels: list[str], order: np.ndarray) -> list[int]:
-    """The first few positions of every label, in the order they are met in."""
+    """Return the first `SHOTS` positions of every label, in the given order."""
     met: Counter[str] = Counter()
     found = []
     for i in order.tolist():
@@ -202,7 +202,7 @@ def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[s
 
 
 def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> ExampleTexts:
-    """The sentences that are predicted: those of the split, or all."""
+    """Return the predicted sentences: those of the split, or all."""
     split = scored(data)
     names = data.splits if split != "all" else [split] * len(data.labels)
     rows = zip(data.sentences, data.labels, names, strict=True)
@@ -210,7 +210,7 @@ def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> Exam
 
 
 def of_data(name: str, dataset: str) -> Task:
-    """The task on labelled sentences."""
+    """Build the task on a data set of labelled sentences."""
     description = f"Tell the labels of {dataset} apart, of which {SHOTS} sentences each are known."
     return Task(name, "few-shot", dataset, "labels", "mteb-v2", "accuracy", description)
 

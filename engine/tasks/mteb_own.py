@@ -1,6 +1,6 @@
 """MTEB's own tasks, `mteb:Banking77Classification`: mteb scores them, see `engine.mteb`.
 
-Here they have only a name; nothing asks mteb, so that lists of results need none.
+Only their names are handled here, without mteb, so that results can be listed without it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 
 def of_name(name: str) -> Task:
-    """The task of a name with the prefix of MTEB's own."""
+    """Return the task of a name that has the prefix of MTEB's own tasks."""
     description = f"MTEB's {name.partition(':')[2]}, by its own code."
     own = package.installed() or package.SHORT
     return Task(name, package.TASK, name, "mteb", own, "main_score", description)

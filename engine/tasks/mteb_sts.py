@@ -29,7 +29,7 @@ def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
         vectors: float32, of the sentences at `rows(data)`, in that order; finite.
 
     Raises:
-        UserError: when no correlation is defined.
+        UserError: no correlation is defined.
     """
     (left, right), gold = sts.main_rows(data)
     used = rows(data)
@@ -51,7 +51,7 @@ def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
 
 
 def rows(data: ScoredPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
-    """Positions in `data.sentences` of what the pairs are made of."""
+    """Return the positions in `data.sentences` of the scored pairs' sentences."""
     (left, right), _ = sts.main_rows(data)
     return np.unique(np.concatenate([left, right]))
 

@@ -30,8 +30,8 @@ METRICS = ("ap", "f1", "accuracy", "precision", "recall")
 def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False) -> Measurement:
     """Rank pairs by several similarities.
 
-    `similarity` and `label` hold the pairs in the order of the data, by the similarity that the
-    main score is of: `details["by"]`. A distance stands there with its sign turned.
+    The examples `similarity` and `label` are in the order of the data; the similarity is the one of
+    the main score, `details["by"]`. Distances are negated.
 
     Args:
         data: pairs with labels.
@@ -39,7 +39,7 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
         by_cosine: the main score is that of the cosine, not the best.
 
     Raises:
-        UserError: labels that do not say whether a pair means the same, or a single one.
+        UserError: labels that do not say whether a pair means the same, or are all equal.
     """
     split, pairs, labels = scored(data)
     used = rows(data)
@@ -50,7 +50,7 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
         for name, similar in similarities.items()
         for metric, value in zip(METRICS, binary(similar, labels), strict=True)
     }
-    # The cosine before what is the same but for rounding: so it is named where they tie.
+    # Cosine first, so that it is named in a tie with `similarity`, equal but for rounding.
     best = max(("cosine", *SIMILARITIES), key=lambda name: values[f"{name}_ap"])
     highest = {
         f"max_{metric}": max(values[f"{name}_{metric}"] for name in SIMILARITIES)
@@ -77,10 +77,10 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
 def pair_similarities(
     vectors: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Each of `SIMILARITIES` of each pair, float32: higher is nearer.
+    """Return each of `SIMILARITIES` of each pair, float32; higher is more similar.
 
-    As scikit-learn and torch compute them: to the last digit, by which neighbours in a ranking may
-    change places.
+    Computed by scikit-learn and torch to match them to the last digit, which can decide the order
+    of neighbours in a ranking.
     """
     import torch
     from sklearn.metrics.pairwise import (
@@ -102,9 +102,9 @@ def pair_similarities(
 
 
 def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
-    """Those of `METRICS`, in their order: all but the first at the best threshold.
+    """Return `METRICS` in order; all but average precision are at the best threshold.
 
-    None splits a tie, and one below every pair, which would take all for the same, is not tried.
+    No threshold splits a tie, and one that accepts every pair is not tried.
     """
     from sklearn.metrics import average_precision_score
 
@@ -125,7 +125,7 @@ def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
 
 
 def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
-    """The split, positions of its pairs that are told apart, and 1 where one means the same."""
+    """Return the split, the positions of its scored pairs, and their labels: 1 for same meaning."""
     split = scored_split(list(dict.fromkeys(data.splits))) if any(data.splits) else ""
     mine = [i for i, name in enumerate(data.splits) if name == split]
     folded = [data.labels[i].strip().casefold().replace(" ", "_") for i in mine]
@@ -151,20 +151,20 @@ def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:
 
 
 def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
-    """Positions in `data.sentences` of what the pairs are made of."""
+    """Return the positions in `data.sentences` of the scored pairs' sentences."""
     _, pairs, _ = scored(data)
     return np.unique(np.concatenate([data.left[pairs], data.right[pairs]]))
 
 
 def examples(data: LabelledPairs, protocol: str = "", seed: int = 0) -> ExampleTexts:
-    """The pairs that are told apart, with their labels."""
+    """Return the scored pairs with their labels."""
     _, pairs, _ = scored(data)
     rows = zip(data.left[pairs], data.right[pairs], pairs, strict=True)
     return [((data.sentences[a], data.sentences[b]), data.labels[i]) for a, b, i in rows]
 
 
 def of_data(name: str, description: str = "") -> Task:
-    """The task on labelled pairs."""
+    """Build the task on a data set of labelled pairs."""
     return Task(
         name, "pair-classification", name, "labelled-pairs", "mteb-v2", "max_ap",
         description or f"Which pairs of {name} mean the same.",

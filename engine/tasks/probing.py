@@ -1,7 +1,7 @@
 """Probing: which surface, syntactic and semantic properties can be predicted from a vector?
 
-Ten tasks of Conneau et al. 2018 (SentEval), and labelled sentences in their own train, dev and test
-splits. Measured as transfer tasks are.
+The ten tasks of Conneau et al. 2018 (SentEval), and labelled sentences with their own train, dev
+and test splits. Measured like transfer tasks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from engine.tasks.task import Task, TaskType
 
 
 def of_data(name: str, dataset: str, description: str) -> Task:
-    """The task on labelled sentences."""
+    """Build the task on a data set of labelled sentences."""
     return Task(name, "probing", dataset, "labels", "senteval", "accuracy", description)
 
 

@@ -1,10 +1,10 @@
 """The tasks by name, each one measurement on one data set.
 
-Any data set can be measured. Most are a task of their own name (`upload:reviews`): scored or
-labelled pairs, queries with documents, parallel sentences, rated summaries. Labelled sentences are
-several, by an ending: `upload:reviews/classify`, `/search`, `/few-shot`, `/cluster` and, in their
-own train, dev and test splits, `/probe`.
-Knows no encoder; how a task is scored is said in the modules beside this one.
+Any data set can be measured. Scored or labelled pairs, queries with documents, parallel sentences
+and rated summaries are a task named like the data set (`upload:reviews`). Labelled sentences are
+several tasks, by an ending: `upload:reviews/classify`, `/search`, `/few-shot`, `/cluster` and, in
+their own train, dev and test splits, `/probe`.
+Knows no encoder; the other modules of this package score the tasks.
 """
 
 from __future__ import annotations
@@ -69,12 +69,11 @@ SUITES: dict[str, tuple[str, ...]] = {
     "senteval": SENTEVAL,
     "probing": PROBING,
 }
-"""Names that stand for several tasks. `sts` and `transfer` are the sevens of SimCSE's tables, in
-their order; `senteval` is every downstream task of SentEval that trains something under its
-protocols."""
+"""Suite -> its tasks. `sts` and `transfer` are the seven tasks each of SimCSE's tables, in their
+order; `senteval` is all downstream tasks of SentEval that train something under its protocols."""
 
 MTEB_HERE = "mteb-here"
-"""A suite as well: all of the data folder that MTEB's types measure, other than scored pairs."""
+"""The suite of the data folder's tasks of MTEB's types, other than scored pairs."""
 
 _OF_KIND: dict[Kind, Callable[[str], Task]] = {
     "pairs": sts.of_data,
@@ -83,17 +82,17 @@ _OF_KIND: dict[Kind, Callable[[str], Task]] = {
     "parallel": bitext.of_data,
     "summaries": summarization.of_data,
 }
-"""What is one task of the data set's own name."""
+"""Kinds of data set that are a single task, named like the data set."""
 
 _BUILT_IN = {task.name: task for kind in _TYPES for task in kind.tasks}
 TASKS: dict[str, Task] = {name: _BUILT_IN[name] for name in (*STARTER, *_BUILT_IN)}
 
 
 def type_of(task: Task, protocol: Protocol) -> TaskType:
-    """Return how the protocol scores the task.
+    """Return the task type by which the protocol scores the task.
 
     Raises:
-        UserError: it does not.
+        UserError: the protocol does not score it.
     """
     name = task.type_under(protocol.types)
     if name is None:
@@ -104,18 +103,18 @@ def type_of(task: Task, protocol: Protocol) -> TaskType:
             f"Leave the protocol out or take {' or '.join(fitting)}.",
         )
     found = [kind for kind in _TYPES if kind.name == name]
-    # What mteb's code does under its own name is done alike under mteb-v2.
+    # Under mteb's own protocols, tasks have the types of mteb-v2.
     under = "mteb-v2" if protocols.is_package(protocol.name) else protocol.name
     own = [kind for kind in found if under in kind.protocols]
     return own[0] if own else next(kind for kind in found if not kind.protocols)
 
 
 def get(name: str, catalog: Catalog | None = None) -> Task:
-    """Return the task of that name.
+    """Return a task by name.
 
     Args:
-        name: of a built-in task, or a data set's name with an ending as said above.
-        catalog: where to look for data sets other than `upload:` and `hub:`.
+        name: a built-in task, or a data set's name with an ending as above.
+        catalog: the catalog of data sets other than `upload:` and `hub:`.
 
     Raises:
         UserError: an unknown name; the hint has the closest ones.
@@ -134,7 +133,7 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
 
 
 def _of_own_name(name: str, catalog: Catalog | None) -> Task | None:
-    """The one task on a data set; one that is yet to be looked up is taken for scored pairs."""
+    """Return the single task on a data set; unlisted uploads and hub data are scored pairs."""
     if catalog is not None:
         for info in catalog.list():
             if info.name == name:
@@ -150,7 +149,7 @@ def _of_info(info: DatasetInfo) -> Task | None:
 
 
 def _of_labels(name: str) -> Task | None:
-    """Read a task on labelled sentences off its ending; None where there is none."""
+    """Return the task on labelled sentences that a name's ending stands for; None without one."""
     dataset, _, ending = name.rpartition("/")
     if not dataset:
         return None
@@ -174,10 +173,10 @@ def _of_labels(name: str) -> Task | None:
 
 
 def available(catalog: Catalog) -> list[Task]:
-    """List the tasks whose data sets are at hand: built-in first, then those of other data.
+    """List the tasks whose data sets are available: built-in first, then those of other data.
 
-    Labelled sets of a data folder are offered as what they were made for, as MTEB measures it. What
-    else can be named (`banking77/classify`) is not: a starter score would be confused with it.
+    A labelled set of a data folder is listed only as the MTEB task it was made for. Others that can
+    be named (`banking77/classify`) are not: their starter scores would be mistaken for MTEB's.
     """
     infos = catalog.list()
     present = {info.name for info in infos}
@@ -190,13 +189,13 @@ def available(catalog: Catalog) -> list[Task]:
 
 
 def in_order(tasks: Iterable[str]) -> list[str]:
-    """Built-in tasks in the registry's order, SentEval's list first; then the others as given."""
+    """Sort built-in tasks by the registry's order; the others follow as given."""
     rank = {name: i for i, name in enumerate(TASKS)}
     return sorted(tasks, key=lambda name: rank.get(name, len(rank)))
 
 
 def named(name: str) -> Task:
-    """Read a task off its name alone: no data set is looked for, so that none need be there."""
+    """Return a task by its name alone, without looking for its data set."""
     if name in TASKS:
         return TASKS[name]
     if name.startswith(PREFIX):
@@ -205,24 +204,24 @@ def named(name: str) -> Task:
 
 
 def defaults(name: str) -> tuple[str, ...]:
-    """Which protocol may be the task's own, by its name alone: the likeliest first.
+    """Return the protocols that may be a task's default, by its name alone, likeliest first.
 
-    A task of its data set's name is of any type as long as nobody looks at the data.
+    A task named like its data set may be of any type until the data are looked up.
     """
     task = TASKS.get(name) or _of_labels(name)
     return (task.protocol,) if task else ("simcse-2021", "mteb-v2")
 
 
 def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
-    """Seeds to measure a task with: consecutive ones, or one where nothing is drawn.
+    """Return the seeds to measure a task with: consecutive ones, or one if nothing is random.
 
-    Similarity by cosine and search draw nothing, whatever the seed.
+    Similarity by cosine and search do not depend on the seed.
 
     Args:
-        name: of the task.
-        protocol: for all tasks; None is the task's default.
-        seed: the first; None is the protocol's own, and stays None when there is only one.
-        seeds: how many.
+        name: the task's name.
+        protocol: the protocol; None for the task's default.
+        seed: the first seed; None for the protocol's default, and stays None for a single seed.
+        seeds: number of seeds.
     """
     task = named(name)
     chosen = protocols.get(protocol or task.protocol)
@@ -238,27 +237,27 @@ def expand(
     protocol: str | None = None,
     measured: Collection[str] = (),
 ) -> list[str]:
-    """Write out suites and commas, check every name, drop repeats.
+    """Expand suites and comma-separated lists, check every name, drop duplicates.
 
-    A suite keeps only tasks whose data is here, unless none is.
+    A suite keeps only tasks whose data is available, unless none is.
 
     Args:
-        names: tasks and suites. None is every built-in task whose data is here and that the
-            protocol covers; without a protocol, those that train nothing large: the suites
-            `starter` and `sts`.
-        catalog: where data is looked for.
-        protocol: for all tasks.
-        measured: names that stand for themselves: a diagnosis has no data that could be looked for,
-            and other data may be gone since.
+        names: tasks and suites. None for all built-in tasks whose data is available and that the
+            protocol covers; without a protocol, only those of the suites `starter` and `sts`, which
+            train nothing large.
+        catalog: the catalog of data sets.
+        protocol: the protocol of all tasks.
+        measured: names accepted without a check: a diagnosis has no data set, and the data of
+            others may have been removed since.
 
     Raises:
-        UserError: an unknown name, or no name at all.
+        UserError: an unknown name, or no name.
     """
     present = {info.name for info in catalog.list()}
     here = [task.name for task in TASKS.values() if task.dataset in present]
     if names is None:
         return [name for name in here if _by_default(TASKS[name], protocol)]
-    # Suites of MTEB's have a comma in their names: MTEB(eng, v2).
+    # Names of MTEB's suites contain commas: MTEB(eng, v2).
     pieces = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else names
     wanted: list[str] = []
     for name in (piece.strip() for piece in pieces):
@@ -318,7 +317,7 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
 
 
 def _is_dataset(name: str, kind: Kind, catalog: Catalog | None) -> bool:
-    """Whether the name can hold such data; uploads and the hub are looked up when loaded."""
+    """Whether a data set may be of that kind; uploads and hub data are checked when loaded."""
     if catalog is not None:
         kinds = {info.name: info.kind for info in catalog.list()}
         if name in kinds:

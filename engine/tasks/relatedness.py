@@ -1,6 +1,6 @@
 """Learned relatedness: how well can a regressor on the vectors predict the score of a pair?
 
-SICK-R and STS-B as SentEval has them: a measurement of its own, not to be mixed with the cosine of
+SICK-R and STS-B as in SentEval: a separate measurement, not to be mixed with the cosine of
 `engine.tasks.sts`. Knows vectors and gold scores; neither encoders nor files.
 
 Source: facebookresearch/SentEval, `senteval/sick.py`; the copy in princeton-nlp/SimCSE selects by
@@ -29,9 +29,9 @@ Select = Literal["pearson", "spearman"]
 _SPLITS = ("train", "dev", "test")
 _CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 _FINETUNE = "-finetune"
-"""At the end of a task's name: chosen by dev Spearman."""
+"""Suffix of tasks whose round is selected by dev Spearman."""
 _PASSES = 300
-"""That a fit is expected to take."""
+"""Expected epochs of a fit."""
 
 
 def measure(
@@ -41,17 +41,17 @@ def measure(
     seed: int,
     tick: ProgressCallback,
 ) -> Measurement:
-    """Train on `train`, choose the round by `dev`, score `test`.
+    """Train on `train`, select the round on `dev`, score `test`.
 
-    The main score is the test correlation of the kind that selects; `predicted` and `gold` hold
-    the test pairs in the order of the data set.
+    The main score is the test correlation of the selecting kind; the examples `predicted` and
+    `gold` are the test pairs in the order of the data set.
 
     Args:
         data: pairs with train, dev and test splits.
         vectors: float32 (len(data.sentences), dim), finite.
-        select: the correlation on dev that chooses the round.
-        seed: of weights and shuffles.
-        tick: called during training; what it raises stops it.
+        select: the dev correlation that selects the round.
+        seed: seed of weights and shuffles.
+        tick: progress callback during training; an exception from it stops the training.
 
     Raises:
         UserError: a split is missing, or the regressor gives every dev pair the same score.
@@ -85,7 +85,7 @@ def measure(
 
 
 def _order(data: ScoredPairs, split: str) -> np.ndarray:
-    """Sort by tokens of the first, of the second, and score: batches depend on it."""
+    """Return the order by tokens of the first, of the second, then score: batches depend on it."""
     part = data.parts[split]
     left, right = (np.array([len(s.split()) for s in side]) for side in (part.left, part.right))
     return np.lexsort((part.gold, right, left))
@@ -94,7 +94,7 @@ def _order(data: ScoredPairs, split: str) -> np.ndarray:
 def _features_in_order(
     data: ScoredPairs, vectors: np.ndarray
 ) -> tuple[Features, np.ndarray, dict[str, np.ndarray]]:
-    """Features and gold scores in the reference's order, and the rows of each split."""
+    """Return features and gold scores in the reference's order, and the rows of each split."""
     left, right, gold = [], [], []
     splits: dict[str, np.ndarray] = {}
     sentence = row = 0
@@ -111,7 +111,7 @@ def _features_in_order(
 
 
 def work(data: ScoredPairs, protocol: str, seed: int) -> Work:
-    """Count what the training of a regressor goes through."""
+    """Count the work of training a regressor."""
     sizes = {name: len(part.gold) for name, part in data.parts.items()}
     return Work(
         list(data.sentences), "relatedness", rows=sum(sizes.values()), width=2, classes=5, fits=1,

@@ -10,7 +10,7 @@ from engine.tasks.task import Task, TaskType
 
 
 def of_data(name: str, description: str = "") -> Task:
-    """The task on queries with candidates."""
+    """Build the task on a data set of queries with candidates."""
     return Task(
         name, "reranking", name, "retrieval", "mteb-v2", "map_at_1000",
         description or f"Put the candidates of {name} in order.",

@@ -1,7 +1,7 @@
-"""Retrieval: are the relevant documents of a query the most similar ones? Over all documents.
+"""Retrieval: are the relevant documents of a query the most similar of all documents?
 
-Protocols `mteb-v1` and `mteb-v2`, which agree here. What is ranked and how a ranking counts serves
-`engine.tasks.reranking` as well. Knows vectors and judgements; neither encoders nor files.
+Protocols `mteb-v1` and `mteb-v2`, which agree here. Also measures `engine.tasks.reranking`. Knows
+vectors and judgements; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 _KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}
-"""Values per query that are kept, and at which cutoff."""
+"""Metric -> cutoff of the values kept per query."""
 _ROUNDED = ("ndcg", "map", "recall", "precision", "hit_rate")
 
 
@@ -32,13 +32,13 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
     """Rank the documents of every judged query.
 
     Args:
-        data: queries, documents and judgements; a query with candidates has no other documents.
+        data: queries, documents and judgements; with candidates, a query ranks only these.
         vectors: float32, of the texts at `rows(data)`, in that order; finite.
-        main: the main score, such as `ndcg_at_10`: one of those whose values are kept.
-        tick: told the share that is done; what it raises stops it.
+        main: the main metric, such as `ndcg_at_10`; one whose values are kept.
+        tick: progress callback; an exception from it stops the measurement.
 
     Raises:
-        UserError: nothing is judged.
+        UserError: there are no judgements.
     """
     split, judged = judged_queries(data)
     keys = list(data.documents)
@@ -71,7 +71,7 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
 
 
 def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
-    """Positions in `data.sentences` of what is needed: judged queries, then documents."""
+    """Return the positions in `data.sentences` of the judged queries, then of the documents."""
     _, judged = judged_queries(data)
     place = {key: i for i, key in enumerate(data.queries)}
     start = len(data.queries)
@@ -81,12 +81,12 @@ def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
 
 
 def queries(data: Retrieval) -> int:
-    """How many of `rows` are queries."""
+    """Return the number of `rows` that are queries."""
     return len(judged_queries(data)[1])
 
 
 def judged_queries(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
-    """The split that is scored, and the judgements of its queries, in the queries' order."""
+    """Return the scored split and the judgements of its queries, in the queries' order."""
     if not any(data.judgements.values()):
         raise UserError(
             f"{data.name} has no judgements: nothing says which document answers a query.",
@@ -98,7 +98,7 @@ def judged_queries(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
 
 
 def _needed(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[int]:
-    """Positions of the documents that are ranked, in their order: all, or anyone's candidates."""
+    """Return the positions of the documents to rank: all, or the candidates of any query."""
     if data.candidates is None:
         return list(range(len(data.documents)))
     wanted = {name for key in judged for name in _candidates(data, key)}
@@ -106,7 +106,7 @@ def _needed(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[int]:
 
 
 _Ranked = tuple[np.ndarray, np.ndarray]
-"""Which of the needed documents, and how similar they are."""
+"""Positions among the documents to rank, and their similarities."""
 
 
 def _searched(
@@ -144,7 +144,7 @@ def _candidates(data: Retrieval, query: str) -> list[str]:
 
 
 def _of_query(grades: dict[str, int], placed: list[str]) -> np.ndarray:
-    """Every metric at every cutoff, of documents from best to worst."""
+    """Return every metric at every cutoff for a ranking of documents, best first."""
     first = enumerate(placed[: max(CUTOFFS)], start=1)
     ranks = [(rank, grades[name]) for rank, name in first if name in grades]
     at, found = np.array(ranks, np.int64).reshape(-1, 2).T
@@ -168,14 +168,14 @@ def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
 
 
 def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts:
-    """Each judged query, and the first of the documents that answer it best."""
+    """Return each judged query with its first document of the highest grade."""
     _, judged = judged_queries(data)
     best = {key: max(grades, key=lambda name: grades[name]) for key, grades in judged.items()}
     return [((data.queries[key],), data.documents.get(name, "")) for key, name in best.items()]
 
 
 def of_data(name: str, description: str = "") -> Task:
-    """The task on queries, documents and judgements."""
+    """Build the task on a data set of queries, documents and judgements."""
     return Task(
         name, "document-retrieval", name, "retrieval", "mteb-v2", "ndcg_at_10",
         description or f"Find the documents of {name} that answer a query.",
@@ -183,7 +183,7 @@ def of_data(name: str, description: str = "") -> Task:
 
 
 def work(data: Retrieval, protocol: str, seed: int) -> Work:
-    """Count the pairs that are compared."""
+    """Count the pairs of vectors to compare."""
     needed, (_, judged) = rows(data), judged_queries(data)
     sentences = data.sentences
     pairs = (

@@ -24,7 +24,7 @@ NEAREST = 10
 
 
 def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
-    """Precision at 10: the share of the ten nearest other sentences that have the query's label.
+    """Compute precision at 10: the share of the ten nearest sentences with the query's label.
 
     Args:
         data: sentences with labels.
@@ -52,7 +52,7 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
 
 
 def of_data(name: str, dataset: str, description: str) -> Task:
-    """The task on labelled sentences."""
+    """Build the task on a data set of labelled sentences."""
     return Task(name, "search", dataset, "labels", "starter-1", "precision_at_10", description)
 
 

@@ -1,8 +1,8 @@
 """Three similarities side by side: cosine, z-normalised cosine, and a learned one.
 
-Table 2 of "Pitfalls in the Evaluation of Sentence Embeddings" (Eger, Rücklé, Gurevych 2019): which
-one is taken decides the order of encoders. Protocol `pitfalls`. Knows vectors and gold scores;
-neither encoders nor files.
+Table 2 of "Pitfalls in the Evaluation of Sentence Embeddings" (Eger, Rücklé, Gurevych 2019): the
+choice of similarity changes the ranking of encoders. Protocol `pitfalls`. Knows vectors and gold
+scores; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from engine.datasets.types import ScoredPairs
 
 _SCALES = ((0.0, 5.0), (1.0, 5.0))
-"""Of gold scores that the regressor's five bins are made for."""
+"""Scales of gold scores that fit the regressor's five bins."""
 
 
 def measure(
     data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
 ) -> Measurement:
-    """Score the vectors of `data.sentences`, in that order.
+    """Correlate the three similarities of pairs with their gold scores.
 
-    The main score is Spearman of the plain cosine, on what `engine.tasks.sts` has for its main
-    score: the test split, or all pairs. The other similarities are measured on the same pairs; the
-    learned one where there are train, dev and test splits and scores up to 5.
+    The main score is Spearman of the plain cosine on the pairs of `engine.tasks.sts`'s main score:
+    the test split, or all pairs. The other similarities are measured on the same pairs; the learned
+    one if there are train, dev and test splits and scores up to 5.
 
     Args:
         data: pairs with gold scores.
         vectors: float32 (len(data.sentences), dim), finite.
-        seed: of the regressor.
-        tick: called while it is trained; what it raises stops it.
+        seed: seed of the regressor.
+        tick: progress callback during its training; an exception from it stops the training.
 
     Raises:
-        UserError: when no correlation is defined.
+        UserError: no correlation is defined.
     """
     plain = sts.measure(data, vectors, space=False)
     main = next(score for score in plain.scores if score.main)
@@ -64,15 +64,15 @@ def measure(
 
 
 def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of vectors that were z-normalised over all sentences of these pairs.
+    """Return the cosine of vectors z-normalised over all sentences of these pairs.
 
-    A sentence counts as often as it occurs in them. Mean and standard deviation (ddof 0) of each
-    column in float64; a constant column has the deviation 1.
+    A sentence counts as often as it occurs. Mean and standard deviation (ddof 0) of each column are
+    in float64; constant columns get deviation 1.
 
     Args:
         vectors: (n, dim).
         left: (pairs,) rows of the first sentences.
-        right: (pairs,) rows of the second ones.
+        right: (pairs,) rows of the second sentences.
 
     Returns:
         float64 (pairs,); see `engine.space.geometry.cosine`.

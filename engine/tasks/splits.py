@@ -1,4 +1,4 @@
-"""Which part of a data set is scored if only one is."""
+"""Choice of the split to score."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _DEV = ("dev", "validation", "val")
 
 
 def scored_split(names: Collection[str]) -> str:
-    """Return `test` where there is one, else what begins so, `dev` by any name, the first.
+    """Return `test`; failing that, a name that starts with it, `dev` by any name, or the first.
 
     Raises:
-        ValueError: there is none.
+        ValueError: no names.
     """
     if not names:
         raise ValueError("a data set without splits has none to score")

@@ -26,12 +26,12 @@ _CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 _POSITIVE_ABOVE = 4.0
 """A pair with a higher score is a positive pair (SimCSE, footnote 3: "higher than 4")."""
 MOST_SENTENCES = 40_000
-"""Uniformity takes n^2 time: some ten seconds on a laptop here."""
+"""Uniformity takes O(n^2) time: some ten seconds on a laptop at this size."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Every pair of a data set in order, with the part it belongs to."""
+    """All pairs of a data set in order, with their parts."""
 
     names: list[str]
     part: np.ndarray  # int16 (n,)
@@ -41,18 +41,18 @@ class _Pairs:
 
 
 def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Measurement:
-    """Score the vectors of `data.sentences`, in that order.
+    """Correlate the cosines of pairs with their gold scores.
 
-    A year's main score is Spearman over the concatenation of its subsets (`all`); a data set with
-    splits has that of `test`, or of everything when it has no test split.
+    The main score of a year's data is Spearman over its concatenated subsets (`all`); for a data
+    set with splits, over `test`, or over all pairs without a test split.
 
     Args:
         data: pairs with gold scores.
         vectors: float32 (len(data.sentences), dim), finite.
-        space: measure alignment, uniformity and the mean cosine of random pairs beside it.
+        space: also measure alignment, uniformity and the mean cosine of random pairs.
 
     Raises:
-        UserError: when no correlation is defined (too few pairs, or everything the same).
+        UserError: no correlation is defined (too few pairs, or all values equal).
     """
     pairs = _pairs(data.parts)
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
@@ -76,11 +76,11 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
 
 
 def main_rows(data: ScoredPairs) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """The pairs of the main score.
+    """Return the pairs of the main score.
 
     Returns:
-        Positions in `data.sentences` of their first and of their second sentences, and their gold
-        scores, float64 (pairs,).
+        Positions in `data.sentences` of the first and second sentences, and gold scores, float64
+        (pairs,).
     """
     pairs = _pairs(data.parts)
     rows = np.isin(pairs.part, _main_parts(data))
@@ -88,7 +88,7 @@ def main_rows(data: ScoredPairs) -> tuple[tuple[np.ndarray, np.ndarray], np.ndar
 
 
 def examples(data: ScoredPairs, protocol: str = "", seed: int = 0) -> ExampleTexts:
-    """The pairs of the main score with their grades."""
+    """Return the pairs of the main score with their gold scores."""
     (left, right), gold = main_rows(data)
     sentences = data.sentences
     rows = zip(left, right, gold, strict=True)
@@ -96,7 +96,7 @@ def examples(data: ScoredPairs, protocol: str = "", seed: int = 0) -> ExampleTex
 
 
 def _pairs(parts: dict[str, PairPart]) -> _Pairs:
-    """Positions follow `ScoredPairs.sentences`: left then right of every part."""
+    """Gather all pairs; positions follow `ScoredPairs.sentences`: left, then right of each part."""
     left, right, start = [], [], 0
     for part in parts.values():
         n = len(part.gold)
@@ -114,7 +114,7 @@ def _pairs(parts: dict[str, PairPart]) -> _Pairs:
 
 
 def is_scored_by_test(data: ScoredPairs) -> bool:
-    """Whether the main score is that of the test split; else everything counts."""
+    """Whether the main score is over the test split, not over all pairs."""
     return data.parts_are == "splits" and "test" in data.parts
 
 
@@ -125,7 +125,7 @@ def _main_parts(data: ScoredPairs) -> list[int]:
 
 
 def refuse_undefined(name: str, cosines: np.ndarray, gold: np.ndarray) -> None:
-    """Raise UserError where a correlation of some pairs is not defined."""
+    """Raise UserError if the correlation is not defined."""
     if len(gold) < 2 or np.ptp(gold) == 0.0:
         raise UserError(
             f"{name} has {len(gold)} scored pairs to measure on, and no two different "
@@ -156,7 +156,7 @@ def _correlations(
 
 
 def _splits(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
-    """Each split by itself, and all of them together when there are several."""
+    """Score each split, and all of them together if there are several."""
     scores: list[Score] = []
     main = "test" if "test" in pairs.names else "all"
     for index, name in enumerate(pairs.names):
@@ -168,7 +168,7 @@ def _splits(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
 
 
 def _subsets(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
-    """`all` (one correlation over the concatenation), `mean`, `wmean` (by pairs), each subset."""
+    """Score `all` (concatenated), `mean`, `wmean` (weighted by pairs), and each subset."""
     scores = _correlations("all", "all", cosines, pairs.gold, main=True)
     by_subset: list[Score] = []
     for index, name in enumerate(pairs.names):
@@ -184,10 +184,10 @@ def _subsets(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
 
 
 def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]:
-    """Mean cosine of random pairs; alignment and uniformity where the paper's reading applies.
+    """Return the mean cosine of random pairs, and alignment and uniformity as in the paper.
 
-    That is a data set with splits and scores 0 to 5, whole: STS-B, as the authors say (SimCSE
-    issue 52), the starter pairs and data of that shape. `n` is n_pos and n_data.
+    The latter need a whole data set with splits and scores 0 to 5: STS-B, as the authors say
+    (SimCSE issue 52), the starter pairs and similar data. `n` is n_pos and n_data.
     """
     unit = "cosine"
     random = geometry.random_pairs(vectors)
@@ -205,7 +205,7 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
 
 
 def of_data(dataset: str, description: str = "", name: str = "", *also: str) -> Task:
-    """The task on scored pairs; by default it has the name of its data."""
+    """Build the task on scored pairs, by default named like its data set."""
     return Task(
         name or dataset, "sts", dataset, "pairs", "simcse-2021", "spearman",
         description or f"Scored pairs of {dataset}.", also,

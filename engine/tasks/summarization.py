@@ -1,6 +1,6 @@
 """Summarization: are summaries that people prefer more similar to human summaries?
 
-Protocols `mteb-v2` and `mteb-v1` (with its mistake). Knows vectors and ratings; neither encoders
+Protocols `mteb-v2` and `mteb-v1` (with its bug). Knows vectors and ratings; neither encoders
 nor files.
 """
 
@@ -29,17 +29,17 @@ def measure(
 ) -> Measurement:
     """Correlate similarity and rating within each document.
 
-    `correlation` holds that of each document, of which the main score is the mean; one that is not
-    defined stands there as the mean of the others.
+    The example values `correlation`, one per document, have the main score as their mean; where
+    undefined, they are the mean of the others.
 
     Args:
         data: summaries and ratings.
         vectors: float32, of the texts at `rows(data)`, in that order; finite.
-        tick: told the share that is done; what it raises stops it.
-        mistaken: average each correlation with its p-value, as mteb's first summaries do.
+        tick: progress callback; an exception from it stops the measurement.
+        mistaken: average each correlation with its p-value, as mteb's first summarization did.
 
     Raises:
-        UserError: no document has a correlation.
+        UserError: no document has a defined correlation.
     """
     from scipy.stats import pearsonr, spearmanr
 
@@ -78,7 +78,7 @@ def measure(
 def _similarities(
     data: Summaries, vectors: np.ndarray
 ) -> Iterator[tuple[list[float], list[float], list[float]]]:
-    """Of each document: of each machine summary the highest cosine and dot product, and rating."""
+    """Yield per document its machine summaries' highest cosines, dot products, and ratings."""
     import torch
 
     from engine.search.ranked import unit
@@ -90,7 +90,7 @@ def _similarities(
         data.human, data.machine, data.ratings[rated(data)], strict=True
     ):
         ours, theirs = slice(start, start + len(human)), slice(middle, middle + len(machine))
-        # One at a time: summaries that are the same must come out as similar to the last digit.
+        # One at a time, so that equal summaries get equal similarities to the last digit.
         cosine, dot = (
             [(one[None] @ rows[ours].T).max().item() for one in rows[theirs]]
             for rows in (units, every)
@@ -100,23 +100,23 @@ def _similarities(
 
 
 def rated(data: Summaries) -> str:
-    """What is taken for the rating: relevance, or the only one there is."""
+    """Return the rating to use: relevance if present, else the first."""
     return RATED if RATED in data.ratings else next(iter(data.ratings))
 
 
 def rows(data: Summaries, protocol: str = "", seed: int = 0) -> np.ndarray:
-    """Positions in `data.sentences` of the summaries; the documents themselves are not needed."""
+    """Return the positions in `data.sentences` of the summaries; documents are not encoded."""
     return np.arange(len(data.documents), len(data.sentences))
 
 
 def examples(data: Summaries, protocol: str = "", seed: int = 0) -> ExampleTexts:
-    """Each document, and the machine summary that experts rate highest."""
+    """Return each document with its highest-rated machine summary."""
     rows = zip(data.documents, data.machine, data.ratings[rated(data)], strict=True)
     return [((text,), machine[int(gold.argmax())]) for text, machine, gold in rows]
 
 
 def of_data(name: str, description: str = "") -> Task:
-    """The task on rated summaries."""
+    """Build the task on a data set of rated summaries."""
     return Task(
         name, "summarization", name, "summaries", "mteb-v2", "cosine_spearman",
         description or f"Which summaries of {name} people like.",

@@ -1,6 +1,6 @@
-"""A task, and what tasks of one type share: how they are scored and what that needs.
+"""Tasks and task types: how tasks of a type are scored, and what that needs.
 
-Knows no task; a type is described at the end of its own module beside this one.
+Knows no particular task; each type is defined at the end of its own module.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Task:
     """One measurement on one data set.
 
     Attributes:
-        name: as in SentEval where it exists there.
-        type: how its default protocol scores it.
+        name: the name, as in SentEval if the task exists there.
+        type: the task type under its default protocol.
         dataset: the data set's name in the catalog.
-        kind: the shape that data set must have.
-        protocol: the default.
-        metric: of the main score under the default protocol; higher is better for all of them.
+        kind: the kind of data set it needs.
+        protocol: the default protocol.
+        metric: the main metric under the default protocol; higher is always better.
         description: one sentence for people.
-        also: how other protocols score it. STS-B is a cosine under one protocol and a trained
+        also: task types under other protocols. STS-B is a cosine under one protocol and a trained
             regressor under another: two measurements, which no table may mix.
     """
 
@@ -46,13 +46,13 @@ class Task:
     also: tuple[str, ...] = ()
 
     def type_under(self, types: Sequence[str]) -> str | None:
-        """Return how a protocol that covers these types scores the task, or None."""
+        """Return the task type used by a protocol that covers these types; None if not scored."""
         return next((t for t in (self.type, *self.also) if t in types), None)
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Scores, per-example values and details, as `engine.results.Result` carries them."""
+    """Scores, per-example values and details, as in `engine.results.Result`."""
 
     scores: tuple[Score, ...]
     examples: Mapping[str, np.ndarray]
@@ -60,29 +60,30 @@ class Measurement:
 
 
 ExampleTexts = Sequence[tuple[tuple[str, ...], str]]
-"""Of each example of a main score, in the order of its values: its texts, and what is expected."""
+"""For each example of the main score, in the order of its values: texts and expected answer."""
 
 
 @dataclass(frozen=True)
 class TaskType:
-    """One way to measure.
+    """A way to score tasks.
 
     Attributes:
-        name: as tasks and protocols have it.
+        name: the name in tasks and protocols.
         measure: called with (task, data, vectors, protocol, seed, tick). The data are of the
-            task's kind, the vectors float32, finite, one of each of `data.sentences` or of its
-            `rows`; they may be mapped from a file. The tick is called during training, and what it
-            raises stops it.
-        work: called with (data, protocol, seed), counts what `measure` will compute.
-        rows: called with (data, protocol, seed), the positions in `data.sentences` of what has to
-            be encoded; None where that is all of them.
-        queries: called with the data, how many of these, the first ones, are queries; None: none.
-        tasks: those that come with Theodolite, in the order of lists.
-        trains: whether something is trained for minutes.
+            task's kind; the vectors are float32 and finite, one for each of `data.sentences` or of
+            its `rows`, and may be memory-mapped. `tick` is a progress callback; an exception from
+            it stops the measurement.
+        work: called with (data, protocol, seed); counts what `measure` will compute.
+        rows: called with (data, protocol, seed); returns the positions in `data.sentences` to
+            encode. None for all.
+        queries: called with the data; returns how many of these, the first ones, are queries.
+            None for none.
+        tasks: the built-in tasks, in the order of lists.
+        trains: whether scoring trains something for minutes.
         draws: whether the main score depends on the seed.
-        protocols: the only ones under which it is measured so; empty for all others.
-        examples: called with (data, protocol, seed), says which examples the main score is over;
-            None where nothing does.
+        protocols: the only protocols that score by this type; empty for all others.
+        examples: called with (data, protocol, seed); returns the examples of the main score. None
+            if unknown.
     """
 
     name: str
@@ -111,11 +112,11 @@ MTEB_TYPES = {
     "bitext": "BitextMining",
     "summarization": "Summarization",
 }
-"""What mteb calls a type that it has too. Models name prompts by these words."""
+"""Our task type -> mteb's task type, by which models name prompts."""
 
 
 def prompt_task(task: Task, kind: TaskType) -> PromptTask:
-    """A task as a model knows it that has prompts for tasks and for types."""
+    """Return a task as models with prompts per task or type know it."""
     from engine.encoders.prompts import PromptTask
 
     return PromptTask(task.name, MTEB_TYPES.get(kind.name, ""))

@@ -1,8 +1,8 @@
 """Transfer and probing: what a classifier trained on the vectors can predict (SentEval).
 
-The splits of a data set decide the plan: none means nested folds, train and test mean folds of
-train, train, dev and test mean that dev chooses. Knows vectors and labels; neither encoders nor
-files.
+A data set's splits decide the plan: nested folds without splits; folds of train to choose with
+train and test; dev to choose with train, dev and test. Knows vectors and labels; neither encoders
+nor files.
 
 Source: Conneau and Kiela 2018; facebookresearch/SentEval.
 """
@@ -54,20 +54,20 @@ SETTINGS: dict[str, SolverSetting] = {
     "pitfalls": SolverSetting("columns", folds=5, choose_znorm=True),
     "pitfalls-mlp": SolverSetting("columns", folds=5, hidden=50, choose_znorm=True),
 }
-"""Protocol -> how classifiers are trained and chosen."""
+"""Protocol -> settings of the classifiers and of their selection."""
 
 _CLASSES: dict[str, tuple[str, ...]] = {
     "SUBJ": ("subjective", "objective"),
     "SICKEntailment": ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"),
     "SNLI": ("entailment", "neutral", "contradiction"),
 }
-"""Where the reference numbers classes otherwise than in alphabetical order. The number of a class
-decides which random weights it starts from."""
+"""Data sets whose classes the reference does not number alphabetically. The number of a class
+decides its initial random weights."""
 _ROUNDS = 1.65
-"""Rounds that a fit takes, in units of those it may miss plus one: a mean over SentEval's tasks, of
-9.9 rounds where the sixth miss ends a fit and 6.6 where the fourth does."""
+"""Expected rounds of a fit, in units of `tenacity` + 1: over SentEval's tasks the mean is 9.9
+if the sixth round without improvement ends a fit, 6.6 if the fourth does."""
 _ITERATIONS, _OF_TWO_CLASSES = 65, 22
-"""Of lbfgs: a mean over SentEval's tasks, by far fewer where there are two classes."""
+"""Expected lbfgs iterations, a mean over SentEval's tasks; far fewer with two classes."""
 _SPLITS = {"tr": "train", "va": "dev", "te": "test", "val": "dev", "valid": "dev"}
 _SPLITS |= {"validation": "dev", "training": "train", "trial": "dev"}
 
@@ -77,10 +77,10 @@ class _Ordered:
     """A data set in the reference's order.
 
     Attributes:
-        order: position in the data set of each row.
+        order: each row's position in the data set.
         labels: int64 class of each row.
-        classes: names by number.
-        splits: name -> rows; empty when the data set has none.
+        classes: class names by number.
+        splits: name -> rows; empty if the data set has none.
     """
 
     order: np.ndarray
@@ -97,18 +97,18 @@ def measure(
     tick: ProgressCallback,
     trainer_type: Callable[..., FoldTrainer] = FoldTrainer,
 ) -> Measurement:
-    """Train, choose and test classifiers of the vectors of `data.sentences`.
+    """Train, select and test classifiers on the vectors of `data.sentences`.
 
-    The main score is the test accuracy; `correct` holds the test examples in the order of the data
+    The main score is the test accuracy; the example values `correct` are in the order of the data
     set.
 
     Args:
         data: labelled sentences or pairs.
         vectors: float32 (len(data.sentences), dim), finite.
-        setting: how classifiers are trained, usually `SETTINGS[protocol]`.
-        seed: of the classifiers, and of the folds of data sets with a test split.
-        tick: called during training; what it raises stops it.
-        trainer_type: another one sees the plan without training (`work`).
+        setting: settings of the classifiers, usually `SETTINGS[protocol]`.
+        seed: seed of the classifiers, and of the folds of data sets with a test split.
+        tick: progress callback during training; an exception from it stops the training.
+        trainer_type: the trainer; another one can record the plan without training (see `work`).
 
     Raises:
         UserError: a single class, fewer examples than folds, or a split without known labels.
@@ -129,7 +129,7 @@ def measure(
 
 
 def _reference(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
-    """Train and choose as the reference does for these splits."""
+    """Train and select as the reference does for these splits."""
     if not splits:
         return nested(trainer)
     if "dev" not in splits:
@@ -138,7 +138,7 @@ def _reference(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: b
 
 
 def _normalised(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
-    """Choose between plain and z-normalised features as well."""
+    """Train and select, choosing between plain and z-normalised features as well."""
     outer = [(splits["train"], splits["test"])] if splits else outer_folds(trainer)
     return normalised(trainer, outer, splits.get("dev"), penalised)
 
@@ -174,7 +174,7 @@ def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
-    """Sort by number of tokens, then label: folds and batches of the reference depend on it."""
+    """Sort by number of tokens, then label: the reference's folds and batches depend on it."""
     from engine.datasets.types import LabelledPairs
 
     names = np.array([_SPLITS.get(name.lower(), name.lower()) for name in data.splits])
@@ -215,7 +215,7 @@ def _features(
 
 
 def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, folds: int) -> None:
-    """Refuse what no classifier can be trained or tested on."""
+    """Raise UserError for data on which no classifier can be trained or tested."""
     name = data.title
     if len(rows.classes) < 2:
         raise UserError(
@@ -243,14 +243,14 @@ def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, fo
 
 
 def _check_folds(name: str, examples: int, most: int, folds: int, outer: bool) -> None:
-    """Refuse what leaves nothing to choose or to stop by once folds are taken away.
+    """Raise UserError if folds leave too few examples for selection or early stopping.
 
     Args:
-        name: of the data set.
-        examples: to learn from.
-        most: of them with the most frequent label.
-        folds: of the protocol.
-        outer: whether one fold is left out to be scored.
+        name: the data set's name.
+        examples: number of training examples.
+        most: number of these with the most frequent label.
+        folds: the protocol's number of folds.
+        outer: whether one fold is held out for scoring.
     """
     if outer:
         examples, most = (n - math.ceil(n / folds) for n in (examples, most))
@@ -272,7 +272,7 @@ def _check_splits(data: LabelledSentences | LabelledPairs, names: list[str]) -> 
 
 
 class _Planning(FoldTrainer):
-    """Notes what it is asked to train, and trains nothing."""
+    """Records the requested fits without training."""
 
     def __init__(self, noted: list[_Planning], *given: Any) -> None:
         super().__init__(*given)
@@ -280,7 +280,7 @@ class _Planning(FoldTrainer):
         noted.append(self)
 
     def solve(self, fits: list[Fit], then: int = 0) -> list[Fitted]:
-        """Answer every fit alike."""
+        """Record the fits and return a dummy result for each."""
         self.asked.append(fits)
         nothing = np.empty(0, np.int64)
         return [
@@ -289,7 +289,7 @@ class _Planning(FoldTrainer):
 
 
 def work(data: LabelledSentences | LabelledPairs, protocol: str, seed: int) -> Work:
-    """Follow the plan of a task with vectors of one dimension and a trainer that trains nothing."""
+    """Count the work by running the plan on one-dimensional vectors without training."""
     sentences, noted = list(data.sentences), list[_Planning]()
     vectors = np.zeros((len(sentences), 1), np.float32)
     measure(data, vectors, SETTINGS[protocol], seed, nobody, partial(_Planning, noted))
@@ -318,7 +318,7 @@ def work(data: LabelledSentences | LabelledPairs, protocol: str, seed: int) -> W
 def examples(
     data: LabelledSentences | LabelledPairs, protocol: str = "", seed: int = 0
 ) -> ExampleTexts:
-    """The examples of the split `test`, or all of them, in the order of the data set."""
+    """Return the examples of the split `test`, or all, in the order of the data set."""
     from engine.datasets.types import LabelledPairs
 
     names = [_SPLITS.get(name.lower(), name.lower()) for name in data.splits]
@@ -348,7 +348,7 @@ def measured(
     seed: int,
     tick: ProgressCallback,
 ) -> Measurement:
-    """Measure as the protocol trains classifiers."""
+    """Measure with the protocol's settings."""
     return measure(data, vectors, SETTINGS[protocol], seed, tick)
 
 
