@@ -1,4 +1,4 @@
-"""From names and files to examples."""
+"""Data sets by name: catalog, readers and types."""
 
 from engine.datasets.catalog import Catalog, Upload, UploadSource
 from engine.datasets.types import (

@@ -1,7 +1,7 @@
 """Several files as one data set: BEIR's three, or parallel sentences with one file per language.
 
-They come as a ZIP archive, or are put into one here. Names in an archive are only looked at:
-nothing is ever written under one.
+They come as a ZIP archive, or are packed into one here. Archives are read in memory: no file is
+ever written under a name from an archive.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from engine.errors import UserError
 ENDING = ".zip"
 EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another"
 _MOST = 1000
-"""Files in an archive; a data set has some few."""
+"""Maximum number of files in an archive; a data set has a few."""
 _ENTRY = b"PK\x01\x02"
 _PIECE = 2**20
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
-"""What reading an archive raises that is damaged, encrypted or packed in an unknown way."""
+"""Raised when reading an archive that is damaged, encrypted or of an unknown compression."""
 _NOT_OF_LANGUAGES = ("txt", "tsv", "csv")
 
 
 def is_archive(filename: str) -> bool:
-    """Tell an archive by its name."""
+    """Whether a file name is that of an archive."""
     return filename.lower().endswith(ENDING)
 
 
 def pack(files: Mapping[str, Path], target: Path) -> None:
-    """Put files into an archive, the same bytes each time.
+    """Pack files into an archive, reproducibly.
 
     Args:
-        files: name in the archive -> where it lies.
+        files: name in the archive -> file.
         target: the archive.
 
     Raises:
-        UserError: they are larger together than what is taken.
+        UserError: their total size exceeds `limits.MAX_BYTES`.
     """
     if sum(path.stat().st_size for path in files.values()) > limits.MAX_BYTES:
         raise limits.too_large(target.name)
@@ -53,10 +53,10 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
 
 
 def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
-    """Tell what an archive holds by the names of its files, and for which type of task.
+    """Return the kind and task type of an archive's data set, by its files' names.
 
     Raises:
-        UserError: nothing that is known; says what is expected.
+        UserError: not a known data set; says what is expected.
     """
     stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
     if not stems & {"corpus", "queries"} and len(names) == 2:
@@ -78,15 +78,15 @@ def read(
     """Read an archive as a data set.
 
     Args:
-        path: of the archive, or its bytes.
-        filename: the name it came with.
-        kind: what it is taken for.
-        type: of task; None is the usual one.
-        name: of the data set.
+        path: the archive, or its bytes.
+        filename: its original name.
+        kind: the expected kind of data set.
+        type: the task type; None for the kind's usual one.
+        name: the data set's name.
 
     Raises:
-        UserError: it cannot be read, holds something else, or a row is not as it should be (names
-            file and line).
+        UserError: it cannot be read, is of another kind, or a row is malformed (names file and
+            line).
     """
     files = unpacked(path, filename)
     found, made_for = kind_of(list(files))
@@ -108,7 +108,7 @@ def read(
 
 
 def _language(name: str) -> str:
-    """The language that a file's last ending names, or what stands before `.txt`."""
+    """Return the language named by a file's last ending, or by the one before `.txt`."""
     words = name.removesuffix(".gz").rpartition("/")[2].split(".")[1:]
     plain = [word for word in words if word not in _NOT_OF_LANGUAGES]
     return plain[-1] if plain and parallel.LANGUAGE.fullmatch(plain[-1]) else ""
@@ -125,10 +125,10 @@ def _lines(raw: bytes, name: str) -> list[str]:
 
 
 def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
-    """The files of an archive by their names, of which at most the last two parts are kept.
+    """Return name -> content of an archive's files; names keep at most their last two parts.
 
     Raises:
-        UserError: as of `entries`, or two files have one name.
+        UserError: see `entries`, or two files have the same name.
     """
     files: dict[str, bytes] = {}
     for full, content in entries(source, filename):
@@ -140,17 +140,17 @@ def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
 
 
 def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[tuple[str, bytes]]:
-    """The files of an archive, one after the other, with their whole names and `/` in them.
+    """Yield (name, content) of an archive's files, by their full names with `/`.
 
-    What systems add by themselves is passed over.
+    Files that operating systems add are skipped.
 
     Args:
-        source: of the archive, or its bytes.
-        filename: the name it came with.
-        most: files that it may have.
+        source: the archive, or its bytes.
+        filename: its original name.
+        most: maximum number of files.
 
     Raises:
-        UserError: it is damaged, encrypted or empty, unpacks to too much, or has too many files.
+        UserError: it is damaged or encrypted, unpacks to too much, or has too many files.
     """
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > limits.MAX_BYTES:
@@ -179,7 +179,7 @@ def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[
 
 
 def _check_entries(source: Path | bytes, filename: str, most: int) -> None:
-    """Refuse very many files before the list of them is read: it is held in memory whole."""
+    """Refuse too many files before zipfile reads its directory into memory."""
     count, before = 0, b""
     with open_binary(source, packed=False) as raw:
         while piece := raw.read(_PIECE):
@@ -193,7 +193,7 @@ def _check_entries(source: Path | bytes, filename: str, most: int) -> None:
 
 
 def _is_added(name: str) -> bool:
-    """Whether systems add such a file by themselves."""
+    """Whether a file is one that operating systems add."""
     last = PurePosixPath(name).name
     return not last or last.startswith(".") or "__MACOSX" in name
 

@@ -1,7 +1,7 @@
 """Retrieval in BEIR's layout: `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`.
 
-Each file may also be a table or Parquet and packed as `.gz`; judgements may be TREC's four columns,
-and `top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking.
+Each file may also be a table or Parquet, or packed as `.gz`; judgements may have TREC's four
+columns. `top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking set.
 
 Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/retrieval.py`.
 """
@@ -29,7 +29,7 @@ _KNOWN = {
     "npl": ("NPL (Vaswani): requests and abstracts on electronics", ""),
     "xquad": ("XQuAD: questions and the paragraph that answers each", "CC BY-SA 4.0"),
 }
-"""Name -> what it is, and its terms."""
+"""Name -> description and licence."""
 
 _ID = ("_id", "id", "query-id", "query_id", "qid", "corpus-id", "doc_id", "docid", "docno", "pid")
 _TEXT = ("text", "contents", "query", "document", "passage", "body")
@@ -43,7 +43,7 @@ _QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
 
 @dataclass(frozen=True)
 class Layout:
-    """Which file is what, by their names.
+    """The files of a retrieval set by their roles.
 
     Attributes:
         judgements, candidates: split -> file.
@@ -58,8 +58,9 @@ class Layout:
 def sources(root: Path) -> list[DatasetSource]:
     """List every folder below `mteb/retrieval/` that has a corpus.
 
-    `xquad_de` is `xquad/de` where it has a sister in another language. Where these are judged alike
-    as well, their ids are the same: `xquad/de-en` asks the English documents in German.
+    `xquad_de` becomes `xquad/de` if there is a sister folder in another language. If their
+    judgements are identical too, they share ids: `xquad/de-en` has German queries on the English
+    documents.
     """
     base = root / "mteb" / "retrieval"
     folders = sorted({path.parent for path in base.rglob("corpus.*") if _stem(path.name)})
@@ -84,7 +85,7 @@ def sources(root: Path) -> list[DatasetSource]:
 def _source(
     stem: str, folder: Path, language: str = "", request: tuple[str, Path] | None = None
 ) -> DatasetSource:
-    """A folder as a data set; `request`: language, and the folder of the queries if another."""
+    """Build a folder's data set; `request`: language and folder of queries from elsewhere."""
     what, licence = _KNOWN.get(stem, ("Queries, documents and judgements", ""))
     name, spoken = stem, [language or ("en" if stem in _KNOWN else "")]
     if request:
@@ -110,7 +111,7 @@ def _source(
 
 
 def _judged_alike(one: Path, other: Path) -> bool:
-    """Whether two folders have the same judgements, byte by byte."""
+    """Whether two folders have byte-identical judgements."""
     try:
         left, right = (
             {split: folder / file for split, file in layout(_inside(folder)).judgements.items()}
@@ -124,7 +125,7 @@ def _judged_alike(one: Path, other: Path) -> bool:
 
 
 def _read_across(name: str, folder: Path, query_folder: Path) -> Retrieval:
-    """Read a folder with the queries of another one."""
+    """Read a folder with the queries of another folder."""
     files, others = _inside(folder), _inside(query_folder)
     del files[layout(files).queries]
     queries = layout(others).queries
@@ -132,7 +133,7 @@ def _read_across(name: str, folder: Path, query_folder: Path) -> Retrieval:
 
 
 def _inside(folder: Path) -> dict[str, Path]:
-    """The files of a folder, and of the folders in it, by their place."""
+    """Return the files of a folder and its direct subfolders, by relative path."""
     files = sorted([*folder.glob("*.*"), *folder.glob("*/*.*")])
     return {path.relative_to(folder).as_posix(): path for path in files if path.is_file()}
 
@@ -143,10 +144,10 @@ def read_folder(name: str, folder: Path) -> Retrieval:
 
 
 def layout(names: Iterable[str]) -> Layout:
-    """Tell the files apart by their names, wherever in an archive they lie.
+    """Identify the files by their names, wherever they are in an archive.
 
     Raises:
-        UserError: one is missing, or there are two of a kind.
+        UserError: one is missing, or two have the same role and split.
     """
     found: dict[str, dict[str, str]] = {}
     for name in names:
@@ -154,7 +155,7 @@ def layout(names: Iterable[str]) -> Layout:
         if what is not None:
             _put(found.setdefault(what, {}), split, name)
     others = found.get("", {})
-    if "qrels" not in found and len(others) == 1:  # three files in a row: the third is judgements
+    if "qrels" not in found and len(others) == 1:  # the only other file has the judgements
         found["qrels"] = {"test": next(iter(others.values()))}
     elif "qrels" not in found and others and others.keys() <= set(_SPLITS):
         found["qrels"] = others
@@ -167,7 +168,7 @@ def layout(names: Iterable[str]) -> Layout:
 
 
 def _part(path: PurePosixPath) -> tuple[str | None, str]:
-    """What a file is (empty: unknown; None: no data), and of which split."""
+    """Return a file's role (empty: unknown; None: not data) and split."""
     stem, parent = _stem(path.name), path.parent.name
     if not stem:
         return None, ""  # a README, a licence
@@ -189,7 +190,7 @@ def _put(files: dict[str, str], split: str, name: str) -> None:
 
 
 def _stem(filename: str) -> str:
-    """The name without its endings; empty when these are of no format that is read."""
+    """Return the name without its endings; empty if they are of no readable format."""
     plain = filename.removesuffix(".gz")
     ending = PurePosixPath(plain).suffix
     return plain.removesuffix(ending) if ending in ENDINGS else ""
@@ -199,12 +200,12 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
     """Read the files of a retrieval set.
 
     Args:
-        name: of the data set.
-        files: the name of each -> where it lies, or its bytes.
-        title: of the folder or archive, for people.
+        name: the data set's name.
+        files: name -> path or bytes.
+        title: the folder's or archive's name for messages.
 
     Raises:
-        UserError: a file is missing, or a row is not as it should be (names file and line).
+        UserError: a file is missing, or a row is malformed (names file and line).
     """
     parts = layout(files)
 
@@ -228,7 +229,7 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
 def _texts(
     rows: Iterator[tuple[str, dict[str, Any]]], documents: bool = False
 ) -> Iterator[tuple[str, str, str]]:
-    """Place, id and text of each row; a title goes before the text, as MTEB joins them."""
+    """Yield place, id and text of each row; titles precede the text, as in MTEB."""
     for place, row in rows:
         key, text = _value(place, row, _ID, 0), _value(place, row, _TEXT, -1, empty=True)
         if documents:
@@ -238,13 +239,13 @@ def _texts(
 
 def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
     for place, row in rows:
-        if list(row) == ["text"]:  # plain lines: TREC separates by spaces
+        if list(row) == ["text"]:  # plain lines: TREC's columns are separated by spaces
             row = {f"column {i}": cell for i, cell in enumerate(str(row["text"]).split())}
         if not 3 <= len(row):
             raise UserError(
                 f"{place} is no judgement.", "Expected are query-id, corpus-id and score."
             )
-        document = 2 if len(row) == 4 else 1  # TREC's second column says nothing
+        document = 2 if len(row) == 4 else 1  # TREC's second column is unused
         yield Judged(
             place,
             _value(place, row, _QUERY, 0),
@@ -256,13 +257,13 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
 def _value(
     place: str, row: dict[str, Any], names: tuple[str, ...], position: int, empty: bool = False
 ) -> str:
-    """The cell under the first of these names, else at a position.
+    """Return the cell under the first of these names, or at a position if columns are unnamed.
 
     Raises:
-        UserError: nothing is there, or no text.
+        UserError: the cell is missing or not text.
     """
     name = next((name for name in names if name in row), None)
-    # Names that say something else are no gap to be filled by a guess.
+    # Go by position only in files without column names: other names rule it out.
     by_place = name is None and all(column.startswith("column ") for column in row)
     cell = row[name] if name else [*row.values()][position] if by_place else None
     if cell is None or isinstance(cell, list | dict) or not (empty or str(cell).strip()):

@@ -1,4 +1,4 @@
-"""The catalog: every available data set by name, with its content on demand.
+"""The catalog: all available data sets by name, loaded on demand.
 
 Names come from the starter set, a data folder, uploads (`upload:NAME`) and the hub (`hub:…`).
 Knows neither the store nor the web: uploads come through a small protocol.
@@ -63,13 +63,13 @@ _KEPT = 8
 
 @dataclass(frozen=True)
 class Upload:
-    """A file someone gave us.
+    """An uploaded file.
 
     Attributes:
-        path: where its bytes lie now; the name there means nothing.
-        filename: the name it came with, whose ending says the format.
-        mapping: `tables.Mapping.to_dict()`, which column is what.
-        bytes: of the file, when known.
+        path: where it is stored, under an arbitrary name.
+        filename: its original name, whose ending determines the format.
+        mapping: the roles of its columns, `tables.Mapping.to_dict()`.
+        bytes: size of the file, if known.
     """
 
     path: Path
@@ -79,7 +79,7 @@ class Upload:
 
 
 class UploadSource(Protocol):
-    """Where uploads are kept; the app gives one that reads the store."""
+    """Storage of uploads; the app passes one that reads the store."""
 
     def names(self) -> list[str]:
         """Return the names of the uploads, without the prefix `upload:`."""
@@ -91,14 +91,14 @@ class UploadSource(Protocol):
 
 
 class Catalog:
-    """Names to data sets.
+    """A catalog of data sets by name.
 
     Args:
-        root: a data folder of either shape (SentEval's own, or one that holds `senteval/`, `mteb/`,
-            `nli/`, `captions/`, `unlabelled/`); by default what THEODOLITE_DATA names, if anything.
-        uploads: where uploads are kept, if anywhere.
-        corpora: the folders of encoded corpora by name, see `engine.corpus`.
-        hub_files: whether `hub:…` may be fetched; off where strangers choose the names.
+        root: a data folder in either layout (SentEval's own, or one with `senteval/`, `mteb/`,
+            `nli/`, `captions/`, `unlabelled/`); by default the value of THEODOLITE_DATA, if set.
+        uploads: the storage of uploads, if any.
+        corpora: returns the folders of encoded corpora by name, see `engine.corpus`.
+        hub_files: whether `hub:…` may be downloaded; off where strangers choose the names.
 
     Raises:
         UserError: the root is not a folder, or holds none of the folders above.
@@ -123,18 +123,18 @@ class Catalog:
         self._folders = Folders()
         self._listed: _Listed | None = None
         self._snapshot = local()
-        self._lock = Lock()  # pages and jobs ask from several threads
+        self._lock = Lock()  # pages and jobs use it from several threads
 
     @classmethod
     def of(cls, data: Catalog | Path | str | None) -> Catalog:
-        """A catalog itself, or that of a data folder; None is what THEODOLITE_DATA names."""
+        """Return a catalog as is, or the catalog of a data folder; None for THEODOLITE_DATA."""
         if isinstance(data, Catalog):
             return data
         return cls(None if data is None else Path(data))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within it this thread looks at the folders once, where it asks hundreds of times."""
+        """Scan the folders only once for all calls by this thread in the context."""
         before, self._snapshot.sources = getattr(self._snapshot, "sources", None), self._sources()
         try:
             yield
@@ -142,27 +142,27 @@ class Catalog:
             self._snapshot.sources = before
 
     def list(self) -> list[DatasetInfo]:
-        """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
+        """List what can be loaded: starter set, data folder, uploads, corpora. Reads no rows."""
         found = [source.info for source in self._sources().values() if not source.info.problem]
         if self._uploads is not None:
             for name in sorted(self._uploads.names()):
                 try:
                     upload = self._uploads.get(name)
-                except KeyError:  # removed since its name was read
+                except KeyError:  # removed since the names were read
                     continue
                 found.append(_of_upload(_UPLOAD + name, upload))
         return found + [_of_corpus(name, folder) for name, folder in self._corpora().items()]
 
     def names(self) -> builtins.list[str]:
-        """The names of those."""
+        """Return the names of the listed data sets."""
         return [info.name for info in self.list()]
 
     def unread(self) -> builtins.list[DatasetInfo]:
-        """List what lies in the data folder and cannot be read, each with its problem."""
+        """List the data sets of the data folder that cannot be read, each with its problem."""
         return [source.info for source in self._sources().values() if source.info.problem]
 
     def with_sizes(self, infos: Sequence[DatasetInfo]) -> builtins.list[DatasetInfo]:
-        """Fill in how many bytes the files take, packed as they lie there."""
+        """Fill in the sizes of the files on disk."""
         sources = self._sources()
         sizes = self._listed.sizes if self._listed else {}
         for info in infos:
@@ -171,9 +171,9 @@ class Catalog:
         return [replace(info, bytes=sizes.get(info.name, info.bytes)) for info in infos]
 
     def files(self, name: str) -> builtins.list[Path]:
-        """The files of the data folder that a data set is read from; none for any other.
+        """Return the files that a data set of the data folder is read from; none for others.
 
-        SentEval's are its folder whole.
+        For a set of SentEval's, all files in its folder.
         """
         source = self._sources().get(name)
         if source is None or source.info.origin != "folder":
@@ -183,7 +183,7 @@ class Catalog:
         return sorted({file for file in found if file and file.is_file()})
 
     def _places(self, source: DatasetSource) -> builtins.list[Path]:
-        """Where the files of a set lie: of one of SentEval's, its folder and not all of them."""
+        """Return the paths of a data set's files; for one of SentEval's, only its folder."""
         place, base = _PLACES.get(source.info.name), self.root and downstream(self.root)
         if source.info.origin == "starter":
             return [Path(str(starter.FOLDER / starter.PLACES[source.info.name]))]
@@ -195,14 +195,14 @@ class Catalog:
         `starter` is short for `starter-topics`.
 
         Raises:
-            UserError: an unknown name (says close ones), or files that cannot be read.
+            UserError: an unknown name (suggests close ones), or files that cannot be read.
         """
         return self._remember(*self._found(name))
 
     def sentences(self, name: str) -> tuple[builtins.list[str], str]:
         """Return the distinct sentences of a data set in order, and the hash of that list.
 
-        What is searched and shown.
+        Used for search and display.
         """
         dataset = self.load(name)
         with self._lock:
@@ -217,16 +217,16 @@ class Catalog:
         return known[1], known[2]
 
     def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
-        """Return the sentences of a data set as often as it has them, and the hash of that list.
+        """Return all sentences of a data set, with repetitions, and the hash of that list.
 
-        What a fitted step (`whiten:nli`) is fitted on, as `@task` is on those of a task. The hash
-        is that of `sentences` where none is there twice.
+        Steps such as `whiten:nli` are fitted on these, as with `@task` on those of a task. The hash
+        equals that of `sentences` if no sentence repeats.
         """
         every = self.load(name).sentences
         return every, Sentences(name, every).hash
 
     def stamp(self, name: str) -> object:
-        """Equal as long as `load` gives what it gave, as far as can be seen without reading.
+        """Return a stamp that changes with the data set's files, without reading them.
 
         Raises:
             UserError: an unknown name.
@@ -234,16 +234,16 @@ class Catalog:
         return self._found(name)[0]
 
     def content(self, name: str) -> str:
-        """What changes with a data set, and is known without reading its files: a part of keys.
+        """Return a cache key of a data set's content, without reading large files.
 
         Raises:
             UserError: an unknown name.
         """
-        # Of those that ship no file is looked at: they are small enough to be read.
+        # Shipped sets have no file to stamp, and are small enough to read.
         return self.load(name).hash if name.startswith("starter-") else repr(self.stamp(name))
 
     def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
-        """Where a data set lies, as a stamp that changes with it, and how to read it."""
+        """Return a data set's stamp, which changes with it, and the function that reads it."""
         name = _SHORT.get(name, name)
         if name.startswith(hub.PREFIX):
             if not self._hub_files:
@@ -257,7 +257,7 @@ class Catalog:
             return self._found_upload(name)
         if name.startswith(_CORPUS):
             return self._found_corpus(name)
-        # The starter set is at hand: data folders are not looked through for it.
+        # The starter set is shipped: no need to scan data folders for it.
         starters = {source.info.name: source for source in starter.sources()}
         source = starters.get(name) or self._sources().get(name)
         if source is None:
@@ -265,7 +265,7 @@ class Catalog:
         return (name, source.stamp), source.read
 
     def _sources(self) -> dict[str, DatasetSource]:
-        """What is here, by name; looked for again when a folder has changed."""
+        """Return the available data sets by name, rescanned when a folder has changed."""
         if self.root is None:
             return {source.info.name: source for source in starter.sources()}
         seen: dict[str, DatasetSource] | None = getattr(self._snapshot, "sources", None)
@@ -288,7 +288,7 @@ class Catalog:
         except KeyError:
             raise self._unknown(name) from None
         mapping = Mapping.from_dict(upload.mapping)
-        # The name may be given again to another file or mapping: both are part of the key.
+        # A name may be reused for another file or mapping, so both are part of the key.
         key = (name, upload.path, repr(mapping))
         return key, partial(read, upload.path, upload.filename, mapping, name)
 
@@ -303,7 +303,7 @@ class Catalog:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        # Outside the lock: a download must not hold up a page. Two at once only read twice.
+        # Outside the lock, so that a download never blocks a page; at worst it is read twice.
         data = load()
         with self._lock:
             self._kept[key] = data
@@ -328,7 +328,7 @@ class Catalog:
 
 
 class _Listed(NamedTuple):
-    """What was found in a data folder, and when to look again: also when faults were mended."""
+    """A scan of a data folder, with the stamps of its folders and unreadable files."""
 
     folders: tuple[int, ...]
     faulty: list[Path]
@@ -344,7 +344,7 @@ def _sources(root: Path) -> dict[str, DatasetSource]:
     found += table_folders.sources(root, unknown.taken(found))
     found += unknown.sources(root, unknown.taken(found))
     named: dict[str, DatasetSource] = {}
-    for source in found:  # of two of one name, the one that a task is known by comes first
+    for source in found:  # of equal names, the set of a built-in task comes first
         named.setdefault(source.info.name, source)
     return named
 

@@ -1,7 +1,7 @@
-"""COCO as SentEval has it: photographs as ResNet-101 features, with five captions each.
+"""COCO as in SentEval: images as ResNet-101 features, with five captions each.
 
-The official files are pickles, `COCO/{train,valid,test}.pkl`. `convert` turns each into `x.npy`
-(float32, mapped when it is used) and `x.json`, once; only these are read afterwards.
+The official files are pickles, `COCO/{train,valid,test}.pkl`. `convert` turns each once into
+`x.npy` (float32, memory-mapped on use) and `x.json`; only these are read afterwards.
 
 Source: facebookresearch/SentEval, `senteval/rank.py`.
 """
@@ -34,11 +34,11 @@ _ROWS = 1024
 """Images converted at a time."""
 
 FileProgress = Callable[[float, str], None]
-"""Called as (share of the work, 0 to 1; what is being done)."""
+"""Called with the share of work done, 0 to 1, and the file's name."""
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List COCO when any of its files lie under a data folder, converted or not."""
+    """List COCO if any of its files are under a data folder, converted or not."""
     base = downstream(root)
     if base is None:
         return []
@@ -55,10 +55,10 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def read(folder: Path) -> Captions:
-    """Read the converted files; features stay on disk until they are used.
+    """Read the converted files; features are memory-mapped.
 
     Raises:
-        UserError: a file is missing, not converted yet, or not as `convert` writes it.
+        UserError: a file is missing, not converted yet, or not as written by `convert`.
     """
     for stem in SPLITS.values():
         pickled, made = folder / f"{stem}.pkl", folder / f"{stem}.json"
@@ -102,21 +102,21 @@ def _part(folder: Path, stem: str) -> CaptionPart:
 
 
 def convert(folder: Path, progress: FileProgress | None = None) -> list[tuple[str, int, bool]]:
-    """Convert the official pickles of a folder; a file that was converted is left alone.
+    """Convert the official pickles of a folder; converted files are skipped.
 
-    Each file is written under another name and then renamed, the captions last: whatever stops the
-    conversion, nothing half-written is ever read.
+    Each file is written under a temporary name and then renamed, the captions last, so that an
+    interrupted conversion leaves no partial files to be read.
 
     Args:
         folder: holds train.pkl, valid.pkl and test.pkl.
         progress: see `FileProgress`.
 
     Returns:
-        Of each split: its name, its images, and whether it was converted just now.
+        Per split: name, number of images, and whether it was converted now.
 
     Raises:
-        UserError: a pickle is missing, asks for more than arrays and containers, or is not laid out
-            as SentEval's (names file and image).
+        UserError: a pickle is missing, needs more than arrays and containers, or is not in
+            SentEval's layout (names file and image).
     """
     pickled = {split: folder / f"{stem}.pkl" for split, stem in SPLITS.items()}
     missing = [
@@ -142,13 +142,13 @@ def convert(folder: Path, progress: FileProgress | None = None) -> list[tuple[st
 
 
 def _stamp(path: Path) -> dict[str, int]:
-    """What tells one file from another that was put in its place."""
+    """Return size and modification time, to detect a replaced file."""
     stat = path.stat()
     return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
 
 
 def _converted(path: Path) -> int | None:
-    """Number of images when this very pickle (or one that is gone) was converted, else None."""
+    """Return the number of images if this pickle, or a deleted one, was converted; else None."""
     try:
         stored = json.loads(path.with_suffix(".json").read_text("utf-8"))
         if path.is_file() and stored["source"] != _stamp(path):
@@ -164,7 +164,7 @@ def _convert(path: Path, move: Callable[[float], None]) -> int:
     groups = list(_captions(path, data))
     features = data["features"]
     array, text = path.with_suffix(".npy"), path.with_suffix(".json")
-    text.unlink(missing_ok=True)  # of another pickle: must not be read with the new array
+    text.unlink(missing_ok=True)  # an old pickle's captions must not be read with the new array
     with _replacing(array) as new:
         _write_features(path, features, new, lambda share: move(0.7 + 0.3 * share))
     with _replacing(text) as new:
@@ -188,7 +188,7 @@ def _captions(path: Path, data: Any) -> Iterator[list[str]]:
         try:
             of_image = list(ids[image])[:CAPTIONS]
             five = [captions[each]["cleaned_caption"] for each in of_image]
-            # SentEval closes every caption with a full stop of its own.
+            # SentEval appends a full stop to every caption.
             texts = [joined(f"{_text(caption)} .") for caption in five]
         except (KeyError, IndexError, TypeError) as error:
             raise UserError(
@@ -213,7 +213,7 @@ def _text(caption: object) -> str:
 
 
 def _write_features(path: Path, features: Any, new: Path, move: Callable[[float], None]) -> None:
-    """Write rows as float32, some at a time: an array or a list of arrays of any precision."""
+    """Write features, an array or a list of arrays of any precision, as float32 in chunks."""
     first = np.asarray(features[0])
     shape = (len(features), first.size)
     with new.open("wb") as file:
@@ -240,7 +240,7 @@ def _rows(path: Path, features: Any, start: int, width: int) -> np.ndarray:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Give a file to write beside `path` that takes its place when all went well."""
+    """Yield a temporary file beside `path` that replaces it on success."""
     new = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield new

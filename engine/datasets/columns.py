@@ -1,6 +1,6 @@
 """Guesses the role of each column of a table from its name and values.
 
-A guess only fills in the form: a person confirms it.
+Guesses only prefill the form, for a person to confirm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
     "retrieval": ("query", "document"),
     "parallel": ("left", "right"),
 }
-"""Columns that each kind needs."""
+"""Required roles of each kind."""
 OPTIONAL: dict[Kind, tuple[str, ...]] = {
     "pairs": ("split",),
     "labelled-pairs": ("split",),
@@ -29,17 +29,17 @@ OPTIONAL: dict[Kind, tuple[str, ...]] = {
     "parallel": ("split",),
     "retrieval": ("grade", "split"),
 }
-"""Columns that a kind may have as well."""
+"""Optional roles of each kind."""
 PACKED: tuple[Kind, ...] = ("retrieval", "parallel")
-"""Kinds that also come as several files, of which none needs to be a table."""
+"""Kinds that may also come as an archive of several files."""
 
 
 def roles_of(kind: Kind) -> tuple[str, ...]:
-    """Return the columns that a kind needs, then those that it may have."""
+    """Return the required, then the optional roles of a kind."""
     return (*ROLES[kind], *OPTIONAL.get(kind, ()))
 
 
-# Names as data sets on the hub and in SentEval have them, without case and punctuation.
+# Column names in data sets on the hub and in SentEval, without case and punctuation.
 _NAMES: dict[str, tuple[str, ...]] = {
     "left": (
         *("left", "sentence1", "sentencea", "sent0", "sent1", "senta", "s1", "text1", "texta"),
@@ -71,15 +71,15 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 _NUMBERS = ("score", "label", "grade")
-"""Roles that a column of numbers may play."""
+"""Roles that a numeric column may have."""
 
 PROBING = ("split", "label", "text")
-"""The columns of a file in SentEval's probing layout, which names none."""
+"""The columns of SentEval's probing layout, whose files have no header."""
 PROBING_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
 
 
 def is_probing(line: str) -> bool:
-    """Tell a line of SentEval's probing layout: `tr`, `va` or `te`, a tab, a label, a tab, text."""
+    """Whether a line is in SentEval's probing layout: `tr`, `va` or `te`, tab, label, tab, text."""
     cells = line.split("\t")
     return len(cells) == len(PROBING) and cells[0] in PROBING_SPLITS
 
@@ -88,12 +88,12 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     """Guess the kind of a table and the column of each role.
 
     Args:
-        columns: names, distinct.
-        rows: a sample of whole rows.
+        columns: distinct names.
+        rows: a sample of complete rows.
 
     Returns:
-        The likeliest kind, and role -> column for the roles of every kind that could be found, so
-        that a form can be filled in whichever kind a person chooses.
+        The likeliest kind, and role -> column for the roles found, of any kind, so that a form can
+        be prefilled for whichever kind a person chooses.
     """
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     found: dict[str, str] = {}
@@ -113,7 +113,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
 
 
 def _kind(found: dict[str, str], columns: Sequence[str], paired: bool) -> Kind:
-    """The most demanding kind that can be filled; plain sentences need least."""
+    """Return the first kind whose roles are all found; plain sentences need the least."""
     possible: tuple[tuple[Kind, bool], ...] = (
         ("pairs", True),
         ("retrieval", "grade" in found),
@@ -137,7 +137,7 @@ def _by_value(
     rows: Sequence[Sequence[Any]],
     numeric: set[str],
 ) -> None:
-    """Fill roles that no name gave: long cells are text, two of them and a number are a pair."""
+    """Fill the roles not found by name: long cells are text, two of them with a number a pair."""
     if not rows:
         return
     cells = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns) if c not in numeric}
@@ -146,7 +146,7 @@ def _by_value(
     if len(texts) == 2 and not {"left", "right"} & found.keys():
         found["left"], found["right"] = texts
     pair = {found.get("left"), found.get("right")}
-    # Whole numbers may be classes (0, 1, 2 in NLI files); a score has fractions or says its name.
+    # Whole numbers may be classes (0, 1, 2 in NLI files), unless the columns have no names.
     classes = {c for i, c in enumerate(columns) if c in numeric and _is_whole(rows, i)}
     unnamed = [c for c in columns if c in numeric and (c not in classes or c.startswith("column "))]
     if "score" not in found and len(unnamed) == 1 and "left" in found:
@@ -167,17 +167,17 @@ def _is_whole(rows: Sequence[Sequence[Any]], index: int) -> bool:
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:
-    """Tell whether nearly all values are numbers: a few bad ones are the file's fault."""
+    """Whether at least 80 % of the values are numbers, allowing for a few bad cells."""
     return bool(values) and sum(map(is_number, values)) >= 0.8 * len(values)
 
 
 def is_sentence(cell: str) -> bool:
-    """Tell a cell on the first line that is a sentence, and so no column's name."""
+    """Whether a cell of the first line is a sentence, and so not a column's name."""
     return len(cell) > 60 or cell.endswith((".", "!", "?", "。", "।", "؟"))
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a cell holds a finite number; a truth value is none."""
+    """Whether a cell holds a finite number; booleans do not count."""
     if isinstance(value, bool):
         return False
     try:

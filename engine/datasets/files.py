@@ -1,7 +1,7 @@
-"""What the readers of data files share: finding, opening, decoding, and reporting errors.
+"""Shared helpers of the readers: finding, opening and decoding files, and reporting errors.
 
-A file may lie there plain or as `.gz`; both are read in place, line by line, so that a file of a
-million lines costs the memory of its sentences and no more. Knows no format.
+A file may be plain or a `.gz`; both are streamed line by line, so that a file of a million lines
+takes no more memory than its sentences. Knows no format.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from engine.errors import UserError
 from engine.stamps import Stamp, stamp
 
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
-"""What reading a `.gz` raises that is cut short or damaged."""
+"""Raised when reading a `.gz` that is cut short or damaged."""
 
 
 _PIECE = 2**16
-"""Bytes read at once where a line may be without end."""
+"""Bytes read at a time where a line may have any length."""
 
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """A data set that is there: what a list shows of it, and how to read it."""
+    """An available data set: its entry in lists, and a function that reads it."""
 
     info: DatasetInfo
     read: Callable[[], Dataset]
 
     @property
     def paths(self) -> list[Path]:
-        """The files and folders that `read` is given."""
+        """The files and folders among the arguments of `read`."""
         return list(_paths(getattr(self.read, "args", ())))
 
     @property
     def stamp(self) -> Stamp:
-        """Of these; see `engine.stamps`."""
+        """The stamp of `paths`; see `engine.stamps`."""
         return stamp(*self.paths)
 
 
@@ -56,7 +56,7 @@ def _paths(given: object) -> Iterator[Path]:
 
 
 def find(path: Path) -> Path | None:
-    """Return the file itself, or its `.gz`, or None when neither is there."""
+    """Return the file itself, or its `.gz`, or None if neither exists."""
     packed = path.with_name(path.name + ".gz")
     return next((p for p in (path, packed) if p.is_file()), None)
 
@@ -65,7 +65,7 @@ def existing(path: Path) -> Path:
     """Return the file or its `.gz`.
 
     Raises:
-        UserError: neither is there.
+        UserError: neither exists.
     """
     found = find(path)
     if found is None:
@@ -77,7 +77,7 @@ def existing(path: Path) -> Path:
 
 
 def where(path: Path) -> str:
-    """Name a file for people: its folder and its name, not the whole path of the machine."""
+    """Return a file's folder and name for messages, without the rest of its path."""
     return "/".join(path.parts[-2:])
 
 
@@ -85,18 +85,18 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
     r"""Yield the lines of a text file without their ends (`\n`, `\r\n` or `\r`).
 
     Raises:
-        UserError: the bytes are not in this encoding (names the line), or a broken `.gz`.
+        UserError: bytes that are not in this encoding (names the line), or a broken `.gz`.
     """
     with open_binary(path) as raw:
         yield from decode(raw, where(path), encoding)
 
 
 def open_binary(source: Path | bytes, packed: bool | None = None) -> IO[bytes]:
-    """Open a file, or bytes in memory, and unpack gzip on the way.
+    """Open a file or bytes in memory, decompressing gzip.
 
     Args:
         source: a path or the content itself.
-        packed: whether it is gzip; by default the path's ending says so.
+        packed: whether it is gzip; by default by the path's ending.
     """
     if packed is None:
         packed = isinstance(source, Path) and source.suffix == ".gz"
@@ -113,12 +113,12 @@ def decode(
 
     Args:
         raw: a seekable binary stream, at its start.
-        name: of the file, for the error.
-        encoding: of the file; a byte order mark of UTF-8 is dropped.
+        name: the file's name for errors.
+        encoding: the file's encoding; a UTF-8 byte order mark is dropped.
         newline: as for `open`.
 
     Raises:
-        UserError: the bytes are not in this encoding (names line and byte), a broken `.gz`, or a
+        UserError: bytes that are not in this encoding (names line and byte), a broken `.gz`, or a
             line longer than `limits.MAX_ROW`, which is not read to its end.
     """
     try:
@@ -134,23 +134,23 @@ def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> I
         for count, line in enumerate(read, start=1):
             if len(line) > MAX_ROW:
                 raise row_too_long(name, count)
-            if "\0" in line:  # no text has it: half of UTF-16, or no text at all
+            if "\0" in line:  # never in text: UTF-16 or a binary file
                 raise holds_nul(name, count)
             yield line.removesuffix("\n") if newline is None else line
     except UnicodeDecodeError as error:
         raise _not_utf8(raw, name) from error
     finally:
         if not raw.closed:
-            text.detach()  # whoever opened the stream closes it
+            text.detach()  # the caller closes the stream
 
 
 def not_whole_gzip(name: str, error: Exception) -> UserError:
-    """Say that a file was cut short or damaged."""
+    """Return the error for a gzip file that was cut short or damaged."""
     return UserError(f"{name} is not a whole gzip file ({error}).", "Copy or download it again.")
 
 
 def holds_nul(name: str, number: int) -> UserError:
-    """Say that a line of a file is no text."""
+    """Return the error for a line with a NUL byte."""
     return UserError(
         f"{name}, line {number} holds a NUL byte, as UTF-16 and binary files do.",
         "Save it as UTF-8 text.",
@@ -158,15 +158,15 @@ def holds_nul(name: str, number: int) -> UserError:
 
 
 def _not_utf8(raw: IO[bytes], name: str) -> UserError:
-    """Say where the first bad byte is and which encoding the file seems to have."""
+    """Return the error that names the first bad byte and the file's likely encoding."""
     raw.seek(0)
     number, begins, before, held = 1, 0, 0, b""
-    while chunk := raw.readline(_PIECE):  # a line without end is read in pieces
+    while chunk := raw.readline(_PIECE):  # a long line is read in pieces
         piece, held = held + chunk, b""
         try:
             piece.decode("utf-8")
         except UnicodeDecodeError as error:
-            # A character cut in two by the file's end shows up here as well: same advice.
+            # Also reached by a character cut off at the file's end, with the same advice.
             if error.reason != "unexpected end of data" or len(chunk) < _PIECE:
                 return not_utf8(name, piece, number, begins, error, before)
             held = piece[error.start :]  # it goes on in the next piece
@@ -184,15 +184,15 @@ def not_utf8(
     error: UnicodeDecodeError,
     before: int = 0,
 ) -> UserError:
-    """Say that a line of a file is not UTF-8, and what it may be.
+    """Return the error for a line that is not UTF-8, with a guess at its encoding.
 
     Args:
-        name: of the file.
-        piece: of the line, the one that could not be decoded.
-        number: of the line.
-        offset: byte at which the line begins.
-        error: what decoding the piece raised.
-        before: bytes of the line before the piece.
+        name: the file's name.
+        piece: the piece of the line that could not be decoded.
+        number: the line's number.
+        offset: byte offset of the line's start.
+        error: the error from decoding the piece.
+        before: number of bytes of the line before the piece.
     """
     looks = _looks_like(piece)
     at = before + error.start
@@ -205,7 +205,7 @@ def not_utf8(
 
 
 def _looks_like(line: bytes) -> str:
-    """Guess the encoding of a line that is not UTF-8; only ever shown as a guess."""
+    """Guess the encoding of a line that is not UTF-8, for a message."""
     if b"\0" in line or line[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "UTF-16"
     # Bytes 0x80-0x9F are control characters in ISO-8859-1 and quotes and dashes in Windows-1252.
@@ -216,7 +216,7 @@ def number(text: str, place: str) -> float:
     """Read a finite number.
 
     Raises:
-        UserError: it is none; `place` says where it stands.
+        UserError: not a finite number; names `place`.
     """
     try:
         value = float(text)
@@ -231,7 +231,7 @@ def number(text: str, place: str) -> float:
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: JSON can hold half a character."""
+    """Whether a text can be encoded as UTF-8: JSON can hold a lone surrogate."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -240,10 +240,10 @@ def is_unicode(text: str) -> bool:
 
 
 def check_names(filename: str, columns: Iterable[str]) -> None:
-    """Refuse a name of a column that is no text.
+    """Check that the names of columns can be encoded as UTF-8.
 
     Raises:
-        UserError: there is one; names it.
+        UserError: one cannot; names it.
     """
     broken = next((column for column in columns if not is_unicode(column)), None)
     if broken is not None:
@@ -254,11 +254,11 @@ def check_names(filename: str, columns: Iterable[str]) -> None:
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Name things for an error message, such as the columns of a file."""
+    """Join names for an error message, cut to `most` of them."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(n if len(n) <= 60 else f"{n[:59]}…" for n in names[:most]) + more
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Quote a piece of a file for an error message, cut to `limit` characters."""
+    """Quote text for an error message, cut to `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -1,7 +1,7 @@
-"""The folders beside SentEval's: `captions/`, `unlabelled/`, `nli/` and `mteb/`.
+"""Readers of the folders beside SentEval's: `captions/`, `unlabelled/`, `nli/` and `mteb/`.
 
-Collections to search and to fit on, labelled sentences, scored pairs and NLI triplets. Each reader
-is a few lines because each source has a layout of its own.
+Collections to search and to fit on, labelled sentences, scored pairs and NLI triplets. Each source
+has its own layout, and so its own short reader.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FLICKR_LICENCE = "non-commercial research and educational use"
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List the sets that lie under a data folder."""
+    """List the data sets under a data folder."""
     return [
         *_pairs(root / "mteb" / "sts"),
         *_classification(root / "mteb" / "classification"),
@@ -89,7 +89,7 @@ def _by_split(folder: Path, pattern: str, *splits: str) -> dict[str, Path]:
 
 
 def read_captions(name: str, paths: list[Path]) -> Sentences:
-    """Read captions, one a line; what stands before a tab is the image's name."""
+    """Read captions, one per line, after an optional image name and tab."""
     captions = (line.rpartition("\t")[2].strip() for path in paths for line in lines(path))
     return Sentences(name, [caption for caption in captions if caption])
 
@@ -117,14 +117,14 @@ def _stems(folder: Path, ending: str) -> dict[str, Path]:
 
 
 def read_lines(name: str, path: Path) -> Sentences:
-    """Read one sentence a line; empty lines are left out."""
+    """Read one sentence per line; empty lines are skipped."""
     return Sentences(name, [line.strip() for line in lines(path) if line.strip()])
 
 
 def _nli(folder: Path) -> list[DatasetSource]:
-    """List `nli` (the training triplets together) and each file of triplets."""
+    """List `nli` (all training triplets) and each file of triplets."""
     files = _stems(folder, ".csv") | _stems(folder / "triplets", ".csv")
-    # Triplets made of test sentences stay out of `nli`: what is fitted on it has seen none.
+    # Keep triplets made of test sentences out of `nli`, so that nothing is fitted on them.
     held_out = {stem for stem in files if {"dev", "test", "devtest"} & _words(stem)}
     train = [path for stem, path in files.items() if stem not in held_out]
     what = "NLI triplets: premise, what follows from it, what contradicts it"
@@ -143,7 +143,7 @@ def _words(stem: str) -> set[str]:
 
 
 def read_triplets(name: str, paths: list[Path]) -> Triplets:
-    """Read files in the layout of SimCSE's: `sent0,sent1,hard_neg`."""
+    """Read files in SimCSE's layout: `sent0,sent1,hard_neg`."""
     columns = {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}
     files = [read_columns(path, path.name, columns, header=True) for path in paths]
     anchors, positives, negatives = ([s for f in files for s in f[role]] for role in columns)
@@ -248,7 +248,7 @@ def read_tweeteval(folder: Path) -> LabelledSentences:
 
 
 def _parallel(texts: Path, labels: Path) -> list[tuple[str, str]]:
-    """Pair the lines of two files; UserError when one is longer."""
+    """Pair the lines of two files; raise UserError if one is longer."""
     left = [line.strip() for line in lines(existing(texts))]
     right = [line.strip() for line in lines(existing(labels))]
     if len(left) != len(right):
@@ -278,14 +278,14 @@ _CLASSIFICATION = {
         _SPLIT3,
     ),
 }
-"""Folder under `mteb/classification/` -> what it is, its terms, its reader, and its splits."""
+"""Folder under `mteb/classification/` -> description, licence, reader and splits."""
 
 _SHORT = {
     "search_snippets": ("search_snippets_true_text.tsv", "Web search snippets, 8 domains"),
     "tweet": ("tweet-original-order.tsv", "Tweets by event, 89 labels"),
     "googlenews": ("T.tsv", "News titles by event, 152 labels"),
 }
-"""Folder under `mteb/clustering/` -> its file of `label TAB text`, and what it is."""
+"""Folder under `mteb/clustering/` -> its file of `label TAB text`, and description."""
 
 
 def _clustering(folder: Path) -> list[DatasetSource]:

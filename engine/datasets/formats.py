@@ -1,13 +1,13 @@
 """Files of rows: CSV, TSV, JSON lines, Parquet and plain lines, read as a stream of cells.
 
-`rows_of` is what reads a row of text. Training, whose files may be larger than memory, reads them
-with it by position: `engine.datasets.row_file`. Only SentEval's folder, whose files are laid out
-each in a way of its own, is read by the modules of its tasks, as the reference reads it.
+`rows_of` parses rows of text files. Training, whose files may be larger than memory, uses it with
+random access: `engine.datasets.row_file`. Only SentEval's folder, whose files each have their own
+layout, is read by separate modules, following the reference.
 
-CSV follows RFC 4180 (quotes, line ends inside quotes; `;` or a tab as the separator is noticed).
-TSV is a bare tab split, a quote is text, as in the files of GLUE and SentEval. JSON lines holds an
-object a line; the first one names the columns. Text and TSV in the layout of SentEval's probing
-files are told by their first line. Knows nothing else of what a column means.
+CSV follows RFC 4180 (quotes, line ends inside quotes); `;` or a tab as the separator is detected.
+TSV is split at tabs without quoting, as in the files of GLUE and SentEval. JSON lines has one
+object per line; the first one names the columns. Text and TSV in the layout of SentEval's probing
+files are recognised by their first line. Otherwise knows nothing of what a column means.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from engine.errors import UserError
 
 JSON_LINES = (".jsonl", ".ndjson")
 ENDINGS = (".csv", ".tsv", ".txt", *JSON_LINES, ".parquet")
-"""What a file name may end in; all but Parquet also with `.gz`."""
+"""Known endings of file names; all but Parquet also with `.gz`."""
 
 TableRow = tuple[int, list[Any]]
-"""Where a row stands (line of a text file, row of Parquet; from 1) and its cells."""
+"""A row's number (line of a text file, row of Parquet; from 1) and its cells."""
 
 _LINE = 16
-"""Bytes that a line counts for at least: some kilobytes may unpack to millions of empty ones."""
+"""Minimum bytes counted for a line: some kilobytes may unpack to millions of empty lines."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Table:
 
     Attributes:
         columns: distinct names, in order; a column without a name is `column 3`.
-        rows: the rows, once. A ragged row has fewer or more cells than there are columns.
-        header: whether the first line was taken as names.
-        unit: `line` or `row`: what the number of a row counts.
-        repeated: names that the file gives more than once.
+        rows: a single-use iterator of the rows. Ragged rows have fewer or more cells than columns.
+        header: whether the first line was read as names.
+        unit: `line` or `row`: what a row's number counts.
+        repeated: names that occur more than once in the file.
     """
 
     columns: tuple[str, ...]
@@ -61,12 +61,12 @@ def open_table(source: Path | bytes, filename: str, header: bool | None = None) 
 
     Args:
         source: the file, or its bytes.
-        filename: the name it came with; its ending says the format.
-        header: whether the first line of a CSV or TSV holds names; None looks at the line.
+        filename: its original name, whose ending determines the format.
+        header: whether the first line of a CSV or TSV holds names; None to detect.
 
     Raises:
-        UserError: another format than the name says, empty, too large, or not UTF-8. Faults further
-            down (encoding, quotes, JSON, size) are raised by the rows when they are reached.
+        UserError: content that does not match the ending, empty, too large, or not UTF-8. Faults
+            further down (encoding, quotes, JSON, size) are raised by `rows` when reached.
     """
     table = _opened(source, filename, header)
     limits.check_columns(filename, table.columns)
@@ -74,12 +74,12 @@ def open_table(source: Path | bytes, filename: str, header: bool | None = None) 
 
 
 def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield where a row stands, for people, and its cells by column.
+    """Yield each row's place, for messages, and its cells by column.
 
-    Unlike those of `open_table`, an object of JSON lines may lack keys that the first one has.
+    Unlike with `open_table`, objects of JSON lines have their own keys, not those of the first one.
 
     Raises:
-        UserError: as for `open_table`, when it is reached; or a row with too few or many cells.
+        UserError: as for `open_table`, when reached; or a row with too few or too many cells.
     """
     ending, _ = ending_of(filename)
     if ending in JSON_LINES:
@@ -102,7 +102,7 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
 
 
 def _more(table: Table, filename: str) -> Iterator[TableRow]:
-    """Refuse rows beyond those that are taken."""
+    """Raise UserError if there are rows beyond the limit."""
     for _ in table.rows:
         raise limits.too_many_rows(filename)
     yield from ()
@@ -136,7 +136,7 @@ def ending_of(filename: str) -> tuple[str, bool]:
     """Split a name into the format's ending and whether it is gzip.
 
     Raises:
-        UserError: an ending that is not known here.
+        UserError: an unknown ending.
     """
     lower = filename.lower()
     packed = lower.endswith(".gz")
@@ -151,10 +151,10 @@ def ending_of(filename: str) -> tuple[str, bool]:
 
 
 def check_start(source: Path | bytes, filename: str) -> None:
-    """Refuse a file that is empty, or by its first bytes not what its name says.
+    """Check a file's first bytes against its ending.
 
     Raises:
-        UserError: it is one.
+        UserError: it is empty, or its content does not match the ending.
     """
     ending, packed = ending_of(filename)
     with open_binary(source, packed=False) as raw:
@@ -172,7 +172,7 @@ def check_start(source: Path | bytes, filename: str) -> None:
 
 
 def _check(source: Path | bytes, filename: str) -> int:
-    """Return the bytes of a file that is not too large and what its name says."""
+    """Return the size of a file, after checking it and the first bytes."""
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > limits.MAX_BYTES:
         raise limits.too_large(filename)
@@ -181,7 +181,7 @@ def _check(source: Path | bytes, filename: str) -> int:
 
 
 def _lines(source: Path | bytes, filename: str) -> Iterator[str]:
-    """Yield the lines, of CSV with their ends; what unpacks to too much is given up in time."""
+    """Yield the lines, for CSV with their ends; stop with UserError if they unpack to too much."""
     ending, packed = ending_of(filename)
     unpacking = limits.Unpacking(filename, _check(source, filename), limits.MAX_BYTES)
     with open_binary(source, packed) as raw:
@@ -193,22 +193,22 @@ def _lines(source: Path | bytes, filename: str) -> Iterator[str]:
 def rows_of(
     lines: Iterator[str], ending: str, separator: str, filename: str, first: int = 1
 ) -> Iterator[tuple[int, Any]]:
-    """Yield what the rows of a text file hold, each with the line on which it begins.
+    """Parse the rows of a text file, each with the line on which it begins.
 
-    No line is read before it is needed: where the lines stand is where the next row begins.
+    Lines are read lazily, so that the position in `lines` is always the start of the next row.
 
     Args:
-        lines: with their ends, if the format is CSV.
-        ending: which says the format, such as `.csv`.
-        separator: of the cells of CSV.
-        filename: for people.
+        lines: the lines, with their ends if the format is CSV.
+        ending: the format, such as `.csv`.
+        separator: separator of CSV cells.
+        filename: the name for messages.
         first: number of the first of these lines.
 
     Yields:
-        The line, and the cells, or the object of JSON lines; None for an empty line.
+        The line number, and the cells or the JSON object; None for an empty line.
 
     Raises:
-        UserError: a broken quote, no JSON, or a row longer than `limits.MAX_ROW`.
+        UserError: a broken quote, invalid JSON, or a row longer than `limits.MAX_ROW`.
     """
     if ending == ".csv":
         for number, cells in _csv_rows(lines, separator, filename, first):
@@ -228,7 +228,7 @@ def _csv_rows(
     lines: Iterator[str], separator: str, filename: str, first: int
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of CSV; a row may span several lines. See `rows_of`."""
-    # The library's own limit is 131,072 characters a cell; ours is the length of a row.
+    # The csv module limits cells to 131,072 characters; our limit is that of a row.
     csv.field_size_limit(limits.MAX_ROW)
     size = 0
 
@@ -256,7 +256,7 @@ def _csv_rows(
 
 
 def separator_of(line: str) -> str:
-    """What separates the cells of a CSV file, by its first line."""
+    """Detect the separator of a CSV file from its first line."""
     return next((s for s in ",;\t" if s in line), ",")
 
 
@@ -265,7 +265,7 @@ def _objects(rows: Iterator[tuple[int, dict[str, Any]]], filename: str) -> Table
     columns = () if first is None else tuple(first[1])
     check_names(filename, columns)
     every = chain([] if first is None else [first], rows)
-    # A key that is not there is no cell: its column is ragged only to those who need it.
+    # A missing key becomes None, an error only for readers that need its column.
     return Table(columns, ((n, [o.get(c) for c in columns]) for n, o in every))
 
 
@@ -285,7 +285,7 @@ def _json_object(line: str, place: str) -> dict[str, Any]:
 
 
 def _named(rows: Iterator[TableRow], header: bool | None) -> Table:
-    """Take the first row as names, or make names up when it holds data."""
+    """Use the first row as names, or make up names if it holds data."""
     first = next(rows, None)
     if first is None:
         return Table((), rows)
@@ -297,7 +297,7 @@ def _named(rows: Iterator[TableRow], header: bool | None) -> Table:
 
 
 def _is_data(cell: str) -> bool:
-    """Tell a cell that no one would use as a column's name: a number, or a sentence."""
+    """Whether a cell cannot be a column's name: a number or a sentence."""
     cell = cell.strip()
     try:
         float(cell)
@@ -307,7 +307,7 @@ def _is_data(cell: str) -> bool:
 
 
 def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return distinct names (`text`, `text (2)`, `column 3`) and those that came twice."""
+    """Return distinct names (`text`, `text (2)`, `column 3`) and the repeated ones."""
     taken: set[str] = set()
     numbers: dict[str, int] = {}  # name -> the least number that may be free
     columns: list[str] = []

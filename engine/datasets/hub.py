@@ -3,15 +3,14 @@
     hub:OWNER/NAME[@REVISION]/PATH/TO/FILE.csv[?ROLE=COLUMN&…]
 
 REVISION is a commit, tag or branch (`main` by default; a `/` in it is written `%2F`). The file is
-CSV, TSV, JSON lines, Parquet or plain lines. ROLE=COLUMN says which column is what, with the roles
-of `tables.Mapping`; left out, the columns are guessed:
+CSV, TSV, JSON lines, Parquet or plain lines. ROLE=COLUMN assigns the roles of `tables.Mapping` to
+columns; by default they are guessed:
 
     hub:mteb/stsbenchmark-sts@main/test.jsonl.gz?left=sentence1&right=sentence2&score=score
 
-The data set that comes back bears the pinned name: commit and columns written out. Only the file
-is fetched and no code of a repository is run. A repository without a file is answered with the
-files it has. `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` mean what they mean to
-`huggingface_hub`.
+The returned data set has the pinned name, with commit and columns. Only the file is downloaded, and
+no code from a repository is run. For a repository without a file, the error lists its files.
+`HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` work as in `huggingface_hub`.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class HubFile:
     Attributes:
         repository: `owner/name`.
         revision: commit, tag or branch.
-        file: path in the repository; empty when only the repository was named.
-        columns: role -> column; empty to have them guessed.
+        file: path in the repository; empty if only the repository is named.
+        columns: role -> column; empty to guess them.
     """
 
     repository: str
@@ -62,10 +61,10 @@ class HubFile:
 
 
 def parse(name: str) -> HubFile:
-    """Read a name.
+    """Parse a name.
 
     Raises:
-        UserError: it is not of the form above.
+        UserError: not in the form above.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -80,7 +79,7 @@ def parse(name: str) -> HubFile:
 
 
 def _mapping(columns: dict[str, str]) -> Mapping:
-    """Take the kind that needs the roles given."""
+    """Infer the kind of data set from the given roles."""
     telling: dict[str, Kind] = {"score": "pairs", "left": "pairs", "right": "pairs"}
     telling |= {"anchor": "triplets", "positive": "triplets", "negative": "triplets"}
     telling |= {"label": "labels", "split": "labels"}
@@ -95,11 +94,11 @@ def _mapping(columns: dict[str, str]) -> Mapping:
 
 
 def load(name: str) -> Dataset:
-    """Fetch a file, or find it in the hub's cache, and read it.
+    """Read a file, downloaded if it is not in the hub's cache.
 
     Returns:
-        The data set, named with the commit and the columns used, so that the name gives the same
-        data for ever.
+        The data set, named with the commit and the columns used, so that the name always gives the
+        same data.
 
     Raises:
         UserError: a bad name; no such repository, revision or file; no access; no network and not
@@ -107,7 +106,7 @@ def load(name: str) -> Dataset:
     """
     wanted = parse(name)
     path = _fetch(wanted)
-    # The cache is laid out as …/snapshots/COMMIT/FILE, so the commit is known off line as well.
+    # The cache is laid out as …/snapshots/COMMIT/FILE, so the commit is also known offline.
     commit = path.parents[len(PurePosixPath(wanted.file).parts) - 1].name
     filename = path.name
     columns = wanted.columns
@@ -117,8 +116,8 @@ def load(name: str) -> Dataset:
 
 
 def _fetch(wanted: HubFile) -> Path:
-    """Return where the file lies in the hub's cache, fetched if it has to be."""
-    if _COMMIT.fullmatch(wanted.revision):  # what a commit names never changes: no need to ask
+    """Return the file's path in the hub's cache, downloading it if needed."""
+    if _COMMIT.fullmatch(wanted.revision):  # a commit never changes, so the hub need not be asked
         kept = _kept(wanted)
         if kept is not None:
             return kept
@@ -128,7 +127,7 @@ def _fetch(wanted: HubFile) -> Path:
         return _download(wanted)
     except UserError:
         raise
-    except Exception as error:  # off line, or the HTTP library's own, which differ by version
+    except Exception as error:  # offline, or errors of the HTTP library, which differ by version
         kept = _kept(wanted)
         if kept is not None:
             return kept
@@ -140,7 +139,7 @@ def _fetch(wanted: HubFile) -> Path:
 
 
 def _list(wanted: HubFile) -> dict[str, int | None]:
-    """Ask which files the repository has, and how large they are where the hub says."""
+    """Return the repository's files with their sizes, None if the hub states none."""
     from huggingface_hub import HfApi, errors
 
     try:
@@ -166,7 +165,7 @@ def _list(wanted: HubFile) -> dict[str, int | None]:
 
 
 def _check(wanted: HubFile, sizes: dict[str, int | None]) -> None:
-    """Refuse a file that is not there or too large before anything is fetched."""
+    """Refuse a missing or too large file before downloading."""
     if wanted.file not in sizes:
         known = [f for f in sizes if f.lower().removesuffix(".gz").endswith(ENDINGS)]
         near = difflib.get_close_matches(wanted.file, known, n=5, cutoff=0.3) or known[:5]
@@ -194,7 +193,7 @@ def _download(wanted: HubFile, *, local_files_only: bool = False) -> Path:
 
 
 def _kept(wanted: HubFile) -> Path | None:
-    """Return where the file lies if it was fetched before; asks no one."""
+    """Return the file's path in the cache without network access; None if not cached."""
     from huggingface_hub import errors
 
     try:

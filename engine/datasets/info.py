@@ -1,4 +1,4 @@
-"""The name and kind of a data set, and what a list shows of it."""
+"""Names, kinds and list entries of data sets."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ TaskType = Literal[
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What a list of data sets shows before anything is read.
+    """A data set's entry in lists, available before its rows are read.
 
     Attributes:
-        name: the one name used in spec strings, pages, command line and Python.
-        kind: the shape `Catalog.load(name)` returns; None when that is unknown.
+        name: its name in spec strings, pages, command line and Python.
+        kind: the kind of data set that `Catalog.load(name)` returns; None if unknown.
         origin: `starter`, `folder`, `hub`, `upload` or `corpus`.
         description: one sentence for people.
-        licence: terms as far as known; empty when unknown.
+        licence: the licence; empty if unknown.
         task: name of the task that measures it by default, or None.
-        tasks: names of all tasks that measure it; those that its kind brings are added.
-        type: MTEB's type of the task that it was made for; by default as its kind says, or None.
-        languages: ISO 639-3 codes, as far as known.
-        splits: as far as known without reading the rows.
-        bytes: of its files; None when unknown.
+        tasks: names of all tasks that measure it; those of its kind are added.
+        type: MTEB's type of the task it was made for; by default the kind's usual type, or None.
+        languages: ISO 639-3 codes, if known.
+        splits: names of splits, if known without reading the rows.
+        bytes: size of its files; None if unknown.
         problem: why it cannot be read, or None.
     """
 
@@ -66,7 +66,7 @@ class DatasetInfo:
     problem: str | None = None
 
     def __post_init__(self) -> None:
-        """Fill in what follows from the kind."""
+        """Fill in the type and tasks that follow from the kind."""
         kind, own = self.kind, self.tasks or ((self.task,) if self.task else ())
         endings = [f"{self.name}/{ending}" for ending in ENDINGS] if kind == "labels" else ()
         if self.problem:
@@ -85,13 +85,13 @@ TYPES: dict[Kind, tuple[TaskType, ...]] = {
     "parallel": ("BitextMining",),
     "summaries": ("Summarization",),
 }
-"""Types of task that each kind is made for, the usual one first."""
+"""Task types of each kind, the usual one first."""
 ENDINGS = ("classify", "search", "few-shot", "cluster")
-"""What follows the name of labelled sentences in that of a task on them."""
+"""Endings that turn the name of labelled sentences into that of a task on them."""
 
 
 def content_hash(lines: Iterable[str]) -> str:
-    """Return the digest of some lines: equal exactly where all of them are."""
+    """Return a digest of a sequence of lines, sensitive to their boundaries."""
     digest = hashlib.blake2b(digest_size=16)
     for line in lines:
         raw = line.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The tasks in SentEval's folder that label pairs of sentences: MRPC, SICK entailment and SNLI.
+"""SentEval's data sets of labelled sentence pairs: MRPC, SICK entailment and SNLI.
 
 Source: facebookresearch/SentEval, `senteval/{mrpc,sick,snli}.py`.
 """
@@ -23,7 +23,7 @@ _SICK = {
     "test": "SICK/SICK_test_annotated.txt",
 }
 _SNLI = {split: f"SNLI/labels.{split}" for split in ("train", "dev", "test")}
-# name -> what it is, its files, and the columns of left sentence, right sentence and label.
+# name -> description, files, and the columns of left sentence, right sentence and label.
 _TABLES: dict[str, tuple[str, dict[str, str], tuple[int, int, int]]] = {
     "MRPC": ("Microsoft paraphrase corpus: pairs that mean the same or not", _MRPC, (3, 4, 0)),
     "SICKEntailment": ("SICK: pairs by entailment, 3 classes", _SICK, (1, 2, 4)),
@@ -37,7 +37,7 @@ _Row = tuple[str, str, str]
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List the sets that lie under a data folder."""
+    """List the data sets under a data folder."""
     base = downstream(root)
     if base is None:
         return []
@@ -119,7 +119,7 @@ def read_snli(base: Path) -> LabelledPairs:
 
 
 def _ascii_joined(line: str) -> str:
-    """Join by one space at ASCII white space only: the reference splits SNLI's text as bytes."""
+    """Normalise ASCII white space only, since the reference splits SNLI's text as bytes."""
     return b" ".join(line.encode().split()).decode()
 
 

@@ -21,11 +21,11 @@ ENGLISH = ("eng",)
 
 
 def is_language(text: str) -> bool:
-    """Tell a code of two letters (`de`), perhaps with a region (`pt-br`)."""
+    """Whether a text is a code of two letters (`de`), perhaps with a region (`pt-br`)."""
     return text.casefold().replace("_", "-").partition("-")[0] in _THREE
 
 
 def codes(*languages: str) -> tuple[str, ...]:
-    """Return the codes of three letters for any; what is no known code stays, nothing goes."""
+    """Return three-letter codes, without duplicates; unknown codes are kept, empty ones dropped."""
     found = (_THREE.get(name.casefold().partition("-")[0], name) for name in languages if name)
     return tuple(dict.fromkeys(found))

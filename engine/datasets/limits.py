@@ -1,8 +1,8 @@
 """Limits on the size of files, enforced while reading, before anything is built from them.
 
-A file of some hundred bytes may unpack to gigabytes, and one of some kilobytes may have columns
-without end. What the bounds leave takes time and memory in proportion to the file as it came, so
-that no clock is needed, which would refuse a file on one machine and take it on another.
+A file of some hundred bytes may unpack to gigabytes, and one of some kilobytes may have thousands
+of columns. Within these limits, time and memory are proportional to the file's size, so there is no
+need for a timeout, which would refuse a file on one machine and accept it on another.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from collections.abc import Sized
 from engine.errors import UserError
 
 MAX_BYTES = 512 * 2**20
-"""The largest file taken, packed or unpacked."""
+"""The largest file accepted, packed or unpacked."""
 
 MAX_ROWS = 2_000_000
 """Twice what a map can show; the largest sets of sentences in use have a few hundred thousand."""
 
 MAX_COLUMNS = 2_000
-"""A text beside an embedding of 1,536 numbers, a column each, still fits."""
+"""Enough for a text beside an embedding of 1,536 numbers, one per column."""
 
 MAX_ROW = 2**20
-"""Characters. No sentence is a megabyte long, so a longer row is no text, or has an open quote."""
+"""In characters. No sentence is a megabyte long: a longer row is not text or has an open quote."""
 
 _MAX_RATIO = 100
-"""How many times larger a file may become by unpacking; text becomes three to ten times larger."""
+"""The largest compression ratio accepted; text compresses three to ten times."""
 _ALWAYS = 8 * 2**20
-"""What any file may unpack to: a short table may well be one line over and over."""
+"""Bytes that any file may unpack to: a short table may well repeat one line."""
 
 
 class Unpacking:
-    """Counts what a packed file has become so far.
+    """Counts the unpacked bytes of a file against its limits.
 
     Args:
-        filename: for people.
-        packed: bytes of the file as it came.
-        most: bytes that it may become at all; by default only the ratio counts.
+        filename: the name for messages.
+        packed: bytes of the packed file.
+        most: maximum of unpacked bytes; by default only the ratio counts.
     """
 
     def __init__(self, filename: str, packed: int, most: float = math.inf) -> None:
@@ -45,10 +45,10 @@ class Unpacking:
         self._size = 0
 
     def add(self, size: int) -> None:
-        """Count some more.
+        """Count more bytes.
 
         Raises:
-            UserError: it is too much.
+            UserError: a limit is exceeded.
         """
         self._size += size
         if self._size > self._most:
@@ -62,7 +62,7 @@ class Unpacking:
 
 
 def too_large(filename: str) -> UserError:
-    """Say that a file is larger than `MAX_BYTES`."""
+    """Return the error for a file larger than `MAX_BYTES`."""
     return UserError(
         f"{filename} is larger than {MAX_BYTES // 2**20} MB.",
         "Split it, or keep a sample: a few hundred thousand rows are plenty.",
@@ -70,7 +70,7 @@ def too_large(filename: str) -> UserError:
 
 
 def too_many_rows(filename: str) -> UserError:
-    """Say that a file has more than `MAX_ROWS` rows."""
+    """Return the error for a file with more than `MAX_ROWS` rows."""
     return UserError(
         f"{filename} has more than {MAX_ROWS:,} rows.",
         "Split it, or keep a sample: a few hundred thousand rows are plenty.",
@@ -78,10 +78,10 @@ def too_many_rows(filename: str) -> UserError:
 
 
 def check_columns(filename: str, columns: Sized) -> None:
-    """Refuse more than `MAX_COLUMNS` columns.
+    """Check the number of columns.
 
     Raises:
-        UserError: there are more.
+        UserError: there are more than `MAX_COLUMNS`.
     """
     if len(columns) > MAX_COLUMNS:
         raise UserError(
@@ -91,12 +91,12 @@ def check_columns(filename: str, columns: Sized) -> None:
 
 
 def row_too_long(name: str, line: int | None = None, perhaps: str = "") -> UserError:
-    """Say that a row of a file is longer than `MAX_ROW`.
+    """Return the error for a row longer than `MAX_ROW`.
 
     Args:
-        name: of the file.
-        line: that the row ends on, or was given up on.
-        perhaps: another reason that it may have.
+        name: the file's name.
+        line: the line that the row ends on, or that reading stopped at.
+        perhaps: another possible reason.
     """
     hint = "Is it text with one sentence a line? In CSV a quote may have been left open."
     which = "a row" if line is None else f"the row that holds line {line}"

@@ -13,15 +13,15 @@ from engine.datasets.info import Kind, content_hash
 
 @dataclass(frozen=True, eq=False)
 class Retrieval:
-    """Queries, documents and which of these answer which query, how well.
+    """Queries, documents, and graded relevance judgements.
 
     Attributes:
         queries, documents: id -> text; a document's title is joined to its body.
-        judgements: split -> query id -> document id -> grade (0: judged, does not answer). Every
-            query is one of `queries`, judged at least once. A document that is none of `documents`
-            counts as not found, as in trec_eval; the notes say so.
-        candidates: query id -> the documents to put in order (reranking); None: all documents.
-        notes: what a person should know of the rows, such as what was left out.
+        judgements: split -> query id -> document id -> grade (0: judged not relevant). Every query
+            is one of `queries`, judged at least once. Documents that are not in `documents` count
+            as not found, as in trec_eval; the notes say so.
+        candidates: query id -> the documents to rerank; None for retrieval from all documents.
+        notes: caveats about the rows, such as what was left out.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Retrieval:
 
 @dataclass(frozen=True, eq=False)
 class ParallelPart:
-    """Sentences in two languages and which of them translate one another: one split.
+    """One split of sentences in two languages, with the pairs that are translations.
 
     Attributes:
-        left, right: sentences, not necessarily as many.
-        gold: int64 (n, 2), positions in `left` and in `right` of n translations.
+        left, right: sentences, not necessarily equally many.
+        gold: int64 (n, 2), positions in `left` and `right` of n translation pairs.
     """
 
     left: tuple[str, ...]
@@ -68,7 +68,7 @@ class ParallelPart:
 
     @classmethod
     def aligned(cls, left: Sequence[str], right: Sequence[str]) -> ParallelPart:
-        """Make one of two sides of which every row translates the other's."""
+        """Build a part from two sides whose rows translate one another."""
         return cls(tuple(left), tuple(right), np.repeat(np.arange(len(left))[:, None], 2, axis=1))
 
 
@@ -77,8 +77,8 @@ class Parallel:
     """Sentences in two languages, in named splits.
 
     Attributes:
-        languages: codes of left and right; empty strings when unknown.
-        notes: as of `Retrieval`.
+        languages: codes of left and right; empty strings if unknown.
+        notes: see `Retrieval`.
     """
 
     name: str
@@ -104,13 +104,13 @@ class Parallel:
 
 @dataclass(frozen=True, eq=False)
 class MtebTask:
-    """A task of MTEB's own, as far as it is known before mteb reads its data.
+    """One of MTEB's own tasks, before mteb loads its data.
 
     Attributes:
-        name: as it is named here, with subsets and splits.
-        task, type: as MTEB names the task and its type.
-        hash: of where the data lie, their revision, the subsets and splits.
-        texts: how many there are, as MTEB counted; 0 where it did not.
+        name: the name used here, with subsets and splits.
+        task, type: MTEB's names of the task and its type.
+        hash: hash of the data's location and revision, the subsets and splits.
+        texts: number of texts by MTEB's statistics; 0 if unknown.
     """
 
     name: str
@@ -122,19 +122,19 @@ class MtebTask:
 
     @property
     def sentences(self) -> list[str]:
-        """None: what is encoded is MTEB's affair."""
+        """Empty: mteb's code chooses the texts to encode."""
         return []
 
 
 @dataclass(frozen=True, eq=False)
 class Summaries:
-    """Documents, summaries of each by people and by machines, and experts' ratings of the latter.
+    """Documents with human and machine summaries, and expert ratings of the latter.
 
     Attributes:
         documents: n texts.
-        human, machine: of each document, its summaries.
-        ratings: what was rated (`coherence`, `consistency`, `fluency`, `relevance`) -> of each
-            document, float64 (as many as its machine summaries). MTEB takes `relevance`.
+        human, machine: the summaries of each document.
+        ratings: aspect (`coherence`, `consistency`, `fluency`, `relevance`) -> per document,
+            float64 (number of machine summaries,). MTEB uses `relevance`.
         scale: (lowest, highest) possible rating.
     """
 

@@ -1,6 +1,6 @@
-"""Parallel sentences in `mteb/bitext/`, and the sentences that any two files have in common.
+"""Parallel sentences in `mteb/bitext/`, and from any two aligned files.
 
-Three layouts are read, in any folder: `SPLIT.de` beside `SPLIT.en` (Multi30k), with the pair of
+Three layouts are read, in any folder: `SPLIT.de` beside `SPLIT.en` (Multi30k), the pair of
 languages before the ending (`tatoeba.afr-eng.afr`), and BUCC's `zh-en.dev.zh`, in which each line
 begins with an id and `zh-en.dev.gold` pairs the ids.
 """
@@ -34,11 +34,11 @@ _PAIR = re.compile(r"(?:^|[._])([a-z]{2,3})-([a-z]{2,3})(?=$|[._])")
 _SPLITS = ("train", "dev", "val", "valid", "validation", "test")
 
 _Files = dict[str, list[Path]]
-"""Split -> left, right and perhaps the gold pairs."""
+"""Split -> files of left, right and optionally the gold pairs."""
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List every pair of languages of every folder; of more than two, those with English."""
+    """List the language pairs of every folder; if English is among them, only pairs with it."""
     found = []
     for folder in sorted((root / "mteb" / "bitext").glob("*/")):
         for (left, right), files in sorted(_pairs(folder).items()):
@@ -56,7 +56,7 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
-    """The pairs of languages of a folder, by the names of its files."""
+    """Return the language pairs of a folder, by its files' names."""
     stems: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
         stem, _, language = path.name.removesuffix(".gz").rpartition(".")
@@ -84,10 +84,10 @@ def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
 
 
 def read(name: str, languages: tuple[str, str], files: _Files) -> Parallel:
-    """Read pairs of files, a sentence a line.
+    """Read pairs of files with one sentence per line.
 
     Raises:
-        UserError: one is missing, or they do not fit one another.
+        UserError: a file is missing, or the two do not match.
     """
     parts = {}
     for split, (left, right, *gold) in files.items():
@@ -103,7 +103,7 @@ def aligned(left: list[str], right: list[str], left_file: str, right_file: str) 
     """Pair the lines of two files.
 
     Raises:
-        UserError: one has more lines.
+        UserError: their numbers of lines differ.
     """
     if len(left) != len(right):
         raise UserError(
@@ -116,10 +116,10 @@ def aligned(left: list[str], right: list[str], left_file: str, right_file: str) 
 def parallel(
     name: str, parts: dict[str, ParallelPart], languages: tuple[str, str] = ("", "")
 ) -> Parallel:
-    """Make a data set of parts, and count the sentences that are empty.
+    """Build a data set from parts, with a note on empty sentences.
 
     Raises:
-        UserError: a part has no pair.
+        UserError: a part has no pairs.
     """
     for split, part in parts.items():
         if not len(part.gold):
@@ -138,7 +138,7 @@ def parallel(
 
 
 def _of_ids(left: Path, right: Path, sides: Sequence[list[str]], gold: Path) -> ParallelPart:
-    """Pair two collections by the ids at the beginning of their lines."""
+    """Pair two collections by the ids at the start of their lines."""
     ids: list[dict[str, int]] = []
     texts: list[list[str]] = []
     for path, rows in zip((left, right), sides, strict=True):

@@ -1,8 +1,8 @@
 """Parquet files as columns of cells, read in batches of rows, within the limits of `limits`.
 
-What the columns would take is added up from the file's own directory before any of them is read: a
-few hundred bytes may stand for a billion rows. A text that is stored once may fill any number of
-rows, so as many rows are unpacked at a time as there is room for if all held the longest.
+Sizes are summed from the file's metadata before any column is read: a few hundred bytes may stand
+for a billion rows. A dictionary-encoded text may fill any number of rows, so batches are as large
+as fits in memory if every row held the longest text.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 4096
-"""Unpacked at a time, at most."""
+"""Maximum number of rows of a batch."""
 _ROOM = 2**26
-"""Bytes that the texts of a column may take at a time."""
+"""Bytes that the texts of a column may take in a batch."""
 _VALUE = 8
-"""Bytes that a value counts for at least, however well it is packed."""
+"""Minimum bytes counted for a value, however well compressed."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A cell that is neither text nor a number, such as a list or bytes: it is not unpacked.
+    """A cell that is neither text nor a number, such as a list or bytes; not decoded.
 
     Attributes:
-        shown: what a person sees of it, such as Arrow's name of its type.
+        shown: its text in previews, such as Arrow's name of the type.
     """
 
     shown: str
@@ -43,17 +43,17 @@ class Opaque:
 
 
 class ParquetFile:
-    """A Parquet file, opened.
+    """An open Parquet file.
 
     Args:
         source: the file, or its bytes.
-        filename: the name it came with.
+        filename: its original name.
 
     Attributes:
-        columns: the names that it gives its columns.
+        columns: the names of its columns.
 
     Raises:
-        UserError: it cannot be read, holds more than is taken, or neither text nor numbers.
+        UserError: it cannot be read, exceeds the limits, or holds neither text nor numbers.
     """
 
     def __init__(self, source: Path | bytes, filename: str) -> None:
@@ -61,7 +61,7 @@ class ParquetFile:
         import pyarrow.parquet as pq
 
         self._filename = filename
-        # KeyError: what pyarrow does not know by name, such as a time zone.
+        # KeyError: a name unknown to pyarrow, such as a time zone.
         self._faults = (pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
         size = source.stat().st_size if isinstance(source, Path) else len(source)
         self._unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
@@ -82,7 +82,7 @@ class ParquetFile:
             )
 
     def _check(self) -> None:
-        """Refuse, from its directory, a file that holds more than is taken."""
+        """Check the limits from the file's metadata."""
         about, leaves = self._file.metadata, list(self._file.schema)
         if about.num_rows > limits.MAX_ROWS:
             raise limits.too_many_rows(self._filename)
@@ -94,10 +94,10 @@ class ParquetFile:
                 self._unpacking.add(max(0, chunk.total_uncompressed_size, values))
 
     def batches(self) -> Iterator[list[list[Any]]]:
-        """Yield the cells of every column, some rows at a time.
+        """Yield the cells of every column in batches of rows.
 
         Raises:
-            UserError: a column cannot be read, or the texts are larger than is taken.
+            UserError: a column cannot be read, or the texts exceed the limits.
         """
         try:
             with self._file as file:
@@ -112,7 +112,7 @@ class ParquetFile:
             raise self._broken(error) from error
 
     def _longest(self, group: int) -> int:
-        """Bytes that no text of a group of rows is longer than, unless it is stored for itself."""
+        """Return an upper bound on the bytes of a row group's texts that are not stored plainly."""
         import pyarrow.parquet as pq
 
         about = self._file.metadata.row_group(group)
@@ -121,7 +121,7 @@ class ParquetFile:
             chunk = about.column(index)
             if leaf.path not in self._plain or leaf.physical_type != "BYTE_ARRAY":
                 continue
-            if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text may be most of the one before
+            if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text may share most of the previous one
                 longest = max(longest, chunk.total_uncompressed_size)
             elif chunk.has_dictionary_page:
                 stored_once.append(leaf.path)
@@ -165,7 +165,7 @@ class ParquetFile:
 
 
 def _lengths(column: pa.Array) -> tuple[int, int]:
-    """Bytes of all cells of a column, and of the longest."""
+    """Return the bytes of all cells of a column, and of the longest."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

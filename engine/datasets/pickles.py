@@ -1,9 +1,8 @@
 """Reads pickles of numpy arrays and plain containers without unpickling anything else.
 
-A pickle is a program: it may name any function there is and have it called. Here it may name what
-an array is made of and nothing else; the first other name ends the reading, before anything of
-that name is imported. For the one file format that cannot be had otherwise (see
-`engine.datasets.coco`).
+A pickle is a program that may call any importable function. This reader admits only the names
+needed for arrays and containers; any other name stops it before anything is imported. Used for the
+one data set that is only available as pickles (see `engine.datasets.coco`).
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from engine.progress import Progress
 
 
 class _Refused(Exception):
-    """The pickle asks for something that no array needs; says what."""
+    """The pickle asks for a name that no array needs."""
 
 
 class _Function:
-    """A function that a pickle may call but, unlike a function proper, not change."""
+    """A function that a pickle may call but, unlike a plain function, not modify."""
 
     __slots__ = ("_call",)
 
@@ -42,19 +41,19 @@ class _Function:
 
 
 def _encoded(text: str, encoding: str) -> bytes:
-    """Bytes, as protocols before 3 write them: only ever latin-1."""
+    """Rebuild bytes as written by protocols before 3, which is always latin-1 text."""
     if encoding != "latin1":
         raise _Refused(f"the encoding {encoding!r}")
     return text.encode("latin-1")
 
 
 def _from_buffer(buffer: bytes | bytearray, dtype: Any, shape: Any, order: str) -> np.ndarray:
-    """An array, as protocol 5 writes it."""
+    """Rebuild an array as written by protocol 5."""
     return np.frombuffer(buffer, dtype).reshape(shape, order="F" if order == "F" else "C")
 
 
 def _defaults(factory: object = None) -> dict[Any, Any]:
-    """A defaultdict as a plain one: nobody asks it for a key that it lacks."""
+    """Replace a defaultdict by a plain dict: missing keys are never read."""
     return {}
 
 
@@ -80,18 +79,18 @@ def _admitted() -> dict[tuple[str, str], object]:
 
 class _Unpickler(pickle.Unpickler):
     def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file, encoding="latin1")  # what Python 2 wrote
+        super().__init__(file, encoding="latin1")  # for pickles from Python 2
         self._admitted = _admitted()
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what a pickle names. Imports nothing."""
+        """Return an admitted name. Imports nothing."""
         if (module, name) not in self._admitted:
             raise _Refused(shorten(f"{module}.{name}", 80))
         return self._admitted[module, name]
 
 
 class _ProgressFile(io.FileIO):
-    """A file that says how far it was read."""
+    """A file that reports the bytes read."""
 
     def __init__(self, path: Path, progress: Progress | None) -> None:
         super().__init__(path)
@@ -113,12 +112,12 @@ def load(path: Path, progress: Progress | None = None) -> Any:
     Text that Python 2 wrote as bytes is read as latin-1.
 
     Args:
-        path: of the file.
+        path: the pickle.
         progress: called with (bytes read, bytes of the file).
 
     Raises:
-        UserError: the pickle asks for anything else (says for what; nothing was executed), is
-            broken, or does not fit in memory.
+        UserError: the pickle asks for any other name (which is not executed), is broken, or does
+            not fit in memory.
     """
     with io.BufferedReader(_ProgressFile(path, progress), 1 << 20) as file:
         try:

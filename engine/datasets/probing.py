@@ -1,4 +1,4 @@
-"""Probing data: sentences labelled with a property of the sentence itself.
+"""Probing data: sentences labelled with a linguistic property.
 
 The ten tasks of SentEval (Conneau et al. 2018) and any other file in their format,
 `tr/va/te TAB label TAB sentence`, in any language.
@@ -31,16 +31,16 @@ TEN: dict[str, tuple[str, str]] = {
     "OddManOut": ("odd_man_out", "whether a word was replaced"),
     "CoordinationInversion": ("coordination_inversion", "whether two clauses were swapped"),
 }
-"""Task of SentEval -> stem of its file, and what the label says."""
+"""SentEval's task -> stem of its file, and the labelled property."""
 
 _PLACES = ("probing", "senteval/probing", "senteval/probing_derived")
 _MULTILINGUAL = ("probing_multilingual", "senteval/probing_multilingual")
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List the probing sets; the official files come before stand-ins of the same format.
+    """List the probing sets; official files take precedence over stand-ins in the same format.
 
-    A file that is none of the ten is a set named by its place: `probing/my_probe`,
+    Other files than the ten are named by their path: `probing/my_probe`,
     `probing_multilingual/ru/voice`.
     """
     found: dict[str, DatasetSource] = {}
@@ -82,8 +82,8 @@ def _others(root: Path) -> Iterator[tuple[str, Path]]:
 def read(path: Path, name: str) -> LabelledSentences:
     """Read a probing file.
 
-    A line without a sentence is an empty sentence; the reference would take the label for the text
-    and so give the answer away.
+    A line without a sentence gives an empty sentence; the reference would use the label as the
+    text and so leak the answer.
 
     Raises:
         UserError: a line with too few columns or an unknown split mark (names file and line).

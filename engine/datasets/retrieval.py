@@ -1,7 +1,7 @@
-"""Combines queries, documents and judgements, and reports what is wrong with them.
+"""Combines and validates queries, documents and judgements.
 
-As MTEB does it: a query that nobody judged is left out. As trec_eval does it: a judged document
-that is not in the corpus counts as one that was not found.
+As in MTEB, queries without judgements are left out. As in trec_eval, a judged document that is not
+in the corpus counts as not found.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from engine.datasets.types import Retrieval
 from engine.errors import UserError
 
 Text = tuple[str, str, str]
-"""Where it stands, id, text."""
+"""Place in the file, id, text."""
 
 
 class Judged(NamedTuple):
-    """One judgement: where it stands, query and document (ids or texts), the grade as written."""
+    """A judgement: place in the file, query and document (ids or texts), the grade as written."""
 
     place: str
     query: str
@@ -35,19 +35,19 @@ def assembled(
     judged: Mapping[str, Iterable[Judged]],
     candidates: Mapping[str, Sequence[str]] | None = None,
 ) -> Retrieval:
-    """Make a data set of its parts.
+    """Build a data set from its parts.
 
     Args:
-        name: of the data set.
-        title: of its files, for people.
-        queries: in their order.
-        documents: in theirs.
+        name: the data set's name.
+        title: the name of its files for messages.
+        queries: the queries, in order.
+        documents: the documents, in order.
         judged: split -> judgements.
-        candidates: query id -> documents to put in order.
+        candidates: query id -> documents to rerank.
 
     Raises:
-        UserError: an id is given to two texts, a grade is no whole number, a judgement contradicts
-            another (names file and line), or none is of a query and a document that are there.
+        UserError: two texts share an id, a grade is not a whole number, judgements contradict one
+            another (names file and line), or none has both a known query and a known document.
     """
     notes: dict[str, list[str]] = {}
     texts, corpus = _by_id(queries, notes), _by_id(documents, notes)
@@ -67,7 +67,7 @@ def assembled(
 
 
 def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
-    """Make a data set of rows with texts in the place of ids: each distinct text gets one.
+    """Build a data set from rows with texts instead of ids; each distinct text gets an id.
 
     Raises:
         UserError: as for `assembled`.
@@ -91,13 +91,13 @@ def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> R
 
 
 def reranking(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
-    """Make a reranking of rows with texts in the place of ids.
+    """Build a reranking set from rows with texts instead of ids.
 
-    Queries and documents get the ids that MTEB gives them, by which it breaks ties; as there, a
-    query without a positive or without a negative document is left out.
+    Queries and documents get MTEB's ids, by which it breaks ties; as in MTEB, queries without a
+    positive or without a negative document are left out.
 
     Raises:
-        UserError: a grade is no whole number (names file and line), or no query is left.
+        UserError: a grade is not a whole number (names file and line), or no query is left.
     """
     queries: dict[str, str] = {}
     documents: dict[str, str] = {}
@@ -176,10 +176,10 @@ def _grades(
 
 
 def grade_of(row: Judged) -> int:
-    """Read a grade.
+    """Parse a grade.
 
     Raises:
-        UserError: it is no whole number (names file and line).
+        UserError: not a whole number (names file and line).
     """
     try:
         value = float(row.grade)

@@ -1,8 +1,8 @@
-"""Files of rows read by position: only the offset of each row is kept in memory.
+"""Files of rows with random access by byte offset, for files larger than memory.
 
-For training, whose files may have any number of rows. The rows are those of `formats.rows_of`, only
-the lines are counted in bytes here. Nothing can be found by position in a packed file: a `.gz` is
-unpacked once, and a Parquet file becomes JSON lines. Knows nothing of what a column means.
+For training, whose files may have any number of rows. Rows are parsed by `formats.rows_of`; this
+module tracks their byte offsets. Packed files have no such offsets: a `.gz` is unpacked once, and a
+Parquet file is converted to JSON lines. Knows nothing of what a column means.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class FileRow(NamedTuple):
     """A row of a file.
 
     Attributes:
-        offset: of its first byte.
-        line: on which it begins, from 1.
-        cells: of the chosen columns, without spaces around them; nothing when the line is empty or
-            a chosen cell is not there.
-        width: how many cells the whole row has; 0 for an empty line.
+        offset: offset of its first byte.
+        line: the line on which it begins, from 1.
+        cells: the cells of the chosen columns, stripped; empty if the line is empty or lacks a
+            chosen cell.
+        width: number of cells of the whole row; 0 for an empty line.
     """
 
     offset: int
@@ -57,15 +57,15 @@ class RowFile:
     """A file of rows, read from the start or from any offset.
 
     Args:
-        path: of the file.
-        folder: where a `.gz` is unpacked.
+        path: the file.
+        folder: where packed files are unpacked.
 
     Attributes:
-        name: of the file, for people.
-        columns: as the first line names them, or `("text",)`.
+        name: the file's name for messages.
+        columns: the names in the first line, or `("text",)`.
 
     Raises:
-        UserError: an unknown ending, a file that is not what its name says, an empty one.
+        UserError: an unknown ending, content that does not match it, or an empty file.
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
@@ -78,11 +78,11 @@ class RowFile:
         self.ending = unpacked.suffix.lower()
         self._file = unpacked.open("rb")
         weakref.finalize(self, self._file.close)
-        self._lock = Lock()  # the trainer and whoever looks on may ask from several threads
+        self._lock = Lock()  # the trainer and the interface may read from several threads
         first = self._file.readline(MAX_ROW).decode("utf-8", "replace")
         self._separator = separator_of(first)
         self._lines = _Lines(self._file, self.name)
-        self._body = (0, 0)  # where the rows begin after the names: byte, lines before it
+        self._body = (0, 0)  # start of the rows after the names: byte offset, lines before it
         self.columns, self._chosen = self._names(), tuple[int, ...]()
         check_columns(self.name, self.columns)
         if not self.columns:
@@ -90,28 +90,28 @@ class RowFile:
         self.choose(self.columns)
 
     def choose(self, columns: Sequence[str]) -> None:
-        """Read the cells of these columns from here on, in this order."""
+        """Choose the columns whose cells are read, in this order."""
         self._chosen = tuple(self.columns.index(column) for column in columns)
         self._needed = max(self._chosen) + 1
 
     def rows(self) -> Iterator[FileRow]:
-        """Return every row from the first, empty lines as rows without cells.
+        """Iterate over all rows; empty lines are rows without cells.
 
         Raises:
-            UserError: not UTF-8, a broken quote, no JSON, a row of more than a megabyte (each with
-                the line).
+            UserError: not UTF-8, a broken quote, invalid JSON, or a row of more than a megabyte
+                (each names the line).
         """
         self._lines.go(*self._body)
         return (self._row(*found) for found in self._scan())
 
     def at(self, offset: int) -> list[str]:
-        """Return the chosen cells of the row that begins at this byte."""
+        """Return the chosen cells of the row at this byte offset."""
         with self._lock:
             self._lines.go(offset)
             return self._row(*next(self._scan())).cells
 
     def _names(self) -> tuple[str, ...]:
-        """Return the columns and find where the rows begin."""
+        """Return the columns and set where the rows begin."""
         if self.ending == ".txt":
             return ("text",)
         first = next((found for _, _, found in self._scan() if found is not None), ())
@@ -122,7 +122,7 @@ class RowFile:
         return tuple(cell.strip() for cell in first)
 
     def _scan(self) -> Iterator[tuple[int, int, Any]]:
-        """Yield offset, line and content of each row from where the lines are now."""
+        """Yield offset, line and content of each row from the current position."""
         lines = self._lines
         rows = rows_of(lines, self.ending, self._separator, self.name, lines.number + 1)
         while True:
@@ -145,17 +145,17 @@ class RowFile:
 
 
 class _Lines:
-    """The decoded lines of a file with their ends, and where the next one begins."""
+    """The decoded lines of a file with their line ends, and the offset of the next line."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file, self._name = file, name
         self.go(0)
 
     def go(self, offset: int, number: int = 0) -> None:
-        """Continue at this byte, `number` lines into the file if anyone wants to know."""
+        """Continue at this byte offset, after `number` lines if known."""
         self._file.seek(offset)
         self.offset, self.number = offset, number
-        if offset == 0 and self._file.read(3) == b"\xef\xbb\xbf":  # the mark of UTF-8
+        if offset == 0 and self._file.read(3) == b"\xef\xbb\xbf":  # UTF-8 byte order mark
             self.offset = 3
         self._file.seek(self.offset)
 
@@ -180,12 +180,12 @@ class _Lines:
 
 
 def unpack(path: Path, folder: Path) -> Path:
-    """Unpack a `.gz` or Parquet into a folder, unless it was before, and return the file.
+    """Unpack a `.gz` or Parquet file into a folder, unless done before, and return the result.
 
     Of several processes one unpacks, and the others wait for it.
 
     Raises:
-        UserError: it is broken, or the disk is full.
+        UserError: the file is broken, or the disk is full.
     """
     state = path.stat()
     facts = f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}"
@@ -199,7 +199,7 @@ def unpack(path: Path, folder: Path) -> Path:
             try:
                 return target if target.is_file() else _unpacked(path, target)
             finally:
-                with suppress(OSError):  # whoever waits holds it open, and finds the file
+                with suppress(OSError):  # waiting processes hold it open, and find the file
                     lock.unlink()
     except OSError as error:
         raise UserError(
@@ -233,7 +233,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _json_lines(path: Path) -> Iterator[bytes]:
-    """The rows of a Parquet file, an object each; without columns of neither text nor numbers."""
+    """Yield the rows of a Parquet file as JSON lines, with only columns of text or numbers."""
     file = ParquetFile(path, where(path))
     for batch in file.batches():
         for cells in zip(*batch, strict=True):

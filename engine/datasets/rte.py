@@ -17,7 +17,7 @@ _PIECE = 2**16
 
 
 class _Pairs:
-    """Takes what the parser meets; keeps the pairs and nothing else."""
+    """Parser target that collects the pairs."""
 
     def __init__(self, file: str) -> None:
         self.columns: dict[str, list[Any]] = {"left": [], "right": [], "label": [], "place": []}
@@ -25,14 +25,14 @@ class _Pairs:
         self._role = ""
 
     def doctype(self, name: str, public: str | None, system: str | None) -> None:
-        """Refuse entities: a few lines of them may grow without end, or name other files."""
+        """Refuse entities: a few lines of them may expand without bound, or name other files."""
         raise UserError(
             f"{self._file} has a document type of its own ({name}), which may define entities.",
             "Remove the <!DOCTYPE …> from it.",
         )
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Begin a pair or one of its texts."""
+        """Start a pair or one of its texts."""
         if tag == "pair":
             label = attributes.get("entailment") or attributes.get("value")
             if not label:
@@ -44,7 +44,7 @@ class _Pairs:
             self.columns[self._role].append("")
 
     def data(self, text: str) -> None:
-        """Add to the text that is open."""
+        """Add to the open text."""
         if self._role:
             self.columns[self._role][-1] += text
 
@@ -61,7 +61,7 @@ class _Pairs:
         return {role: [text.strip() for text in values] for role, values in self.columns.items()}
 
     def fault(self, what: str) -> UserError:
-        """Say which pair is wrong."""
+        """Return the error for the current pair."""
         return UserError(
             f"{self._file}, pair {len(self.columns['label'])} {what}.",
             'A pair is <pair entailment="YES"><t>Text.</t><h>Hypothesis.</h></pair>.',
@@ -72,9 +72,9 @@ def columns(path: Path) -> dict[str, list[Any]]:
     """Read left, right, label and place of every pair.
 
     Raises:
-        UserError: it is not such a file, or defines entities.
+        UserError: not a file in this format, or it defines entities.
     """
-    # Entities are what makes XML a danger, and `doctype` above refuses them.
+    # XML is dangerous for its entities, and `doctype` above refuses them.
     parser: XMLParser[dict[str, list[Any]]] = XMLParser(target=_Pairs(where(path)))  # noqa: S314
     unpacking = limits.Unpacking(where(path), path.stat().st_size, limits.MAX_BYTES)
     try:

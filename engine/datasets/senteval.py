@@ -1,8 +1,8 @@
 """The STS data sets of SentEval's folder, read as the reference loaders read them.
 
 The text an encoder sees is `" ".join(s.split())` of the file's text, because the reference splits
-a sentence into tokens on load and joins them in its batcher. Nothing is lower-cased. Pairs stay in
-the order of the file: the reference sorts them by length, which changes its batches and no score.
+a sentence into tokens on load and joins them in its batcher. Nothing is lower-cased. Pairs keep the
+order of the file: the reference sorts them by length, which affects its batches but no score.
 
 Sources: `senteval/sts.py` and `senteval/sick.py` of facebookresearch/SentEval and of the copy in
 princeton-nlp/SimCSE.
@@ -23,13 +23,13 @@ from engine.errors import UserError
 
 STS_SUBSETS: dict[str, tuple[str, ...]] = {
     "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-    # SMT, the fourth subset of 2013, may not be passed on; no published average holds it.
+    # SMT, the fourth subset of 2013, may not be redistributed; no published average includes it.
     "STS13": ("FNWN", "headlines", "OnWN"),
     "STS14": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
     "STS15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
     "STS16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
 }
-"""Subsets of each year, in the order of the reference."""
+"""Subsets of each year, in the reference's order."""
 
 _STSB = {"train": "sts-train.csv", "dev": "sts-dev.csv", "test": "sts-test.csv"}
 _SICK = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
@@ -44,13 +44,13 @@ PLACES: dict[str, str] = {
 
 
 def downstream(root: Path) -> Path | None:
-    """Return the `downstream/` folder of either shape of data folder, or None."""
+    """Return the `downstream/` folder in either layout of data folder, or None."""
     candidates = (root / "downstream", root / "senteval" / "downstream")
     return next((folder for folder in candidates if folder.is_dir()), None)
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List the STS data sets that lie under a data folder."""
+    """List the STS data sets under a data folder."""
     base = downstream(root)
     if base is None:
         return []
@@ -105,7 +105,7 @@ def _read_subset(folder: Path, subset: str) -> PairPart:
         )
     rows: list[tuple[str, str, float]] = []
     for line, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
-        if not score.strip():  # an empty line: this pair was never scored, the reference drops it
+        if not score.strip():  # an unscored pair, which the reference drops
             continue
         cells = pair.split("\t")
         if len(cells) != 2:
@@ -116,7 +116,7 @@ def _read_subset(folder: Path, subset: str) -> PairPart:
 
 
 def read_stsb(folder: Path) -> ScoredPairs:
-    """Read STS-B: a bare tab split (a quote is text); score, s1 and s2 are columns 5, 6 and 7."""
+    """Read STS-B: tab-separated without quoting; score, s1 and s2 are columns 5, 6 and 7."""
     parts = {
         split: pair_part(list(_rows(existing(folder / file), 4, 5, 6)), folder / file)
         for split, file in _STSB.items()
@@ -150,10 +150,10 @@ def _rows(
 
 
 def pair_part(rows: list[tuple[str, str, float]], path: Path) -> PairPart:
-    """Make a part of (left, right, score) rows, with the spacing the reference gives a model.
+    """Build a part from (left, right, score) rows, with the reference's spacing of text.
 
     Raises:
-        UserError: there is no row.
+        UserError: there are no rows.
     """
     if not rows:
         raise UserError(f"{where(path)} holds no scored pair.", "Is the file complete?")

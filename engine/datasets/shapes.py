@@ -1,4 +1,4 @@
-"""The columns of a table as a data set of the given kind."""
+"""Conversion of a table's columns to a data set of a given kind."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def shaped(
     type: TaskType | None = None,
     languages: tuple[str, str] = ("", ""),
 ) -> Dataset:
-    """Make a data set of columns.
+    """Build a data set from columns.
 
     Args:
-        kind: of data set.
-        columns: those that the kind needs, and perhaps a `split`; of `retrieval` also `place`.
-        name: of the data set.
-        title: of the file, for people.
-        type: of task, where the kind has several.
-        languages: of parallel sentences.
+        kind: the kind of data set.
+        columns: the kind's required roles, optionally `split`; for `retrieval` also `place`.
+        name: the data set's name.
+        title: the file's name for messages.
+        type: the task type, if the kind has several.
+        languages: languages of parallel sentences.
 
     Raises:
         UserError: rows contradict one another.
@@ -81,7 +81,7 @@ def shaped(
 def _sides(
     columns: Columns, count: int, split: str = "all"
 ) -> Iterator[tuple[str, list[int], tuple[str, ...], tuple[str, ...]]]:
-    """Split, its rows, and its left and right sentences."""
+    """Yield each split, its rows, and its left and right sentences."""
     left, right = columns["left"], columns["right"]
     for name, rows in _by_split(columns, count, split).items():
         yield name, rows, tuple(left[i] for i in rows), tuple(right[i] for i in rows)
@@ -95,7 +95,7 @@ def _by_split(columns: Columns, count: int, split: str) -> dict[str, list[int]]:
 
 
 def _judged(columns: Columns) -> dict[str, list[Judged]]:
-    """Rows of texts, not of ids; a table without grades lists what answers."""
+    """Return judgements by split, of texts, not ids; without grades, all rows are relevant."""
     queries, documents, places = columns["query"], columns["document"], columns["place"]
     grades = columns.get("grade") or ["1"] * len(queries)
     return {
@@ -105,7 +105,7 @@ def _judged(columns: Columns) -> dict[str, list[Judged]]:
 
 
 def usual_scale(gold: Sequence[float]) -> tuple[float, float]:
-    """Take the smallest usual scale that holds every score; the file does not say which it is."""
+    """Return the first usual scale that covers all scores, since files do not state theirs."""
     low, high = min(gold), max(gold)
     usual = ((0.0, 1.0), (-1.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
     return next(((a, b) for a, b in usual if a <= low and high <= b), (low, high))

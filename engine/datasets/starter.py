@@ -1,6 +1,6 @@
 """The starter set: pairs and topics written for this project, shipped in the package.
 
-Small on purpose and not a benchmark: it shows the instrument at work before any download.
+Small on purpose and not a benchmark: it demonstrates Theodolite before any download.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def rubric() -> str:
 
 
 def read_pairs() -> ScoredPairs:
-    """Read the graded pairs: one part, `all`, because nothing is trained on them."""
+    """Read the graded pairs as one part, `all`, since nothing is trained on them."""
     rows = [line.split("\t") for line in _lines(FOLDER / "pairs.tsv")[1:]]
     left, right = tuple(row[1] for row in rows), tuple(row[2] for row in rows)
     gold = np.array([float(row[0]) for row in rows], dtype=np.float64)
@@ -61,7 +61,7 @@ def read_pairs() -> ScoredPairs:
 
 
 def read_topics() -> LabelledSentences:
-    """Read the labelled sentences: a topic is the name of its file."""
+    """Read the labelled sentences; a topic is its file's name."""
     topics = sorted(
         (path for path in (FOLDER / "topics").iterdir() if path.name.endswith(".txt")),
         key=lambda path: path.name,

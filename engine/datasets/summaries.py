@@ -25,7 +25,7 @@ _KNOWN = {"summeval": ("SummEval: news articles and machine summaries, rated by 
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List every file of JSON lines."""
+    """List the JSON lines files as data sets."""
     found = []
     for path in sorted((root / "mteb" / "summarization").glob("*.jsonl*")):
         name = path.name.removesuffix(".gz").removesuffix(".jsonl")
@@ -39,11 +39,11 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def read(name: str, path: Path) -> Summaries:
-    """Read the documents, their summaries, and the ratings of those by machines.
+    """Read the documents, their summaries, and the ratings of machine summaries.
 
     Raises:
-        UserError: a row lacks one of them, or has not as many ratings as summaries (names the
-            line).
+        UserError: a row lacks one of these, or the numbers of ratings and summaries differ (names
+            the line).
     """
     documents, human, machine = [], [], []
     ratings: dict[str, list[np.ndarray]] = {}

@@ -1,7 +1,7 @@
-"""Folders of tables in `mteb/` and `nli/`, whatever their names.
+"""Folders of tables of any name in `mteb/` and `nli/`.
 
 A file is a split (`dev.tsv`), or a language or part of one (`dev-de.tsv`, `base_wiki_train.jsonl`).
-Columns are told by their names, or by what they hold, as those of an upload are.
+Columns are recognised by name or content, as for an upload.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDERS: dict[str, tuple[Kind, TaskType]] = {
     "mteb/sts": ("pairs", "STS"),
     "nli": ("labelled-pairs", "PairClassification"),
 }
-"""Folder -> what lies in it."""
+"""Folder -> kind and task type of its data sets."""
 EXPECTED = "tables named by their split, such as train.csv and test.tsv"
 _KNOWN: dict[str, tuple[str, str]] = {
     "trecqa": ("TREC QA: questions and sentences that may hold the answer", ""),
@@ -41,7 +41,7 @@ _KNOWN: dict[str, tuple[str, str]] = {
     "nli/mnli_sample": ("MultiNLI, a sample: pairs by entailment", ""),
     "nli/wiki_nli": ("Wikipedia NLI: pairs by entailment", "CC BY-SA 3.0 and GFDL"),
 }
-"""Name -> what it is, and its terms. All are English where their files name no language."""
+"""Name -> description and licence. All are English unless their files name a language."""
 _KINDS: dict[TaskType, str] = {
     "Classification": "Labelled texts",
     "Clustering": "Labelled texts",
@@ -58,8 +58,8 @@ def sources(root: Path, taken: Collection[Path]) -> list[DatasetSource]:
     """List the folders of tables.
 
     Args:
-        root: of the data.
-        taken: folders that another reader knows.
+        root: the data folder.
+        taken: folders that other readers cover.
     """
     found = []
     for place, (kind, type) in FOLDERS.items():
@@ -95,7 +95,7 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
 
 
 def _named(path: Path) -> tuple[str, str]:
-    """The split, empty when none is named, and the rest of a file's name."""
+    """Return a file name's split, empty if none, and the rest of the name."""
     words = re.split(r"[-_.]", _ENDING.sub("", path.name))
     split = next((word for word in words if word.casefold() in _SPLITS), "")
     rest = [word for word in words if word != split]
@@ -119,7 +119,7 @@ def _problem(files: dict[str, Path], kind: Kind) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
-    """Role -> column of a file, by its first rows; the stamp says when to look again."""
+    """Return role -> column from the first rows of a file; `stamp` invalidates the cache."""
     if path.name.endswith(".xml"):
         return {}
     found = guesses_of(path, where(path))
@@ -140,7 +140,7 @@ def read(name: str, kind: Kind, type: TaskType, files: dict[str, Path]) -> Datas
     """Read the splits of a data set.
 
     Raises:
-        UserError: a column cannot be told, or a row is not as it should be (names file and line).
+        UserError: a column is not recognised, or a row is malformed (names file and line).
     """
     columns: dict[str, list[Any]] = {}
     for split, path in files.items():

@@ -29,20 +29,20 @@ _SHOWN = 20
 _SAMPLE = 200
 _SAMPLE_CHARACTERS = 2**22
 _LONGEST = 1000
-"""Characters of a cell that a preview looks at and shows."""
+"""Characters of a cell that a preview inspects and shows."""
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """Which column is what.
+    """The roles of a table's columns.
 
     Attributes:
-        kind: the shape of the data set.
-        columns: role -> column; roles are those of `columns.ROLES` and `columns.OPTIONAL`. An
-            archive has none: its files are told apart by their names.
-        header: whether the first line of a CSV or TSV holds names; None looks at the line.
-        type: of the task, where a kind has several: labels are made for `Classification` or
-            `Clustering`, queries with documents for `Retrieval` or `Reranking`.
+        kind: the kind of data set.
+        columns: role -> column; roles are those of `columns.ROLES` and `columns.OPTIONAL`. Empty
+            for an archive, whose files are identified by their names.
+        header: whether the first line of a CSV or TSV holds names; None to detect.
+        type: the task type, if the kind has several: `Classification` or `Clustering` for labels,
+            `Retrieval` or `Reranking` for queries with documents.
 
     Raises:
         UserError: a role is missing or unknown for the kind.
@@ -78,13 +78,13 @@ class Mapping:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able values."""
+        """Return JSON-serialisable values."""
         chosen = {"type": self.type} if self.type else {}
         return {"kind": self.kind, "columns": dict(self.columns), "header": self.header, **chosen}
 
     @classmethod
     def from_dict(cls, values: MappingABC[str, Any]) -> Mapping:
-        """Make one of what `to_dict` returned."""
+        """Rebuild a mapping from `to_dict`."""
         return cls(
             values["kind"], dict(values["columns"]), values.get("header"), values.get("type")
         )
@@ -92,17 +92,17 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Preview:
-    """A table before it is taken in.
+    """The start of a table, with guesses, before it is read.
 
     Attributes:
-        columns: names, distinct.
+        columns: distinct names.
         rows: the first rows, at most 20, as text; a ragged row has another length.
-        n_rows: how many rows there are, ragged ones included.
+        n_rows: number of rows, ragged ones included.
         kind: the likeliest kind of data set.
         guesses: role -> column, for every role of any kind that could be guessed.
-        problems: sentences for a person; `read` may fail on them.
-        header: whether the first line was taken as names.
-        type: of the task that an archive is made for, whose files the rows are; None for a table.
+        problems: sentences for people; `read` may fail on these problems.
+        header: whether the first line was read as names.
+        type: the task type of an archive, whose files are then the rows; None for a table.
     """
 
     columns: tuple[str, ...]
@@ -116,14 +116,14 @@ class Preview:
 
     @property
     def mapping(self) -> Mapping:
-        """The guesses as a mapping of the likeliest kind; UserError when none can be made."""
+        """The guesses as a mapping of the likeliest kind; raises UserError if incomplete."""
         chosen = {r: self.guesses[r] for r in roles_of(self.kind) if r in self.guesses}
         return Mapping(self.kind, chosen, self.header, self.type)
 
 
 @dataclass
 class _Faults:
-    """Rows with one kind of fault: how many, and the first five."""
+    """The number of rows with one kind of fault, and the first five."""
 
     what: str
     count: int = 0
@@ -140,12 +140,12 @@ class _Faults:
 
 
 def preview(source: Path | bytes, filename: str, header: bool | None = None) -> Preview:
-    """Look at a table: its columns, first rows, a guess at what they are, and what is wrong.
+    """Preview a table: columns, first rows, guessed roles, and problems.
 
     Args:
         source: the file, or its bytes.
-        filename: the name it came with; its ending says the format.
-        header: whether the first line has column names; None looks at the line.
+        filename: its original name, whose ending determines the format.
+        header: whether the first line has column names; None to detect.
 
     Raises:
         UserError: it cannot be read at all (encoding, format, size, no row).
@@ -181,7 +181,7 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
 
 
 def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
-    """Role -> column, as far as the first rows of a table tell.
+    """Return role -> column, guessed from the first rows of a table.
 
     Raises:
         UserError: it cannot be read, or has no row.
@@ -199,7 +199,7 @@ def _plain(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def _sampled(table: Table, most: int = _SAMPLE) -> list[TableRow]:
-    """The first rows of a table, cut: some kilobytes of JSON may be lists by the million."""
+    """Return the first rows, cut: some kilobytes of JSON may hold lists of millions."""
     sample: list[TableRow] = []
     size = 0
     for number, cells in islice(table.rows, most):
@@ -223,12 +223,12 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
 
     Args:
         source: the file, or its bytes.
-        filename: the name it came with; its ending says the format.
-        mapping: which column is what.
-        name: of the data set; by default the file's.
+        filename: its original name, whose ending determines the format.
+        mapping: the roles of the columns.
+        name: the data set's name; by default the file's.
 
     Raises:
-        UserError: it cannot be read, a column is not there, rows are ragged, scores are not numbers
+        UserError: it cannot be read, a column is missing, rows are ragged, scores are not numbers
             (names the first five rows of each), or there are too few rows.
     """
     name = name or filename
@@ -255,14 +255,14 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
 
 
 def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tuple[str, int]:
-    """The rows of a table that have a label, where some have none.
+    """Return the labelled rows of a table in which some rows have no label.
 
     Returns:
-        Those rows as JSON lines, an object of roles each, and how many have no label; nothing and
-        0 where none lacks one, or where none is asked for.
+        The labelled rows as JSON lines, an object of roles each, and the number of rows without a
+        label; an empty string and 0 if all rows have one or the mapping has no label.
 
     Raises:
-        UserError: as for `read`, as far as it is met.
+        UserError: as for `read`, if an error is met.
     """
     if "label" not in mapping.columns:
         return "", 0
@@ -271,7 +271,7 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
     places = {role: table.columns.index(column) for role, column in mapping.columns.items()}
     kept, without = list[str](), 0
     for _, cells in table.rows:
-        if len(cells) != len(table.columns):  # `read` will say where
+        if len(cells) != len(table.columns):  # `read` reports it
             return "", 0
         if _as_label(cells[places["label"]]) is None:
             without += 1
@@ -289,14 +289,14 @@ def read_columns(
     *,
     placed: bool = False,
 ) -> dict[str, list[Any]]:
-    """Read some columns of a table whole.
+    """Read some columns of a table in full.
 
     Args:
         source: the file, or its bytes.
-        filename: the name it came with; its ending says the format.
+        filename: its original name, whose ending determines the format.
         columns: role -> column. The role `score` is read as float, every other one as str.
         header: as for `preview`.
-        placed: give where each row stands as well, as the role `place`.
+        placed: also return each row's place in the file, as the role `place`.
 
     Returns:
         Role -> the values of its column, in the order of the rows.
@@ -353,7 +353,7 @@ def _check_rows(filename: str, *found: _Faults) -> None:
 
 
 def _read(role: str, cell: Any) -> str | float | None:
-    """Return what a cell holds; None when that cannot be, given its role."""
+    """Return a cell's value; None if it is invalid for its role."""
     if role == "score":
         return _as_score(cell)
     return _as_label(cell) if role == "label" else _as_text(cell)
@@ -364,7 +364,7 @@ def _as_score(cell: Any) -> float | None:
 
 
 def _as_text(cell: Any) -> str | None:
-    """Return a cell as text; None for a missing value, a container, bytes or half a character."""
+    """Return a cell as text; None for a missing value, container, bytes or lone surrogate."""
     if cell is None or isinstance(cell, (list, dict, Opaque)):
         return None
     text = str(cell)
@@ -388,6 +388,6 @@ def _no_rows(filename: str, table: Table) -> UserError:
 def _short(cell: Any, limit: int = 40) -> str:
     try:
         text = str(cell).encode("utf-8", "replace").decode("utf-8")
-    except RecursionError:  # JSON, lists in lists
+    except RecursionError:  # JSON of deeply nested lists
         return "…"
     return text if len(text) <= limit else text[: limit - 1] + "…"

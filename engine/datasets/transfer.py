@@ -1,8 +1,8 @@
-"""The classification tasks in SentEval's folder that label single sentences.
+"""SentEval's classification data sets of single sentences.
 
 Text and decoding are those of the reference loaders: tokens joined by one space, and latin-1 where
-they say latin-1 (so an accented letter of a UTF-8 file becomes two characters, as in every
-published score).
+they use it (so an accented letter of a UTF-8 file becomes two characters, as in all published
+scores).
 
 Source: facebookresearch/SentEval, `senteval/{binary,sst,trec}.py`.
 """
@@ -22,7 +22,7 @@ from engine.errors import UserError
 Labelled = tuple[str, str]
 """Sentence and label."""
 
-# name -> what it is, then label -> file, in the order in which the reference stacks the classes.
+# name -> description, and label -> file, in the order in which the reference stacks the classes.
 _BINARY: dict[str, tuple[str, dict[str, str]]] = {
     "MR": (
         "Movie review snippets, positive or negative",
@@ -41,7 +41,7 @@ _BINARY: dict[str, tuple[str, dict[str, str]]] = {
         {"positive": "MPQA/mpqa.pos", "negative": "MPQA/mpqa.neg"},
     ),
 }
-# name -> what it is, then split -> file.
+# name -> description, and split -> file.
 _SPLIT: dict[str, tuple[str, dict[str, str]]] = {
     "SST2": (
         "Stanford Sentiment Treebank, 2 classes; train holds phrases",
@@ -65,7 +65,7 @@ PLACES: dict[str, str] = {
 
 
 def sources(root: Path) -> list[DatasetSource]:
-    """List the sets that lie under a data folder."""
+    """List the data sets under a data folder."""
     base = downstream(root)
     found = []
     for name, (what, files) in (_BINARY | _SPLIT).items():
@@ -79,7 +79,7 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def read_binary(base: Path, name: str) -> LabelledSentences:
-    """Read MR, CR, SUBJ or MPQA: a file for each class."""
+    """Read MR, CR, SUBJ or MPQA, which have a file per class."""
     rows: list[Labelled] = []
     files: list[Extent] = []
     for label, file in _BINARY[name][1].items():
@@ -91,7 +91,7 @@ def read_binary(base: Path, name: str) -> LabelledSentences:
 
 
 def read_split(base: Path, name: str) -> LabelledSentences:
-    """Read SST2, SST5 or TREC: a file for each split."""
+    """Read SST2, SST5 or TREC, which have a file per split."""
     parse, encoding = {
         "SST2": (_sst2, "utf-8"),
         "SST5": (_sst5, "utf-8"),
@@ -135,10 +135,10 @@ def labelled(
     splits: list[str] | None = None,
     files: Sequence[Extent] = (),
 ) -> LabelledSentences:
-    """Make a data set of (sentence, label) rows.
+    """Build a data set from (sentence, label) rows.
 
     Raises:
-        UserError: there is no row, or a file without one.
+        UserError: there are no rows, or a file has none.
     """
     empty = [extent.file for extent in files if not extent.rows]
     if empty:
@@ -150,12 +150,12 @@ def labelled(
 
 
 def joined(text: str) -> str:
-    """Give text the spacing that the reference gives a model."""
+    """Return text with the reference's spacing: tokens joined by one space."""
     return " ".join(text.split())
 
 
 def bad_line(path: Path, number: int) -> UserError:
-    """Say which line is not laid out as its neighbours."""
+    """Return the error for a malformed line."""
     return UserError(
         f"{where(path)}, line {number} is not laid out as SentEval's file is.",
         "Compare the line with its neighbours.",

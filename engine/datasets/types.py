@@ -40,7 +40,7 @@ class PairPart:
     """Sentence pairs with a gold score each: one subset of a year, or one split.
 
     Attributes:
-        left, right: n sentences each, as the file has them.
+        left, right: n sentences each, as read from the file.
         gold: float64 (n,).
     """
 
@@ -56,7 +56,7 @@ class ScoredPairs:
     Attributes:
         parts: name -> part, in the order of the source.
         parts_are: `subsets` (aggregated: all, mean, wmean) or `splits` (train, dev, test: scored
-            apart).
+            separately).
         scale: (lowest, highest) possible gold score.
     """
 
@@ -82,12 +82,12 @@ class ScoredPairs:
 
 @dataclass(frozen=True)
 class Extent:
-    """Lines of a file that rows of a data set were read from, one a row.
+    """Consecutive lines of a file, one per row of a data set.
 
     Attributes:
-        file: as people know it.
-        rows: how many.
-        line: of the first, from 1.
+        file: the file's name for messages.
+        rows: number of rows.
+        line: line number of the first row, from 1.
     """
 
     file: str
@@ -102,7 +102,7 @@ class _FromFiles:
     files: tuple[Extent, ...]
 
     def place(self, row: int) -> str:
-        """Say where a row stands, for people: file and line if known."""
+        """Return the place of a row for messages: file and line if known."""
         before = row
         for extent in self.files:
             if before < extent.rows:
@@ -121,8 +121,8 @@ class LabelledSentences(_FromFiles):
     """Sentences with one label each.
 
     Attributes:
-        splits: the split of each; empty when the source has none.
-        files: where the rows stand, in their order; empty when that is not known.
+        splits: the split of each sentence; empty if the source has none.
+        files: the extents that the rows come from, in order; empty if unknown.
     """
 
     name: str
@@ -145,15 +145,15 @@ class LabelledSentences(_FromFiles):
 class LabelledPairs(_FromFiles):
     """Sentence pairs with one label each, such as entailment.
 
-    Sentences are kept once and pairs point at them: SNLI has 550,000 pairs, and each premise three
-    times.
+    Sentences are stored once and pairs index them: SNLI has 550,000 pairs, with each premise in
+    three.
 
     Attributes:
         sentences: distinct, in the order of their first appearance.
         left, right: int32 (n,), positions in `sentences`.
         labels: n labels.
         splits: n names of splits.
-        files: where the pairs stand, in their order; empty when that is not known.
+        files: the extents that the pairs come from, in order; empty if unknown.
     """
 
     name: str
@@ -175,7 +175,7 @@ class LabelledPairs(_FromFiles):
         splits: list[str],
         files: tuple[Extent, ...] = (),
     ) -> LabelledPairs:
-        """Make one of two columns of sentences."""
+        """Build from two columns of sentences."""
         place: dict[str, int] = {}
         sides = [
             np.array([place.setdefault(s, len(place)) for s in side], dtype=np.int32)
@@ -192,7 +192,7 @@ class LabelledPairs(_FromFiles):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """A plain collection, one text an entry."""
+    """A plain collection of texts."""
 
     name: str
     sentences: list[str]
@@ -226,16 +226,16 @@ class Triplets:
 
 
 CAPTIONS = 5
-"""Of every image."""
+"""Captions per image."""
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionPart:
-    """Images and what people wrote below them: one split.
+    """One split of images with their captions.
 
     Attributes:
-        captions: five of every image, those of one image together.
-        images: float32 (images, dim), a feature vector each; may be mapped from its file.
+        captions: five per image, grouped by image.
+        images: float32 (images, dim) features; may be memory-mapped.
     """
 
     captions: tuple[str, ...]
@@ -257,7 +257,7 @@ class Captions:
 
     @cached_property
     def hash(self) -> str:
-        """Content hash: splits, captions and features; COCO's features take a gigabyte."""
+        """Content hash: splits, captions and features (a gigabyte for COCO, hence in chunks)."""
         lines = []
         for name, part in self.parts.items():
             features = hashlib.blake2b(str(part.images.shape).encode(), digest_size=16)

@@ -17,11 +17,11 @@ _EXPECTED: dict[str, tuple[Kind, str]] = {
     "mteb/summarization": ("summaries", summaries.EXPECTED),
     **{place: (kind, table_folders.EXPECTED) for place, (kind, _) in table_folders.FOLDERS.items()},
 }
-"""Folder -> what lies in it, and how."""
+"""Folder -> kind of its data sets, and the expected layout."""
 
 
 def taken(sources: Iterable[DatasetSource]) -> set[Path]:
-    """Return the files and folders that readers know, and the folders above them."""
+    """Return the files and folders that readers cover, and all their parent folders."""
     paths = {path for source in sources for path in source.paths}
     return paths | {folder for path in paths for folder in path.parents}
 

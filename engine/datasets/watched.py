@@ -1,4 +1,4 @@
-"""The content of folders, without walking those that have not changed."""
+"""Sizes and modification stamps of folders, rescanning only those that changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Folders:
-    """Folders as they were last seen: looked into again once a file is added or removed.
+    """A cache of folder scans; a folder is rescanned once a file is added or removed.
 
     A file that is rewritten in place keeps its old size here until then.
     """
@@ -17,15 +17,15 @@ class Folders:
         self._seen: dict[str, tuple[int, int, list[str]]] = {}  # changed, bytes, folders in it
 
     def bytes(self, paths: Iterable[Path]) -> int:
-        """Return the bytes of files and of all in folders; what is not there has none."""
+        """Return the total bytes of files and folders; missing ones count 0."""
         return sum(size for path in paths for _, size in self._walk(str(path)))
 
     def stamp(self, paths: Iterable[Path]) -> tuple[int, ...]:
-        """Equal as long as no file was added to these folders, or to folders in them."""
+        """Return a stamp that changes when files are added to or removed from the folders."""
         return tuple(changed for path in paths for changed, _ in self._walk(str(path)))
 
     def _walk(self, path: str) -> Iterator[tuple[int, int]]:
-        """When a file or folder and each folder in it changed, and its bytes."""
+        """Yield (modification time, bytes) of a file, or of a folder and each folder below it."""
         try:
             status = os.stat(path)  # noqa: PTH116, a Path for each of hundreds takes longer
             known = self._seen.get(path)
