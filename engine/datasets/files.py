@@ -169,7 +169,7 @@ def _not_utf8(raw: IO[bytes], name: str) -> UserError:
             # Also reached by a character cut off at the file's end, with the same advice.
             if error.reason != "unexpected end of data" or len(chunk) < _PIECE:
                 return not_utf8(name, piece, number, begins, error, before)
-            held = piece[error.start :]  # it goes on in the next piece
+            held = piece[error.start :]  # continued in the next piece
         before += len(piece) - len(held)
         if chunk.endswith(b"\n"):
             number, begins, before = number + 1, begins + before, 0

@@ -14,7 +14,7 @@ class Folders:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int, list[str]]] = {}  # changed, bytes, folders in it
+        self._seen: dict[str, tuple[int, int, list[str]]] = {}  # mtime in ns, bytes, subfolders
 
     def bytes(self, paths: Iterable[Path]) -> int:
         """Return the total bytes of files and folders; missing ones count 0."""

@@ -128,7 +128,7 @@ def rows_of(task: Any, part: Part) -> Any:
     subset, split = part
     of_subset = task.dataset[subset] if subset in task.dataset else task.dataset
     rows = of_subset[split]
-    # mteb 1.x keeps all pairs in a single row.
+    # mteb's v1 layout has all pairs in a single row.
     return rows[0] if task.metadata.type == "PairClassification" and len(rows) == 1 else rows
 
 

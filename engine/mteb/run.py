@@ -97,7 +97,7 @@ def measure(
 
 
 def _means(values: Values, details: dict[str, Any], main: Score) -> bool:
-    """Whether the values' mean is the main score, or the score is no mean."""
+    """Whether the values' mean is the main score, or the score is not a mean."""
     name = details.get("mean_of")
     return name is None or abs(100.0 * float(values[name].mean()) - main.score) < _SAME
 

@@ -28,7 +28,7 @@ from engine.progress import Progress
 from engine.protocols.package import version
 
 _BATCH = 32
-"""The default of `mteb.evaluate`."""
+"""The default batch size of `mteb.evaluate`."""
 _PLAIN = "STS"
 _SEARCHES = {name: "Retrieval" for name in TWO_SIDED}
 """Task type -> the type whose class it shares."""

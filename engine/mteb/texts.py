@@ -42,7 +42,7 @@ def of_rows(task: Any) -> ExampleTexts:
     read = _READERS.get(task.metadata.type)
     if read is None:
         raise UserError(f"{task.metadata.type} is a type without examples.", "")
-    if hasattr(task, "corpus"):  # the data layout of mteb 1.x
+    if hasattr(task, "corpus"):  # mteb's v1 data layout
         task.convert_v1_dataset_format_to_v2(num_proc=None)
     return [one for part in parts_of(task) for one in read(task, rows_of(task, part))]
 

@@ -204,7 +204,7 @@ def read(task: Any) -> None:
 def _lacking(task: Any) -> Iterator[str]:
     """Yield the subsets and splits without rows."""
     data = task.dataset or {}
-    if hasattr(task, "corpus"):  # the data layout of mteb 1.x, converted later
+    if hasattr(task, "corpus"):  # mteb's v1 data layout, converted later
         return
     for subset in task.hf_subsets:
         of_subset = data[subset] if subset in data else data

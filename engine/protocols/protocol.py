@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 FITTED_ON = "on every sentence of their data, counted as often as the data has it"
-"""What fitted steps after pooling, and word weights, are fitted on.
+"""How steps after pooling, and word weights, count the sentences they are fitted on.
 
 The encoder's spec names the data, not the protocol: an encoder's fingerprint includes the hash of
 these sentences.

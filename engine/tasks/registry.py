@@ -133,7 +133,7 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
 
 
 def _of_own_name(name: str, catalog: Catalog | None) -> Task | None:
-    """Return the single task on a data set; unlisted uploads and hub data are scored pairs."""
+    """Return the single task on a data set; unlisted uploads and hub files count as pairs."""
     if catalog is not None:
         for info in catalog.list():
             if info.name == name:
