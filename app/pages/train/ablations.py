@@ -32,7 +32,7 @@ DEFAULT_SCALE = "try"
 
 
 def build(workspace: Workspace) -> None:
-    """Lay out the fold; what is queued is followed on *Trainings*."""
+    """Lay out the fold; queued sweeps are followed on *Trainings*."""
     if workspace.read_only:
         return
     controls = _controls()
@@ -41,7 +41,7 @@ def build(workspace: Workspace) -> None:
         with gr.Row(elem_classes="t-fields"):
             controls.render(*controls.declared)
         notice = parts.notice()
-        # There from the start: what came when the page loads could overtake a choice of seeds.
+        # Filled at build time: an update on page load could overtake a choice of seeds.
         tables = actions(_tables(1), elem_id="ablations")
         queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
 
@@ -67,7 +67,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _controls() -> Controls:
-    """What the runs of every table have in common."""
+    """Controls that the runs of every table share."""
     from engine.training.ablations import SCALES
 
     def dropdown(name: str, label: str, hint: str | None = None) -> Control:
@@ -121,7 +121,7 @@ def _table(ablation: Ablation, seeds: int) -> str:
 
 
 def _queue(workspace: Workspace, name: str, values: Values) -> str:
-    """Queue a table; returns the sweep's run."""
+    """Queue a table; return the id of the sweep's run."""
     from app.jobs import submit
     from app.pages.train.sweep_job import SweepJob
     from engine.training import ablations, sweeps
@@ -140,7 +140,7 @@ def _queue(workspace: Workspace, name: str, values: Values) -> str:
 
 
 def _spec(workspace: Workspace, ablation: Ablation, values: Values) -> TrainSpec:
-    """The run that the rows change: the preset for this machine from another base."""
+    """The spec that the rows change: this machine's preset with the chosen base and data."""
     from engine.training.spec import TrainSpec
 
     preset = _preset(workspace, ablation.objective)

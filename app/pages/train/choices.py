@@ -1,4 +1,4 @@
-"""What can be trained, and on what data: the lists that forms offer, and uploads."""
+"""Bases and training data that the forms offer, and uploads."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 NEW = (("layers", "Layers", 4), ("hidden", "Hidden size", 256), ("heads", "Attention heads", 4),
        ("vocab", "Vocabulary", 8000))  # fmt: skip
-"""Sizes of a new model: name, label, usual size."""
+"""Sizes of a new model: name, label, default."""
 TRAINABLE = ("minilm", "hf", "dir")
 FITTING = {
     "sup": ("pairs", "labelled-pairs", "triplets"),
     "next-sentence": ("sentences",),
 }
-"""Objective -> kinds of data sets that hold what it learns from; the others take any."""
+"""Objective -> kinds of data sets that it trains on; other objectives take any."""
 
 
 def default_dev(workspace: Workspace) -> str | None:
-    """The scored data set that chooses the best weights unless another is named."""
+    """The default dev set; None if no candidate is installed."""
     from engine.training.presets import DEV
 
     scored = scored_sets(workspace)
@@ -32,12 +32,12 @@ def default_dev(workspace: Workspace) -> str | None:
 
 
 def scored_sets(workspace: Workspace) -> list[str]:
-    """Data sets whose pairs are graded: they can choose the best weights."""
+    """Data sets of graded pairs, which can serve as dev sets."""
     return [info.name for info in workspace.catalog.list() if info.kind == "pairs"]
 
 
 def bases(workspace: Workspace) -> list[str]:
-    """Encoders that can be trained: models as they are, without steps; MiniLM is always there."""
+    """Encoders that can be trained: plain models without steps; MiniLM is always among them."""
     rows = workspace.store.encoders.list()
     names = [
         row["name"]
@@ -48,10 +48,10 @@ def bases(workspace: Workspace) -> list[str]:
 
 
 def new_base(values: Mapping[str, Any]) -> str:
-    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes that were typed.
+    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes as typed.
 
     Raises:
-        UserError: a size is no whole number of at least 1, or the heads do not divide the width.
+        UserError: a size is not a positive integer, or the heads do not divide the hidden size.
     """
     numbers = {}
     for name, label, usual in NEW:
@@ -68,30 +68,30 @@ def new_base(values: Mapping[str, Any]) -> str:
 
 
 def sizes(base: str) -> dict[str, str]:
-    """What `new_base` was given; the usual sizes for another base."""
+    """The sizes in a base made by `new_base`; the defaults for any other base."""
     given = dict(pair.partition("=")[::2] for pair in base.removeprefix("new:").split(","))
     given = given if base.startswith("new:") else {}
     return {name: given.get(name, str(usual)) for name, _, usual in NEW}
 
 
 def datasets(workspace: Workspace, objective: str | None = None) -> list[tuple[str, str]]:
-    """(label, name) of what can be trained on, by an objective or by any; the starter set first."""
+    """(label, name) of the data sets for an objective, or of all; the starter set first."""
     kinds = FITTING.get(objective or "")
     listed = [info.name for info in workspace.catalog.list() if not kinds or info.kind in kinds]
     return [("Starter set", STARTER), *((name, name) for name in listed)]
 
 
 def encoders(workspace: Workspace) -> list[str]:
-    """Encoders that are kept, in the order they were added; MiniLM is always there."""
+    """Installed encoders in the order they were added; MiniLM is always among them."""
     kept = workspace.store.encoders.names()
     return list(dict.fromkeys([*kept, "minilm"]))
 
 
 def taken_in(workspace: Workspace, file: str | None) -> str:
-    """Keep an uploaded file as a data set; its name.
+    """Add an uploaded file to the data sets; return its name.
 
     Raises:
-        UserError: for visitors, without a file, or for one that cannot be read.
+        UserError: for visitors, without a file, or if the file cannot be read.
     """
     from app.pages.data import service as uploads
 

@@ -120,8 +120,8 @@ def sweep(
 
     theodolite sweep unsup minilm --train text.txt --out d --set batch_size=64,128 --estimate
 
-    Each is a folder under FOLDER. Model already is not trained again: after Ctrl-C the
-    same command goes on. A training that fails does not end the others.
+    Each gets a folder under FOLDER. An encoder that is already trained is not trained again: after
+    Ctrl-C the same command goes on. A training that fails does not end the others.
     """
     from app.jobs import submit
     from engine.training import ablations, sweeps
@@ -158,7 +158,7 @@ def sweep(
 
 
 def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with a dev set that is here: without a data folder that is the starter set's."""
+    """The settings with an installed dev set: without a data folder, that of the starter set."""
     usual = defaults(TrainSpec)["dev"]
     found = settings.get("dev", choices.default_dev(workspace))
     if "dev" not in settings and found != usual:
@@ -167,7 +167,7 @@ def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _report_sweep(workspace: Workspace, run_id: str, job: SweepJob, as_json: bool) -> None:
-    """The children of a sweep, the best of them named; exit 1 when any failed."""
+    """Print the children of a sweep and name the best; exit 1 unless the sweep is done."""
     from app.pages.trainings import service as runs
 
     run = workspace.store.runs.get(run_id)

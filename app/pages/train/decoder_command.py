@@ -104,7 +104,7 @@ def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False
 
     theodolite decoders remove minilm-36e4305ecb
 
-    Diagnoses of it are kept. Decoders that ships with the app cannot be removed.
+    Diagnoses of it are kept. Decoders that ship with the app cannot be removed.
     """
     found = decoders.remove(workspace, name)
     row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}

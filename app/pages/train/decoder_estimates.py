@@ -1,4 +1,4 @@
-"""How long the training of a decoder will take: at once from experience, or by a probe."""
+"""Training time of a decoder: estimated at once from earlier speeds, or by a probe."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 _SPEEDS = "decoder-speeds"
 _TOKENS_PER_SECOND = 1500.0
-"""Of the usual decoder on two cores, until this machine has shown what it does."""
+"""Training speed of the default decoder on two cores, until one is measured here."""
 _ENCODED_PER_SECOND = 150.0
 _TOKENS = 17
-"""Of a sentence of 14 words, about."""
+"""Tokens of a sentence of about 14 words."""
 _BYTES = 90
-"""Of a line of text that becomes one sentence, about."""
+"""Approximate bytes of text per sentence."""
 _USUAL = 150_000
-"""Sentences of a data set whose size is not known."""
+"""Sentences assumed for a data set of unknown size."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """About how long a training takes.
+    """A rough estimate of a training's time.
 
     Attributes:
-        seconds: in all.
-        encoding: of them, for encoding the sentences.
+        seconds: total.
+        encoding: seconds of the total spent encoding the sentences.
     """
 
     seconds: float
@@ -39,7 +39,7 @@ class Guess:
 
 
 def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
-    """A first idea, given at once and without loading anything: a factor of two off is usual."""
+    """Estimate the time at once, without loading anything; often off by a factor of two."""
     speeds = workspace.store.settings.get(_SPEEDS) or {}
     rate = speeds.get(_key(spec), _TOKENS_PER_SECOND / (10 if "mos" in spec.architecture else 1))
     sentences = min(_sentences(workspace, spec), spec.limit or 10**9)
@@ -48,10 +48,10 @@ def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
 
 
 def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:
-    """What it will take, by a probe of some seconds; the speeds are remembered for `guess`.
+    """Estimate the cost by a probe of some seconds; store the speeds for `guess`.
 
     Raises:
-        UserError: what cannot be trained.
+        UserError: the decoder cannot be trained.
     """
     from engine.decoding.estimate import estimate
 
@@ -71,7 +71,7 @@ def _key(spec: DecoderSpec) -> str:
 
 
 def _sentences(workspace: Workspace, spec: DecoderSpec) -> int:
-    """About how many sentences the text becomes, by the size of its files."""
+    """Approximate number of sentences in the text, from the size of its files."""
     return sum(_of_text(workspace, name) for name in spec.train)
 
 
@@ -81,7 +81,7 @@ def _of_text(workspace: Workspace, name: str) -> int:
     root, found = workspace.catalog.root, []
     if name in workspace.catalog.names():
         found = [*root.glob(f"{name}.*")] if root and not name.startswith("upload:") else []
-    elif not workspace.read_only:  # what a visitor names is not looked for
+    elif not workspace.read_only:  # paths that a visitor names are not looked up
         path = named(name)
         found = [path] if path.is_file() else []
     if not found:

@@ -1,4 +1,4 @@
-"""The available decoders as *Train decoder* lists them: their cards, their removal."""
+"""The installed decoders on *Train decoder*: their list, cards and removal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def listing(workspace: Workspace) -> str:
-    """Every decoder that can be used, as a table; nothing without any."""
+    """The installed decoders as a table; empty without any."""
     found = decoders.listed(workspace)
     if not found:
         return ""
@@ -38,7 +38,7 @@ def listing(workspace: Workspace) -> str:
 
 
 def card(workspace: Workspace, name: str) -> str:
-    """What a decoder's card says; nothing for no name, or one that is not in the list."""
+    """A decoder's card as HTML; empty for no name or an unknown one."""
     try:
         return laid_out(decoders.card_of(workspace, name)) if name else ""
     except UserError:  # links may be old
@@ -46,7 +46,7 @@ def card(workspace: Workspace, name: str) -> str:
 
 
 def removed(workspace: Workspace, name: str) -> str:
-    """Remove a decoder; what was done, in words."""
+    """Remove a decoder; return a notice of what was done."""
     return decoders.removal_notice(decoders.remove(workspace, name))
 
 
@@ -66,7 +66,7 @@ def _cells(workspace: Workspace, row: DecoderInfo) -> list[str]:
 
 
 def _removal(workspace: Workspace, row: DecoderInfo) -> str:
-    """A button that first says what it will do; none for one that ships."""
+    """A removal button that first says what is deleted; a note for a shipped decoder."""
     if row.shipped:
         return '<span class="t-muted">cannot be removed</span>'
     about = f"{row.name}, the decoder of {row.encoder}"

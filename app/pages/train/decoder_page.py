@@ -74,7 +74,7 @@ def build(workspace: Workspace) -> None:
 
 
 class _Followed:
-    """Below the form: every training of a decoder, and the course of the one that is opened."""
+    """Below the form: all trainings of decoders, and the curves of the opened one."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -92,7 +92,7 @@ class _Followed:
         self._seen = gr.State([])
 
     def wire(self, begun: Any) -> None:
-        """Attach the events; `begun` is a box that gets the id of each run that is started."""
+        """Attach the events; `begun` is the box that receives the id of each started run."""
         opened, read = self._opened, self._read
 
         def load(request: gr.Request) -> Answer:
@@ -106,7 +106,7 @@ class _Followed:
         shown = [self._listing, self._curve, self._samples, self._installed, self._seen]
         views_of_run = [opened, *shown]
         loaded = on_load(load, [read, self._card, *views_of_run], self._notice)
-        # A poll that was under way when another run was opened must not open the one before again.
+        # A poll in flight while another run is opened must not reopen the previous one.
         poll(POLL_SECONDS, loaded, polled, [opened, self._seen], shown)
         on(self._listing.act, self._act, [opened], views_of_run, self._notice, **HIDE_PROGRESS)
         on(self._installed.act, self._handle, [read], [read, self._card, self._installed],
@@ -116,11 +116,11 @@ class _Followed:
         address.keep({"run": opened, "card": read})
 
     def _drawn(self, run: str) -> dict[Any, Any]:
-        """The run that is opened, with all that is shown of it."""
+        """Updates that open a run, with everything shown of it."""
         return {self._opened: run, **self._shown(run)}
 
     def _shown(self, run: str) -> dict[Any, Any]:
-        """Everything of a run, and all lists."""
+        """Updates of everything shown of a run, and of the lists."""
         shown = [self._listing, self._curve, self._samples, self._installed, self._seen]
         return dict(zip(shown, views.drawn(self._workspace, run), strict=True))
 

@@ -1,4 +1,4 @@
-"""What the page *Train decoder* shows of trainings: the list, losses, sample reconstructions."""
+"""Views of trainings on *Train decoder*: the list, losses, sample reconstructions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOSS = "loss, nats per token"
 
 
 def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
-    """The list, losses and samples of the run that is opened, the decoders there are, the marks."""
+    """The list, the opened run's losses and samples, the installed decoders, the marks."""
     from app.pages.trainings import service
 
     rows = service.table(workspace, LISTED, service.DECODERS)
@@ -41,7 +41,7 @@ def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
 
 
 def marks(workspace: Workspace, run: str) -> list[Any]:
-    """What decides whether the page is drawn anew."""
+    """State whose change redraws the page."""
     from app.pages.trainings import service
 
     runs = workspace.store.runs.list(limit=LISTED, kinds=service.DECODERS)
@@ -69,7 +69,7 @@ def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
 
 
 def losses(found: Curves) -> dict[str, Any] | None:
-    """The losses by step as a drawing; None before there are any."""
+    """A chart of the losses by step; None before the first."""
     lines = []
     if found.steps:
         lines.append(figures.Curve("training", [e["step"] for e in found.steps],
@@ -86,7 +86,7 @@ def losses(found: Curves) -> dict[str, Any] | None:
 
 
 def samples(found: Curves) -> str:
-    """What became of a few held-out sentences at the last evaluation, the differences marked."""
+    """Reconstructions of a few held-out sentences at the last evaluation, differences marked."""
     notes = "".join(f"<li>{escape(note['message'])}</li>" for note in found.notes)
     noted = f'<ul class="t-noted" aria-label="Notes">{notes}</ul>' if notes else ""
     if not found.evals:

@@ -17,28 +17,28 @@ from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 
 Updates = dict[str, dict[str, Any]]
-"""Control -> what changes of it, as of `gr.update`."""
+"""Control -> keyword arguments of its `gr.update`."""
 NO_SPELLCHECK = {
     "max_lines": 1,
     "html_attributes": gr.InputHTMLAttributes(
         spellcheck=False, autocapitalize="none", autocomplete="off"
     ),
 }
-"""Of a line for numbers and names, which no browser is to correct."""
+"""Options of a text box for numbers and names, which no browser should correct."""
 PRESET = Control("preset", "Preset", gr.Dropdown, choices=(),
                  hint="Preset to start from: ours for this machine, or a paper's.",
                  options={"filterable": False})  # fmt: skip
 
 
 class Form:
-    """One form. A page places its parts, and says what is its own of it.
+    """A training form. A page places its parts and adds controls of its own.
 
     Attributes:
-        controls: those that the address keeps: the preset, the page's own, the settings.
-        aside: the page's own that others in the address stand for.
-        boxes: of layout, that come and go with a choice, by name.
-        started: a hidden box that gets the id of each run that is started.
-        notice: of what is filled in.
+        controls: kept in the address: the preset, the page's own, the settings.
+        aside: controls of the page that the address keeps only as the fields made from them.
+        boxes: layout blocks shown or hidden by a choice, by name.
+        started: a hidden box that receives the id of each started run.
+        notice: errors of the values filled in.
     """
 
     started: Any
@@ -48,13 +48,13 @@ class Form:
         self, training: Training[Any, Any], name: str, own: Sequence[Control] = (),
         aside: Sequence[Control] = (), deciding: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """Declare it.
+        """Declare the controls.
 
         Args:
-            training: what is trained.
-            name: what the ids of its elements begin with.
+            training: the kind of training.
+            name: prefix of the ids of its elements.
             own: the page's controls that the address keeps.
-            aside: its controls that others in the address stand for.
+            aside: controls of the page that the address keeps only as the fields made from them.
             deciding: controls whose value decides which others are shown.
         """
         self.training = training
@@ -65,16 +65,16 @@ class Form:
         self.boxes: dict[str, Any] = {}
         self._deciding = deciding
 
-    # What a page places ---------------------------------------------------------------------
+    # Layout ---------------------------------------------------------------------------------
 
     def place_bar(self, title: str, about: str) -> None:
-        """The page's first row, with the choice of settings to begin with."""
+        """Place the page's first row, with the choice of a preset."""
         with parts.bar(title, about):
             self.controls.render("preset")
         self._about = parts.static("", elem_id="preset-about")
 
     def place_settings(self) -> None:
-        """The settings by groups: boxes side by side, then ticks; some in a fold."""
+        """Place the settings by group: text boxes side by side, then checkboxes; some in a fold."""
         for group, title in self.training.settings.groups.items():
             if title:
                 with gr.Accordion(title, open=False, elem_id=f"fold-{group}"):
@@ -94,7 +94,7 @@ class Form:
                 self.controls.render(name)
 
     def place_side(self) -> None:
-        """Beside the form: what will be done or what is wrong, the command, the start, the cost."""
+        """Place the side panel: the plan or an error, the command, the start, the cost."""
         may = not self.training.workspace.read_only
         self._said = parts.static("", elem_id="said")
         self._command = parts.static("", elem_id="command")
@@ -102,7 +102,7 @@ class Form:
             self._go = gr.Button("Start training", variant="primary", elem_id="start")
             self._cost = gr.Button("Estimate time and memory", elem_id="cost")
         self._estimate = parts.static("", elem_id="estimate")
-        self._told = parts.notice()  # of the buttons: what the form says must not wipe it out
+        self._told = parts.notice()  # for the buttons: notices of the form must not overwrite it
         self.notice = parts.notice()
         self.started = gr.Textbox(visible="hidden", label="Run", elem_id="started")
         if not may:
@@ -110,7 +110,7 @@ class Form:
                 parts.say("Visitors cannot start runs here. On your own machine, use the command.")
             )
 
-    # What happens ---------------------------------------------------------------------------
+    # Events ---------------------------------------------------------------------------------
 
     def wire(
         self,
@@ -122,10 +122,10 @@ class Form:
         """Attach the events.
 
         Args:
-            fill: fills the page's own controls from the values that a spec has.
-            shape: shows those that apply, given all values as typed.
-            whole: adds to the values as typed those that the page's own controls make.
-            done: what is said when a run was started.
+            fill: updates of the page's own controls from the values of a spec.
+            shape: updates that show the controls that apply, given all values as typed.
+            whole: adds to the values as typed the fields made from the page's own controls.
+            done: notice when a run is started.
         """
         self._fill, self._shape, self._whole, self._done = fill, shape, whole, done
         controls = self.controls
@@ -133,7 +133,7 @@ class Form:
             name: controls.add(name, gr.Textbox(visible="hidden", elem_id=f"kept-{name}"))
             for name in self.training.named
             if name not in controls
-        }  # fields of the spec that no control alone stands for, for the address
+        }  # fields of the spec without a control of their own, kept for the address
         self.inputs = {**controls, **self.aside}
         filled = [*self.inputs.values(), *self.boxes.values(), self._about]
         seen = [controls["preset"], self._about, self._command, self._said, *self._hidden.values()]
@@ -156,31 +156,31 @@ class Form:
 
     @property
     def shaped(self) -> list[Any]:
-        """What `reshape` may change."""
+        """Components that `reshape` may update."""
         settings = self.training.settings.values()
         conditional = [self.controls[setting.name] for setting in settings if setting.when]
         return [*conditional, *self.aside.values(), *self.boxes.values()]
 
     def spec(self, values: SimpleNamespace) -> Any:
-        """The spec of everything that was typed.
+        """The spec of the values as typed.
 
         Raises:
-            UserError: what does not fit.
+            UserError: the values do not make a valid spec.
         """
         return self.training.spec(self._whole(vars(values)))
 
     def reshape(self, values: SimpleNamespace, **changed: Any) -> dict[Any, Any]:
-        """Show what applies.
+        """Show the controls that apply.
 
         Args:
             values: the values as typed.
-            **changed: those that are set to something else.
+            **changed: values to set, by control.
         """
         updates: Updates = {name: {"value": value} for name, value in changed.items()}
         return self._components(self._shaped(vars(values) | changed, updates))
 
     def _shaped(self, values: Values, updates: Updates) -> Updates:
-        """The updates with what is shown added to them."""
+        """The updates, with the visibility of controls added."""
         settings = self.training.settings.values()
         whether = {s.name: {"visible": s.applies(values)} for s in settings if s.when}
         shapes: Updates = whether | self._shape(values)
@@ -191,7 +191,7 @@ class Form:
         return {places[name]: gr.update(**changes) for name, changes in updates.items()}
 
     def _filled(self, values: Values) -> Updates:
-        """Updates of every control for the values that a spec has."""
+        """Updates that fill every control from the values of a spec."""
         updates: Updates = {name: {"value": values[name]} for name in self.training.settings}
         for name, changes in self._fill(values).items():
             updates[name] = updates.get(name, {}) | changes
@@ -199,7 +199,7 @@ class Form:
         return self._shaped(typed, updates)
 
     def _load(self, request: gr.Request) -> Answer:
-        """Fill the form from the address: what it names, over its preset, over what is usual."""
+        """Fill the form from the address: its fields over its preset over the defaults."""
         training, presets = self.training, self.training.presets()
         given = {name: found for name in (*training.named, *training.settings)
                  if (found := address.every(request, name))}  # fmt: skip
@@ -215,7 +215,7 @@ class Form:
         updates = self._filled(values)
         typed = {field: updates.get(field, {}).get("value") for field in self.inputs}
         for field, changes in updates.items():
-            # An empty line is left as it is: somebody may have begun to write there.
+            # An empty text box is left alone: the user may have begun to type in it.
             if changes.get("value") == "" and isinstance(self.inputs[field], gr.Textbox):
                 del changes["value"]
         labels = [*((preset.label, preset.name) for preset in presets), ("My own settings", OWN)]
@@ -228,15 +228,15 @@ class Form:
         }
 
     def _pick(self, values: SimpleNamespace) -> Answer:
-        """Fill the form with a preset; with my own settings it stays as it is."""
+        """Fill the form with a preset; `OWN` leaves it as it is."""
         if values.preset == OWN:
             return {self._about: ""}
         return self._components(self._filled(vars(values) | self.training.preset(values.preset)))
 
     def _review(self, chosen: SimpleNamespace) -> dict[Any, Any]:
-        """The preset if it still is one, the command, and what is wrong or about the cost.
+        """The preset that the values match, the command, and the plan or an error.
 
-        Controls that are filled one after the other leave a preset on the way and come back to it.
+        While controls are filled one after another, the values may leave a preset and return to it.
         """
         named, training = self.controls["preset"], self.training
         if chosen.preset is None:
@@ -262,7 +262,7 @@ class Form:
         return {self.started: run, **notice}
 
     def _probe(self, values: SimpleNamespace) -> Iterator[Answer]:
-        """What it will cost, after some seconds of work."""
+        """Yield progress, and after some seconds the estimated cost."""
         training = self.training
         spec = self.spec(values)
         text = "Running a few updates on real batches; they are discarded"
@@ -276,7 +276,7 @@ class Form:
 def _control(
     training: Training[Any, Any], setting: Setting, form: str, usual: Mapping[str, Any]
 ) -> Control:
-    """How a setting is asked: `when` it applies at first is as all others are usual."""
+    """The control of a setting, initially visible if it applies under the defaults."""
     name, default = setting.name, usual[setting.name]
     first = {"objective": "unsup"} | dict(usual)
     options: dict[str, Any] = {"elem_id": f"{form}-{name}", "visible": setting.applies(first)}

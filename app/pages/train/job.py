@@ -1,4 +1,4 @@
-"""The jobs *train* and *train-decoder*: from a spec to what is listed and can be used."""
+"""The jobs *train* and *train-decoder*: from a spec to a registered model."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Spec = TypeVar("Spec", bound=BaseSpec)
 
 @dataclass(frozen=True)
 class TrainingJob(Job, Generic[Spec]):
-    """A training of one thing; made with `of`.
+    """A training of one model; made with `of`.
 
     Attributes:
-        spec: what to train; with whole paths, and a folder to go to.
-        spec_type: its class.
-        event_types: of what is told while it goes on, by kind.
-        record: the file in its folder that says how it came to be.
+        spec: what to train, with absolute paths and an output folder or address.
+        spec_type: class of the spec.
+        event_types: classes of the events of a training, by kind.
+        record: name of the file in its folder that records how it was trained.
     """
 
     spec: Spec
@@ -55,14 +55,14 @@ class TrainingJob(Job, Generic[Spec]):
 
     @classmethod
     def of(cls, workspace: Workspace, spec: Spec) -> Self:
-        """The job that means the same in another process.
+        """The job of a spec, resolved so that it means the same in another process.
 
         Args:
-            workspace: which is to list what is trained.
+            workspace: where the trained model is registered.
             spec: what to train; with an empty `out`, into a folder of the store.
 
         Raises:
-            UserError: what it names cannot be read.
+            UserError: a model that it names cannot be found.
         """
         spec = cls.resolve(workspace, spec)
         out = whole_path(spec.out) if spec.out else str(cls.home(workspace, spec))
@@ -70,56 +70,56 @@ class TrainingJob(Job, Generic[Spec]):
 
     @staticmethod
     def resolve(workspace: Workspace, spec: Spec) -> Spec:
-        """The spec with whole paths."""
+        """The spec with absolute paths."""
         raise NotImplementedError
 
     @staticmethod
     def home(workspace: Workspace, spec: Spec) -> Path:
-        """A folder of the store; the same question has the same one."""
+        """The folder of the store for a spec; equal specs share it."""
         raise NotImplementedError
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
-        """Train to the end; what was begun before goes on from its checkpoint.
+        """Train to the end, resuming from a checkpoint if there is one.
 
         Raises:
-            UserError: what was asked cannot be trained.
+            UserError: the spec cannot be trained.
         """
         raise NotImplementedError
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """List what was trained, given its last event."""
+        """Register the trained model, given its last event."""
         raise NotImplementedError
 
     def preparation(self, workspace: Workspace) -> float:
-        """About which share of the time passes before the updates."""
+        """Approximate share of the time spent before the first update."""
         return 0.0
 
     def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
-        """What of an evaluation stands beside the progress; empty for what stood there before."""
+        """Text on an evaluation for the progress line; empty to keep the previous text."""
         raise NotImplementedError
 
     def reads(self) -> travel.Reads:
-        """What it reads, by what can be done about it elsewhere."""
+        """The inputs, by how another machine obtains them."""
         raise NotImplementedError
 
     def files(self) -> list[str]:
-        """Texts, and models in folders."""
+        """Paths of texts, and of models in folders."""
         return self.reads().files
 
     def part(self, position: int) -> Self | None:
-        """All of it."""
+        """The job itself: it has one unit."""
         return self if position == 0 else None
 
     def stays(self, catalog: Catalog) -> str:
-        """Because of data or an encoder that only this machine may use."""
+        """Why, if data or an encoder may be used on this machine only."""
         return travel.stays(self.reads())
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The same data, the packages of its encoders, and leave to write where it is to stay."""
+        """The same data, the packages of its encoders, and write access to its address if any."""
         return travel.needs(self.reads(), catalog, self.spec.out if self._is_left else "")
 
     def leaves(self) -> str:
-        """The folder, or the address."""
+        """The output folder or address."""
         return self.spec.out
 
     @property
@@ -127,9 +127,9 @@ class TrainingJob(Job, Generic[Spec]):
         return outs.is_address(self.spec.out)
 
     def settle(self, folder: Path) -> None:
-        """Its record says the settings, and by which hash they are found again, as asked here."""
+        """Write this job's spec and its hash into the model's record."""
         record = folder / self.record
-        if not record.is_file():  # it was left at its address already
+        if not record.is_file():  # already copied to its address
             return
         found = json.loads(record.read_text("utf-8"))
         found |= {"hash": self.spec.hash, "spec": self.spec.relative_paths().to_dict()}
@@ -137,49 +137,49 @@ class TrainingJob(Job, Generic[Spec]):
         record.write_text(text, "utf-8")
 
     def own_facts(self) -> dict[str, Any]:
-        """What else its record says of this machine."""
+        """Further entries of the record that depend on this machine."""
         return {}
 
     def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """It ends in the folder that was asked for."""
+        """The event, with this job's output when finished."""
         return {**data, "out": self.spec.out} if kind == Finished.kind else dict(data)
 
     def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """It is listed; what stays at an address is not."""
+        """Register the model, unless it stays at an address."""
         if not self._is_left:
             self.register(workspace, finished)
 
     def ending(self, store: Store, run_id: str) -> str:
-        """Where it is, if that is no folder of this machine."""
+        """The address of the model, if it has one."""
         return f"It is at {self.spec.out}." if self._is_left else ""
 
     def to_spec(self) -> dict[str, Any]:
-        """As the folder of what is trained has it."""
+        """The training's spec, as its record has it."""
         return self.spec.to_dict()
 
     @classmethod
     def from_spec(cls, spec: JobSpec) -> Self:
-        """The training in the spec of a run."""
+        """The job of a run's spec."""
         return cls(cls.spec_type.from_dict(spec))  # type: ignore[arg-type]
 
     def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
-        """The event."""
+        """The event as its class."""
         return self.event_types[kind](**data)
 
     def units(self) -> list[str]:
-        """One unit: what would be lost of it is in its checkpoint, and among the vectors."""
+        """One unit: its checkpoint and the cached vectors hold its progress."""
         return [self.title]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
-        """Train, and have the store know what happens while it does; yields what happens.
+        """Train, recording events in the store and yielding them.
 
-        A unit that was over when its process was killed is not trained again.
+        A unit that had finished when its process was killed is not trained again.
 
         Raises:
-            UserError: as `train`, or it was stopped before there was anything to keep.
+            UserError: as `train`, or the training was stopped before its first update.
         """
         over = last_event(workspace, reporter, Finished)
-        if over is not None and not under_torchrun():  # there the others wait to be told
+        if over is not None and not under_torchrun():  # other ranks wait for this one
             self.register(workspace, over)
             return
         if self._is_left:
@@ -220,21 +220,21 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     @staticmethod
     def resolve(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
-        """Also of a base in a folder."""
+        """Absolute paths of the text, and of a base in a folder."""
         if spec.base.startswith("dir:"):
             spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
         return replace(spec, train=_absolute(spec.train))
 
     def reads(self) -> travel.Reads:
-        """Of a file that it learns from, nothing; a base with random weights is no encoder."""
+        """The inputs, as `travel.of_encoder` lists them."""
         return travel.of_encoder(self.spec)
 
     def moved(self, places: Mapping[str, str]) -> TrainJob:
-        """With another base, text and folder."""
+        """The same training with other paths of base, text and output."""
         return TrainJob(travel.moved_encoder(self.spec, places))
 
     def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The encoder is loaded from there as well."""
+        """The event, with this job's output and its encoder spec when finished."""
         event = super().as_of_home(kind, data)
         if kind == Finished.kind:
             event["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
@@ -242,11 +242,11 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     @staticmethod
     def home(workspace: Workspace, spec: TrainSpec) -> Path:
-        """Among the encoders."""
+        """A folder among the store's encoders."""
         return encoder_home(workspace, spec, spec.hash)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
-        """As `engine.train` does; in several processes, if they are asked for."""
+        """Train by `engine.train`, in several processes if the spec says so."""
         from app.pages.train import launch
         from engine.train import train
 
@@ -255,11 +255,11 @@ class TrainJob(TrainingJob[TrainSpec]):
         return train(self.spec, workspace.catalog, stop=stop)
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Among the encoders."""
+        """Add the model to the encoders."""
         refresh(workspace, finished["encoder"])
 
     def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
-        """The best dev score."""
+        """The dev score, if it is the best so far."""
         return f", best dev score {evaluated['score']:.2f}" if evaluated["best"] else ""
 
 
@@ -281,7 +281,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
 
     @staticmethod
     def resolve(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:
-        """And the encoder in its canonical form; the decoder to start from may be a listed one."""
+        """Absolute paths, the canonical encoder spec, and the folder of a decoder to start from."""
         from app import decoders
         from engine import encoders
 
@@ -290,50 +290,50 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         return replace(spec, encoder=encoder, train=tuple(train), start=start)
 
     def reads(self) -> travel.Reads:
-        """And the encoder whose vectors it decodes."""
+        """The inputs, with the encoder whose vectors are decoded."""
         return travel.of_decoder(self.spec)
 
     def moved(self, places: Mapping[str, str]) -> TrainDecoderJob:
-        """With all of them elsewhere."""
+        """The same training with other paths of encoder, texts and output."""
         return TrainDecoderJob(travel.moved_decoder(self.spec, places))
 
     def own_facts(self) -> dict[str, Any]:
-        """By which name its encoder is known here."""
+        """The encoder by its spec on this machine."""
         return {"encoder": self.spec.encoder}
 
     @staticmethod
     def home(workspace: Workspace, spec: DecoderSpec) -> Path:
-        """Among the decoders."""
+        """A folder among the store's decoders."""
         name = slug(spec.encoder.rsplit("/", 1)[-1], "decoder")
         return workspace.store.decoders.folder / f"{name}-{spec.hash[:10]}"
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
-        """As `engine.decoding.train` does, with the vectors that the store has."""
+        """Train by `engine.decoding.train`, with vectors from the store."""
         from engine.decoding.train import train_decoder
 
         encoder = workspace.load(self.spec.encoder)
         return train_decoder(self.spec, workspace.catalog, encoder=encoder, stop=stop)
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Among the decoders."""
+        """Add the model to the decoders."""
         from app import decoders
 
         decoders.register(workspace, Path(finished["out"]))
 
     def preparation(self, workspace: Workspace) -> float:
-        """Encoding the sentences."""
+        """The share of encoding the sentences."""
         from app.pages.train.decoder_estimates import guess
 
         found = guess(workspace, self.spec)
         return found.encoding / found.seconds if found.seconds else 0.0
 
     def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
-        """The loss."""
+        """The loss on held-out sentences."""
         return f", loss {evaluated['loss']:.3f} on held-out sentences"
 
 
 def slug(text: str, otherwise: str = "child") -> str:
-    """A text as the name of a folder; `otherwise` where nothing of it can stand in one."""
+    """A text as a folder name; `otherwise` if no character of it is usable."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise
 
 
@@ -344,11 +344,11 @@ def encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
 
 
 def whole_path(out: str) -> str:
-    """A folder by its whole path; an address as it is."""
+    """The absolute path of a folder; an address unchanged."""
     return out if outs.is_address(out) else str(named(out).absolute())
 
 
 def _absolute(train: str) -> str:
-    """A file by its whole path; the name of a data set as it is."""
+    """The absolute path of a file; the name of a data set unchanged."""
     path = named(train)
     return str(path.absolute()) if path.is_file() else train

@@ -1,7 +1,7 @@
-"""A training in several processes of this machine, started and followed by `torchrun`.
+"""A training in several processes of this machine, launched by `torchrun`.
 
-What several processes do together is in `engine.training.distributed`; one of them is
-`app.pages.train.rank`. They end with whoever follows them.
+Their collective operations are in `engine.training.distributed`, a single rank in
+`app.pages.train.rank`. The processes end with the one that follows them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.training.spec import TrainSpec
 
 TOLD = "\x1etheodolite "
-"""What a line begins with that is an event, and not something that a library printed."""
+"""Prefix of lines that are events rather than output of a library."""
 ASK_EVERY = 0.5
 _LOG_BYTES = 4000
 
@@ -35,16 +35,16 @@ log = logging.getLogger("theodolite.training")
 
 
 def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> Iterator[Event]:
-    """Train in `spec.processes` processes; yields what the first of them tells.
+    """Train in `spec.processes` processes; yield the events of rank 0.
 
     Args:
-        workspace: whose data they read.
+        workspace: holds the data they read.
         spec: what to train.
-        stop: asked now and then; once true, the best weights so far become the encoder.
+        stop: polled; once true, the best weights so far become the encoder.
 
     Raises:
-        UserError: as `engine.train.train`, or one of the processes died: all of them end then, and
-            the same training goes on from its checkpoint.
+        UserError: as `engine.train.train`, or one of the processes died, which ends all of them;
+            the same training resumes from its checkpoint.
     """
     with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
         request = Path(folder) / "asked.json"
@@ -76,7 +76,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
 def _followed(
     started: subprocess.Popen[bytes], asked_to_stop: Path, stop: Callable[[], bool]
 ) -> Iterator[Event]:
-    """The events of a launched training, until it is over."""
+    """Yield the events of a launched training until it ends."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def drain() -> None:
@@ -107,7 +107,7 @@ def _followed(
 
 
 def _told(line: bytes) -> dict[str, Any]:
-    """What a line tells; nothing if it is something else."""
+    """The event on a line; empty for other output."""
     _, mark, text = line.decode("utf-8", "replace").partition(TOLD)
     if not mark:
         return {}
@@ -117,19 +117,19 @@ def _told(line: bytes) -> dict[str, Any]:
 
 
 def tell(what: Mapping[str, Any]) -> None:
-    """Say something to whoever follows, in one piece: ranks share the pipe."""
+    """Send an event to the following process in a single write: ranks share the pipe."""
     os.write(1, (TOLD + json.dumps(what) + "\n").encode())
 
 
 def on_several_machines(command: Sequence[str], machines: int = 2, rank: int = 0) -> list[str]:
-    """The words of the command that trains the same on several machines, for one of them.
+    """Arguments of the command that runs a training on several machines, for one of them.
 
-    `HOST` in it stands for the address of the first.
+    `HOST` stands for the address of the first machine.
 
     Args:
-        command: that trains it on one; in as many processes on each, if it says so.
-        machines: how many there are.
-        rank: number of this one, from 0.
+        command: the command for one machine; its `--processes` is the number on each.
+        machines: number of machines.
+        rank: of this machine, from 0.
     """
     each = command[command.index("--processes") + 1] if "--processes" in command else "1"
     words = ["torchrun", f"--nnodes={machines}", f"--node-rank={rank}", f"--nproc-per-node={each}"]

@@ -20,7 +20,7 @@ EstimateOption = Annotated[
 
 
 def about_fields(spec: Any = TrainSpec) -> dict[str, str]:
-    """What each field of a spec is, in the words of its docstring."""
+    """Field -> its description in the docstring of a spec."""
     text = inspect.getdoc(spec) or ""
     found = re.findall(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
     return {
@@ -29,7 +29,7 @@ def about_fields(spec: Any = TrainSpec) -> dict[str, str]:
 
 
 def _help(text: str, hint: Any, default: Any) -> str:
-    """The words of the docstring, the choices, the default."""
+    """The help text: description, choices, default."""
     text = text.replace("None", "none")
     choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
     text = f"{text[0].upper()}{text[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
@@ -40,7 +40,7 @@ def _help(text: str, hint: Any, default: Any) -> str:
 
 @cache
 def _options(spec: Any) -> list[inspect.Parameter]:
-    """An option for each field that has a default; None while it is not given."""
+    """An option for each field with a default; its value is None unless given."""
     hints, meanings = get_type_hints(spec), about_fields(spec)
     return [
         inspect.Parameter(
@@ -59,18 +59,18 @@ def _options(spec: Any) -> list[inspect.Parameter]:
 
 
 def _metavar(spec: Any, name: str) -> str | None:
-    """What stands for the value in the help: numbers are read by us, as they are on the pages."""
+    """The value's placeholder in the help: numbers are strings, parsed as on the pages."""
     types = types_of(spec)[name]
     return "<int>" if int in types else "<float>" if float in types else None
 
 
 def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of `_options`; it is handed those that were given, as `settings`.
+    """Give a command the options of `_options`; it receives those given as `settings`.
 
-    One option a field by hand would be the same names, types, defaults and words a second time.
+    Options by hand would repeat the names, types, defaults and descriptions of the fields.
 
     Args:
-        spec: whose fields they are; those without a default are the command's own arguments.
+        spec: class with the fields; those without a default are the command's own arguments.
     """
 
     def read_those_given(**given: Any) -> dict[str, Any]:

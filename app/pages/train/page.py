@@ -103,7 +103,7 @@ def _place_base(form: Form) -> None:
 
 
 def _place_data(form: Form, workspace: Workspace) -> Any | None:
-    """Objective from; the place for an upload, where there is one."""
+    """Place the choice of data; return the upload box, None for visitors."""
     parts.section("Objective from")
     own = not workspace.read_only
     offered = form.aside.declared["source"].choices or ()
@@ -144,7 +144,7 @@ def _filled(workspace: Workspace, values: Values) -> Updates:
 
 
 def _shape(workspace: Workspace, values: Values) -> Updates:
-    """Show what applies, and the data sets that fit the objective."""
+    """Show the controls that apply, and the data sets that fit the objective."""
     offered = choices.datasets(workspace, values["objective"])
     chosen = values["dataset"]
     fits = chosen in [name for _, name in offered]
@@ -161,7 +161,7 @@ def _shape(workspace: Workspace, values: Values) -> Updates:
 
 
 def _whole(values: Values) -> Values:
-    """The values as typed, and base and data as they make them."""
+    """The values as typed, with `base` and `train` made from them."""
     kind = values["base_kind"]
     base = (
         choices.new_base(values)

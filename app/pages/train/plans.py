@@ -1,4 +1,4 @@
-"""What a training will do, in words, before it starts and without reading data."""
+"""Plans of trainings in words, made before they start and without reading data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def encoder(spec: TrainSpec) -> dict[str, str]:
-    """What it reads, how long, what chooses the best, and what comes of it."""
+    """The data, the duration, the selection of the best weights, and the output."""
     length = formats.plural(spec.steps, "step") if spec.steps else _epochs(spec.epochs)
     keeps = "The last weights."
     if spec.dev:
@@ -28,7 +28,7 @@ def encoder(spec: TrainSpec) -> dict[str, str]:
 
 
 def decoder(spec: DecoderSpec) -> dict[str, str]:
-    """What it reads, how long, and what comes of it."""
+    """The data, the duration, the selection of the best weights, and the output."""
     texts = formats.listed(_text(name) for name in spec.train)
     return {
         "Reads": f"{texts}{_most(spec.limit, 'sentence')}, encoded by {spec.encoder}.",

@@ -44,7 +44,7 @@ WHY = {
 def train(
     training: Training[Any, Any], spec: Any, *, estimate: bool, queue: bool, as_json: bool
 ) -> None:
-    """Estimate, queue or do a training."""
+    """Estimate, queue or run a training."""
     if estimate:
         with progress_bar("probing"):
             cost = training.probe(spec)
@@ -62,7 +62,7 @@ def train(
 
 
 def tell_cost(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
-    """What each child of a sweep would take, and all of them one after the other."""
+    """Print the cost of each child of a sweep, and of all of them in sequence."""
     costs = []
     with progress_bar("probing") as move:
         for label, cost in training.probe_sweep(job):
@@ -82,7 +82,7 @@ def tell_cost(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
 
 
 def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bool) -> str:
-    """Train here, and tell how it goes; the id of the run, empty in a process that only helps."""
+    """Train here and print progress; return the id of the run, empty on ranks above 0."""
     from app.jobs.submit import perform as begin
 
     specs = [job.spec]if isinstance(job, TrainingJob) else [
@@ -100,7 +100,7 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
                 step = getattr(event, "step", step)
                 printer.show(position, event)
     except KeyboardInterrupt:
-        if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # others do it
+        if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # another process runs it
             say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
             raise
         from engine.training.checkpoint import newest_step
@@ -112,7 +112,7 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
 
 
 def _assist(workspace: Workspace, spec: TrainSpec) -> None:
-    """Be one of the further processes that `torchrun` started: the first tells and remembers."""
+    """Train as a rank above 0 of `torchrun`; rank 0 prints and records."""
     from engine.train import train as train_along
 
     for _ in train_along(spec, workspace.catalog):
@@ -120,12 +120,12 @@ def _assist(workspace: Workspace, spec: TrainSpec) -> None:
 
 
 class ProgressPrinter:
-    """Prints the events of a run: for a program all of them, for a person those that matter.
+    """Prints the events of a run: all of them as JSON, the relevant ones as text.
 
     Args:
-        job: what is done.
-        as_json: one object an event.
-        move: of a progress bar.
+        job: the job of the run.
+        as_json: print one object per event.
+        move: updates the progress bar.
     """
 
     def __init__(self, job: TrainingJob[Any] | SweepJob, as_json: bool, move: Move) -> None:
@@ -137,7 +137,7 @@ class ProgressPrinter:
         self._encoder = job.spec.encoder if isinstance(job, TrainDecoderJob) else ""
 
     def show(self, position: int, event: object) -> None:
-        """One event of the child at a position, or what went wrong with it."""
+        """Print an event, or the error, of the child at a position."""
         if self._json and isinstance(event, Event | UserError | StoreError):
             self._object(position, event)
         if isinstance(event, UserError | StoreError):

@@ -1,6 +1,6 @@
 """`python -m app.pages.train.rank FILE N`: `torchrun` for one training, and each of its processes.
 
-The file says what to train. Started alone, this is the launcher; started by that, it is a rank.
+FILE is the request. Started by itself, this is the launcher; started by the launcher, a rank.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.errors import UserError
 
 
 def main() -> None:
-    """Launch the ranks, or be one."""
+    """Launch the ranks, or run as one."""
     processes.follow_parent()
     file = sys.argv[1]
     if under_torchrun():
@@ -25,7 +25,7 @@ def main() -> None:
         return
     from torch.distributed import run
 
-    # By the address of this machine alone: a name of its own may lead nowhere, or to the network.
+    # By the loopback address: the host name may not resolve, or may lead to the network.
     run.main(
         ["--nnodes=1", f"--nproc-per-node={sys.argv[2]}", "--max-restarts=0",
          "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1",
@@ -40,7 +40,7 @@ def _train(request: dict[str, Any]) -> None:
     from engine.train import train
     from engine.training.spec import TrainSpec
 
-    torch.set_num_threads(request["threads"])  # torchrun gives every process one
+    torch.set_num_threads(request["threads"])  # torchrun gives each process one thread
     stop = Path(request["stop"])
     workspace = Workspace(Path(request["store"]), request["data"] and Path(request["data"]))
     try:

@@ -1,4 +1,4 @@
-"""What the store records of a training while it runs: its events, and its progress."""
+"""Records the events and the progress of a running training in the store."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 WHOLE = 1_000_000
-"""Of the progress of a unit: what comes before the updates has its share of it."""
+"""Total of a unit's progress, of which the work before the updates has its share."""
 
 
 class TrainingReport:
-    """Called with each event of a training, it has the store know, and moves the progress."""
+    """A callback that records each event of a training and updates its progress."""
 
     def __init__(self, job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> None:
         self._job, self._reporter = job, reporter
-        # What a process before this one had done.
+        # Progress of an earlier process.
         self._encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
         self._begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
         self._share = job.preparation(workspace)
@@ -33,7 +33,7 @@ class TrainingReport:
         }  # fmt: skip
 
     def __call__(self, event: Event) -> None:
-        """Tell of an event."""
+        """Record an event."""
         data = event.to_dict()
         self._reporter.event(data.pop("kind"), data)
         if event.kind in self._does:
@@ -43,17 +43,17 @@ class TrainingReport:
         done, sentences = event["done"], event["sentences"]
         text = f"{done:,} of {sentences:,} sentences encoded"
         self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, text)
-        if done > self._encoded:  # the cache has these
+        if done > self._encoded:  # these are in the cache
             self._reporter.got_on()
 
     def _starts(self, event: Mapping[str, Any]) -> None:
         self._kept = event["step"]
-        if self._kept or self._share:  # what came before went at another speed
+        if self._kept or self._share:  # earlier work ran at another speed
             further = self._kept > self._begun
             self._reporter.resumed(self._of_whole(event), WHOLE, further=further)
 
     def _steps(self, event: Mapping[str, Any]) -> None:
-        from engine.training.checkpoint import newest_step  # with torch, which a page need not load
+        from engine.training.checkpoint import newest_step  # imports torch, needless on pages
 
         text = f"update {event['step']:,} of {event['steps']:,}{self._best}"
         self._reporter(self._of_whole(event), WHOLE, text)
@@ -66,7 +66,7 @@ class TrainingReport:
         self._best = self._job.evaluation_note(event) or self._best
 
     def _of_whole(self, event: Mapping[str, Any]) -> int:
-        """How far the unit is after so many updates, of `WHOLE`."""
+        """Progress of the unit after the event's updates, out of `WHOLE`."""
         done = event["step"] / max(1, event["steps"])
         return int(WHOLE * (self._share + (1 - self._share) * done))
 
@@ -74,5 +74,5 @@ class TrainingReport:
 def last_event(
     workspace: Workspace, reporter: Reporter, kind: type[Event]
 ) -> dict[str, Any] | None:
-    """The data of the newest event of a kind that the unit has told of."""
+    """The data of the unit's newest event of a kind; None for none."""
     return workspace.store.events.last(reporter.run, kind.kind, reporter.position)

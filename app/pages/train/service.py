@@ -1,4 +1,4 @@
-"""What can be trained and how: presets, checks, estimates and starts, for pages and commands."""
+"""Presets, checks, estimates and starts of trainings, for pages and commands."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from engine.training.spec import TrainSpec
 
 OWN = "own"
-"""In place of a preset: settings of one's own."""
+"""In place of a preset: the user's own settings."""
 CHECKED = 1000
-"""Examples of the data that are read before a run is queued."""
+"""Examples read before a run is queued."""
 _FREE: Mapping[str, Any] = {
     "seed": 0, "learning_rate": 1e-5, "warmup": 0.0, "weight_decay": 0.0, "temperature": 1.0,
     "patience": None,
 }  # fmt: skip
-"""Fields of an encoder's training that cost nothing, all alike."""
+"""Fields of an encoder's training that do not affect its cost, set to fixed values."""
 Spec = TypeVar("Spec", bound=BaseSpec)
 Cost = TypeVar("Cost")
 
 
 class Training(ABC, Generic[Spec, Cost]):
-    """A kind of training, as its form and its verb ask for it.
+    """A kind of training, for its form and its command.
 
     Attributes:
-        settings: the fields of the spec that the form asks.
-        named: the others, by which the spec names what is trained and on what.
-        several: those of them that have several values.
-        usual: the preset that a form begins with.
+        settings: the fields of the spec on the form.
+        named: the other fields, which name the model and the data.
+        several: those of `named` that take several values.
+        usual: the preset that a form starts with.
         job_type: the class of its jobs.
     """
 
@@ -65,14 +65,14 @@ class Training(ABC, Generic[Spec, Cost]):
 
     @abstractmethod
     def presets(self) -> Sequence[Any]:
-        """Settings to begin with, each with a name, a label, a word on it, and the changes."""
+        """Settings to start from, each with a name, a label, a description, and the changes."""
 
     @abstractmethod
     def spec(self, values: Values) -> Spec:
         """The spec that a form describes; settings that do not apply keep their default.
 
         Args:
-            values: of the settings and of `named`, as they were typed.
+            values: of the settings and of `named`, as typed.
 
         Raises:
             UserError: something is missing, cannot be read, or cannot be trained.
@@ -80,42 +80,42 @@ class Training(ABC, Generic[Spec, Cost]):
 
     @abstractmethod
     def name(self, spec: Spec) -> str:
-        """What its folder may be called, where none is named."""
+        """A name for its folder if none is given."""
 
     @abstractmethod
     def check(self, spec: Spec) -> None:
-        """Look at what is named, and at the first examples, before anything is queued.
+        """Check the model and the first examples before a run is queued.
 
         Raises:
-            UserError: what cannot be trained, or not on.
+            UserError: the model cannot be trained, or not on this data.
         """
 
     @abstractmethod
     def probe(self, spec: Spec) -> Cost:
-        """Measure what it will cost, for some seconds; nothing is kept of that."""
+        """Measure the cost in some seconds of training, which are discarded."""
 
     @abstractmethod
     def facts(self, cost: Cost) -> dict[str, str]:
-        """What it will cost, in words."""
+        """The cost in words."""
 
     def notes(self, cost: Cost) -> Sequence[str]:
-        """What to know of it before trusting it."""
+        """Caveats of an estimated cost."""
         return getattr(cost, "notes", ())
 
     @abstractmethod
     def plan(self, spec: Spec) -> dict[str, str]:
-        """What will be done, in words; nothing is read for that."""
+        """The plan in words; no data is read."""
 
     def guess(self, spec: Spec) -> str:
-        """A first word on its cost, at once; empty for none."""
+        """A rough estimate of the time, at once; empty for none."""
         return ""
 
     def command(self, spec: Spec) -> list[str]:
-        """The words of the command that trains the same."""
+        """Arguments of the equivalent command."""
         return replace(spec, out=spec.out or self.name(spec)).command()
 
     def job(self, spec: Spec) -> TrainingJob[Spec]:
-        """The job that trains it."""
+        """The job of a spec."""
         return self.job_type.of(self.workspace, spec)
 
     def queue(self, spec: Spec, *, title: str | None = None) -> str:
@@ -126,34 +126,34 @@ class Training(ABC, Generic[Spec, Cost]):
             title: for people; None for one made of the spec.
 
         Raises:
-            UserError: for visitors, or what cannot be queued.
+            UserError: for visitors, or if the job cannot be queued.
         """
         self.workspace.refuse_visitors()
         return submit.queue(self.workspace, self.job(spec), title=title)
 
     def start(self, spec: Spec) -> str:
-        """Queue a run that can be trained, and return its id.
+        """Check a spec, queue its run, and return the run's id.
 
         Raises:
-            UserError: for visitors, or as `check` says.
+            UserError: for visitors, or as `check`.
         """
         self.workspace.refuse_visitors()
         self.check(spec)
         return self.queue(spec)
 
     def defaults(self) -> dict[str, Any]:
-        """Every setting as it is unless told otherwise, as the form shows it."""
+        """The default of every setting, as the form shows it."""
         return self.settings.defaults()
 
     def preset(self, name: str) -> dict[str, Any]:
-        """Every setting as a preset has it, and what it names, as the form shows them."""
+        """Every setting and field of `named` under a preset, as the form shows them."""
         changes: Mapping[str, Any] = next(
             (preset.changes for preset in self.presets() if preset.name == name), {}
         )
         return self.defaults() | self._shown(changes)
 
     def preset_of(self, values: Values) -> Any | None:
-        """The preset that says what a form says, in everything that applies; None for none."""
+        """The preset that equals a form's values in every field that applies; None for none."""
         usual = self.defaults()
         applicable = [name for name, setting in self.settings.items() if setting.applies(values)]
         for preset in self.presets():
@@ -180,17 +180,17 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
     job_type = TrainJob
 
     def presets(self) -> Sequence[Any]:
-        """For this machine, and the paper's."""
+        """Presets for this machine, and the paper's."""
         from engine.training.presets import presets
 
         return presets(self.workspace.catalog, _machine())
 
     def defaults(self) -> dict[str, Any]:
-        """With a dev set that is here."""
+        """The defaults, with an installed dev set."""
         return super().defaults() | {"dev": default_dev(self.workspace) or NONE}
 
     def spec(self, values: Values) -> TrainSpec:
-        """As the form describes it."""
+        """The spec that the form describes."""
         from engine.training.spec import TrainSpec
 
         if not values["base"]:
@@ -201,12 +201,12 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         return TrainSpec.from_dict(named | {"out": ""} | self.settings.read(values))
 
     def name(self, spec: TrainSpec) -> str:
-        """After objective and base."""
+        """A name made of objective and base."""
         name = slug(spec.base.rsplit("/", 1)[-1].replace(".", "-"))[:24].strip("-")
         return f"{spec.objective}-{name}"
 
     def check(self, spec: TrainSpec) -> None:
-        """Look at the base and at the first examples."""
+        """Check the base and the first examples."""
         from engine import encoders
 
         if not spec.base.startswith("new:"):
@@ -217,28 +217,28 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         )  # fmt: skip
 
     def probe(self, spec: TrainSpec) -> TrainEstimate:
-        """By a few updates on real batches."""
+        """Estimate by a few updates on real batches."""
         from engine.training.estimate import estimate
 
         self.workspace.refuse_visitors()
         return estimate(spec, self.workspace.catalog)
 
     def plan(self, spec: TrainSpec) -> dict[str, str]:
-        """Where it leads, too."""
+        """The plan, with the output folder."""
         return plans.encoder(replace(spec, out=spec.out or self.name(spec)))
 
     def start_sweep(self, spec: TrainSpec, children: Sequence[tuple[str, dict[str, Any]]]) -> str:
-        """Queue a run of trainings that differ from `spec` as each child says; return its id.
+        """Queue a sweep whose children change fields of `spec`; return the run's id.
 
         Raises:
-            UserError: for visitors, or as `check` says.
+            UserError: for visitors, or as `check`.
         """
         self.workspace.refuse_visitors()
         self.check(spec)
         return submit.queue(self.workspace, SweepJob.of(self.workspace, spec, children))
 
     def probe_sweep(self, job: SweepJob) -> Iterator[tuple[str, TrainEstimate]]:
-        """Label and cost of each child; those that will cost the same share a probe."""
+        """Yield label and cost of each child; children of equal cost share a probe."""
         probed: dict[TrainSpec, TrainEstimate] = {}
         for position, label in enumerate(job.units()):
             child = job.child(position)
@@ -248,7 +248,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
             yield label, probed[alike]
 
     def facts(self, cost: TrainEstimate) -> dict[str, str]:
-        """Time and memory."""
+        """Time, memory, updates and speed."""
         facts = {
             "Time": f"about {formats.duration(cost.seconds)} on {cost.device}",
             "Memory": f"about {formats.size(cost.bytes)}",
@@ -278,7 +278,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         return PRESETS
 
     def spec(self, values: Values) -> DecoderSpec:
-        """As the form describes it; its folder is named when it is queued."""
+        """The spec that the form describes; its folder is named when it is queued."""
         from engine.decoding.spec import DecoderSpec
         from engine.encoders import parse
 
@@ -292,11 +292,11 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         return DecoderSpec(encoder=str(parse(encoder)), train=train, out="", **given)
 
     def name(self, spec: DecoderSpec) -> str:
-        """The same for all."""
+        """The same name for all decoders."""
         return "decoder"
 
     def check(self, spec: DecoderSpec) -> None:
-        """Look at the first sentences of files."""
+        """Check the first sentences of files."""
         from engine.training.examples import is_file
 
         for name in spec.train:
@@ -304,7 +304,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
                 check_examples(self.workspace, name, "mlm")
 
     def queue(self, spec: DecoderSpec, *, title: str | None = None) -> str:
-        """Unless a decoder of this very spec is there already."""
+        """Queue a run, unless its output exists already."""
         out = Path(self.job(spec).spec.out)
         if out.exists():
             raise UserError(
@@ -314,24 +314,24 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         return super().queue(spec, title=title)
 
     def probe(self, spec: DecoderSpec) -> DecoderEstimate:
-        """By encoding some sentences and a few updates."""
+        """Estimate by encoding some sentences and making a few updates."""
         from app.pages.train.decoder_estimates import probed
 
         self.workspace.refuse_visitors()
         return probed(self.workspace, self.job(spec).spec)
 
     def plan(self, spec: DecoderSpec) -> dict[str, str]:
-        """Where it leads, too."""
+        """The plan, with the resulting decoder."""
         return plans.decoder(spec)
 
     def guess(self, spec: DecoderSpec) -> str:
-        """How long it takes, by the size of the text."""
+        """The time, estimated from the size of the text."""
         from app.pages.train.decoder_estimates import guess
 
         return formats.time_left(guess(self.workspace, spec).seconds).removesuffix(" left")
 
     def facts(self, cost: DecoderEstimate) -> dict[str, str]:
-        """Time, and what it goes into."""
+        """Time, encoding time, sizes and speed."""
         return {
             "Time": f"about {formats.duration(cost.seconds)} on {cost.device}",
             "Encoding": f"{formats.duration(cost.encoding)} of it",
@@ -348,13 +348,13 @@ def varied(
     """Label and changes of the runs of a sweep.
 
     Args:
-        spec: what they share.
+        spec: the spec that they share.
         lines: `FIELD=A,B,C`, and to draw from also `FIELD=LOW..HIGH` or `FIELD=LOW..HIGH:log`.
         draws: how many combinations to draw; None for all of them.
-        seed: of the draws.
+        seed: random seed of the draws.
 
     Raises:
-        UserError: a line that cannot be read, a value that cannot be, or too many runs.
+        UserError: an unreadable line, an invalid value, or too many runs.
     """
     from engine.training import sweeps
 
@@ -368,7 +368,7 @@ def check_examples(workspace: Workspace, train: str, objective: Any, **options: 
     """Read the first examples of a training.
 
     Raises:
-        UserError: they cannot be read, or not for this objective.
+        UserError: they cannot be read, or do not fit the objective.
     """
     from engine.training.examples import open_examples
 
@@ -381,7 +381,7 @@ def check_examples(workspace: Workspace, train: str, objective: Any, **options: 
 
 @functools.cache
 def _machine() -> Machine:
-    """What this machine has, looked at once; torch is loaded only where there may be a GPU."""
+    """This machine's hardware, cached; torch is imported only where there may be a GPU."""
     import psutil
 
     from engine.training.presets import Machine

@@ -1,7 +1,7 @@
 """The fields of the training forms as data: for encoders, and for decoders.
 
-Types and defaults are those of the specs. Numbers are typed as text, so that `3e-5` stays as it was
-written and a slip is answered beside the form instead of being cut.
+Types and defaults are those of the specs. Numbers are typed as text, so that `3e-5` stays as
+written and a typo is reported beside the form instead of being clipped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.training.spec import TrainSpec
 
 Values = Mapping[str, Any]
 NONE = "none"
-"""The dev set of a training that has none."""
+"""Value of the dev set for a training without one."""
 OBJECTIVES = (
     ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
     ("Supervised SimCSE: pairs with the same meaning, with hard negatives", "sup"),
@@ -31,10 +31,10 @@ class Setting:
     """One field of a spec on its form.
 
     Attributes:
-        name: as in the spec.
+        name: of the field in the spec.
         label, hint: for people.
-        group: of the settings it stands with.
-        when: from all values as typed, whether it is shown and read; None for always.
+        group: name of its group.
+        when: whether it is shown and read, given all values as typed; None for always.
         choices: (label, value) of what can be chosen.
     """
 
@@ -55,7 +55,7 @@ class FormSettings(Mapping[str, Setting]):
 
     Attributes:
         spec: the class whose fields they are.
-        groups: group -> title of the fold it stands in; empty for what is always in sight.
+        groups: group -> title of its fold; empty for a group that is always visible.
     """
 
     def __init__(self, spec: type, groups: Mapping[str, str], *settings: Setting) -> None:
@@ -72,11 +72,11 @@ class FormSettings(Mapping[str, Setting]):
         return len(self._settings)
 
     def ticked(self, name: str) -> bool:
-        """Whether a setting is a box to tick."""
+        """Whether a setting is a checkbox."""
         return bool in types_of(self.spec)[name]
 
     def shown(self, name: str, value: Any) -> Any:
-        """A value of the spec as its control has it: text, but for a box to tick."""
+        """A value of the spec as its control shows it: text, or bool for a checkbox."""
         if self.ticked(name):
             return bool(value)
         if value is None:
@@ -84,15 +84,15 @@ class FormSettings(Mapping[str, Setting]):
         return formats.brief(value) if isinstance(value, float) else str(value)
 
     def defaults(self) -> dict[str, Any]:
-        """Every setting as the spec has it unless told otherwise, as the controls show it."""
+        """The spec's default of every setting, as the controls show it."""
         usual = defaults(self.spec)
         return {name: self.shown(name, usual[name]) for name in self}
 
     def read(self, values: Values) -> dict[str, Any]:
-        """The fields that were meant; what does not apply is left out.
+        """The fields of a spec from values as typed; settings that do not apply are left out.
 
         Raises:
-            UserError: one cannot be read.
+            UserError: a value cannot be read.
         """
         return {
             name: bool(values[name])

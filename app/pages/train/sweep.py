@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GRID, DRAWN = "grid", "random"
 EXAMPLE = "temperature = 0.01, 0.05, 0.1\nlearning_rate = 1e-5, 3e-5"
 SHOWN = 6
-"""Labels of runs in the preview."""
+"""Most labels of runs in the preview."""
 LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'
 
 
@@ -46,7 +46,7 @@ CONTROLS = (
 
 
 class Sweep:
-    """The fold: values to try, how they are combined, what that makes, the button."""
+    """The fold: values to try, how to combine them, a preview, the start button."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._training = service.EncoderTraining(workspace)
@@ -88,7 +88,7 @@ def _children(spec: TrainSpec, values: Values) -> list[tuple[str, dict[str, Any]
     """Label and changes of every run.
 
     Raises:
-        UserError: a line that cannot be read, a value that cannot be, or too many runs.
+        UserError: an unreadable line, an invalid value, or too many runs.
     """
     draws = seed = None
     if values.way == DRAWN:

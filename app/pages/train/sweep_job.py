@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT = "Left out: the sweep was asked to stop before."
 Children = Sequence[tuple[str, Mapping[str, Any]]]
-"""Of a sweep: a label for people, and the fields that are not as in its base."""
+"""Children of a sweep: a label for people, and the fields that differ from its base."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SweepJob(Job):
     """Several trainings of encoders; made with `of`.
 
     Attributes:
-        children: of each a `label` for people, and the `spec` of a training.
+        children: the `label` for people and the `spec` of each training.
     """
 
     kind = "sweep"
@@ -45,12 +45,12 @@ class SweepJob(Job):
         """Several trainings as one job.
 
         Args:
-            workspace: which is to list the encoders.
+            workspace: where the encoders are registered.
             base: what the children share; each gets a folder of its own under `out`.
-            children: each at least a label.
+            children: label and changes of each; changes may be empty.
 
         Raises:
-            UserError: no child, an unknown field, or a value that cannot be.
+            UserError: no child, an unknown field, or an invalid value.
         """
         if not children:
             raise UserError("A sweep needs at least one training.", "Vary a field over its values.")
@@ -76,7 +76,7 @@ class SweepJob(Job):
         return f"{len(self.children)} × {TrainJob(self.child(0)).title}"
 
     def part(self, position: int) -> TrainJob | None:
-        """A child."""
+        """The training of a child."""
         if not 0 <= position < len(self.children):
             return None
         return TrainJob(self.child(position))
@@ -86,19 +86,19 @@ class SweepJob(Job):
         return [TrainJob(self.child(position)) for position in range(len(self.children))]
 
     def stays(self, catalog: Catalog) -> str:
-        """Because of any child."""
+        """The first reason that a child has."""
         return next(filter(None, (child.stays(catalog) for child in self.trainings())), "")
 
     def files(self) -> list[str]:
-        """Those of all children."""
+        """The files of all children."""
         return list(dict.fromkeys(path for child in self.trainings() for path in child.files()))
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """As the child."""
+        """The needs of a child."""
         return TrainJob(self.child(position)).needs(catalog, 0)
 
     def child(self, position: int) -> TrainSpec:
-        """What the child at a position is asked to train."""
+        """The spec of the child at a position."""
         return TrainSpec.from_dict(self.children[position]["spec"])
 
     def units(self) -> list[str]:
@@ -106,7 +106,7 @@ class SweepJob(Job):
         return [child["label"] for child in self.children]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
-        """Train one child; once the sweep was asked to stop, none is begun any more.
+        """Train one child; none is begun once the sweep is asked to stop.
 
         Raises:
             UserError: it cannot be trained.
@@ -117,11 +117,11 @@ class SweepJob(Job):
         return TrainJob(self.child(position)).work(workspace, position, reporter)
 
     def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
-        """As of a child."""
+        """The event of a child."""
         return TrainJob(self.child(0)).happened(kind, data)
 
     def ending(self, store: Store, run_id: str) -> str:
-        """Which child is best by its dev score, and how many there are none of."""
+        """The best child by dev score, and how many failed or were left out."""
         states = store.runs.units(run_id)
         scored = scores(store, run_id, len(self.children))
         sentences = []
@@ -139,13 +139,13 @@ class SweepJob(Job):
         return " ".join(sentences)
 
     def best(self, scored: Sequence[float | None]) -> int | None:
-        """The position of the best child; None without scores, or if of several tasks."""
+        """The position of the best child; None without scores, or if the dev sets differ."""
         if len({child["spec"]["dev"] for child in self.children}) > 1:
             return None
         return sweeps.best(scored)
 
 
 def scores(store: Store, run_id: str, children: int) -> list[float | None]:
-    """The dev score of the weights that were kept, one a child; None where there is none."""
+    """The dev score of the kept weights of each child; None for a child without one."""
     ends = [store.events.last(run_id, Finished.kind, position) for position in range(children)]
     return [None if over is None else over["best_score"] for over in ends]

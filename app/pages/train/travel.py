@@ -1,4 +1,4 @@
-"""The files that a training reads, and how it reads the same on another machine."""
+"""The inputs of a training, and how another machine obtains them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from engine.training.spec import TrainSpec
 
 @dataclass(frozen=True)
 class Reads:
-    """What is read, by what can be done about it elsewhere.
+    """Inputs of a training, by how another machine obtains them.
 
     Attributes:
-        data: names of data sets, which have to be there.
-        dev: the same of the dev set, perhaps named by its task; empty for none.
-        encoders: that are used; their packages have to be there.
-        files: files and folders, which travel.
+        data: names of data sets, which must be installed there.
+        dev: name of the dev set or of its task; empty for none.
+        encoders: specs of encoders, whose packages must be installed there.
+        files: files and folders, which are sent.
     """
 
     data: list[str]
@@ -34,7 +34,7 @@ class Reads:
 
 
 def of_encoder(spec: TrainSpec) -> Reads:
-    """What the training of an encoder reads; a base with random weights is no encoder."""
+    """The inputs of an encoder's training; a base with random weights is no encoder."""
     shipped = "starter-pairs" if spec.objective == "sup" else "starter-topics"
     encoders = [] if spec.base.startswith("new:") else [spec.base]
     files = [*_folder(spec.base), *filter(is_file, [spec.train])]
@@ -42,7 +42,7 @@ def of_encoder(spec: TrainSpec) -> Reads:
 
 
 def of_decoder(spec: DecoderSpec) -> Reads:
-    """What the training of a decoder reads."""
+    """The inputs of a decoder's training."""
     models = [spec.encoder, *filter(None, [spec.base])]
     files = [*parcels.paths_of(spec.encoder), *_folder(spec.base), *filter(None, [spec.start])]
     files += filter(is_file, spec.train)
@@ -50,30 +50,30 @@ def of_decoder(spec: DecoderSpec) -> Reads:
 
 
 def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
-    """What another machine needs for it, with the address at which what is made is to stay.
+    """What another machine needs for the inputs, and to write to the address of the output.
 
     Raises:
-        UserError: an encoder or data that cannot be read here.
+        UserError: an encoder or data set cannot be read here.
     """
     data = [*reads.data, *([data_set_of(reads.dev, catalog)] if reads.dev else [])]
     return Needs.of(catalog, data, reads.encoders, out)
 
 
 def stays(reads: Reads) -> str:
-    """Why it is read at home only, in words; empty where others may read it too."""
+    """Why the inputs may be read on this machine only, in words; empty otherwise."""
     reasons = [*map(fleet.data_stays, [*reads.data, reads.dev])]
     reasons += map(fleet.encoder_stays, reads.encoders)
     return next(filter(None, reasons), "")
 
 
 def moved_encoder(spec: TrainSpec, places: Mapping[str, str]) -> TrainSpec:
-    """The same with other paths in place of some."""
+    """The spec with some paths replaced."""
     train, out = (places.get(path, path) for path in (spec.train, spec.out))
     return replace(spec, base=_base(spec.base, places), train=train, out=out)
 
 
 def moved_decoder(spec: DecoderSpec, places: Mapping[str, str]) -> DecoderSpec:
-    """The same with other paths in place of some."""
+    """The spec with some paths replaced."""
     return replace(
         spec,
         encoder=parcels.moved(spec.encoder, places),
@@ -94,5 +94,5 @@ def _base(base: str, places: Mapping[str, str]) -> str:
 
 
 def _data_sets(names: Sequence[str], shipped: str) -> list[str]:
-    """What of the names of training data are data sets; the starter set under its own name."""
+    """The data sets among names of training data; the starter set under its own name."""
     return [shipped if name == STARTER else name for name in names if not is_file(name)]

@@ -11,18 +11,18 @@ from engine.errors import UserError
 
 
 def about(text: str) -> str:
-    """A preset in a sentence."""
+    """The description of a preset."""
     return f'<p class="t-small t-muted">{escape(text)}</p>' if text else ""
 
 
 def wrong(error: UserError) -> str:
-    """What keeps the form from being a spec, said beside it while it is filled in."""
+    """The error that keeps the form from being a spec, shown while it is filled in."""
     notice = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
     return notice + f"<p>{escape(error.hint)}</p></div>"
 
 
 def plan(facts: Mapping[str, str], time: str) -> str:
-    """What will be done, and about how long it takes where that is known."""
+    """The plan, with the estimated time where known."""
     notice = ""
     if time:
         notice = (
@@ -33,7 +33,7 @@ def plan(facts: Mapping[str, str], time: str) -> str:
 
 
 def command(words: Sequence[str]) -> str:
-    """The command that trains the same; of an encoder also the one for several machines."""
+    """The equivalent command; for an encoder also the one for several machines."""
     block = parts.command(words)
     if words[1] != "train":
         return block
@@ -46,7 +46,7 @@ def command(words: Sequence[str]) -> str:
 
 
 def cost(facts: Mapping[str, str], notes: Sequence[str]) -> str:
-    """What it will cost, and what to know of that."""
+    """The estimated cost and its caveats."""
     return f'<div role="status">{_facts(facts)}</div>{parts.warn(notes)}'
 
 

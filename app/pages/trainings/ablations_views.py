@@ -28,7 +28,7 @@ SAYS = (
 
 
 def outcome(workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
-    """For a table of the paper its rows beside the paper's; then every run, the best marked."""
+    """Our scores beside the paper's table, if the sweep reproduces one; then every run."""
     objectives = [str(row.settings.get("objective")) for row in rows]
     ablation = verdicts.recognised([row.label for row in rows], objectives)
     if ablation is None:
@@ -64,7 +64,7 @@ def _against(judged: Sequence[Judged], name: str) -> str:
 
 
 def _against_rows(judged: Sequence[Judged]) -> list[list[Any]]:
-    """The same for a file, columns first; points with all their digits."""
+    """The comparison for a CSV file, header first, at full precision."""
     heads = ["row", "paper", "paper_difference", "seeds", "mean", "deviation", "difference",
              "difference_deviation", "verdict"]  # fmt: skip
     rows = [
@@ -77,7 +77,7 @@ def _against_rows(judged: Sequence[Judged]) -> list[list[Any]]:
 
 
 def _tally(judged: Sequence[Judged]) -> str:
-    """How many of the differences point the paper's way."""
+    """How many of the differences have the sign of the paper's."""
     decided = [one.verdict for one in judged if one.verdict not in ("", "reference")]
     if not decided:
         return "No two rows of the table have a score yet."

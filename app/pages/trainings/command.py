@@ -17,7 +17,7 @@ COLUMNS = (
 )  # fmt: skip
 DECODER, DIAGNOSIS = "train-decoder", "diagnose"
 MOST = 200
-"""Runs listed of each kind."""
+"""Most runs listed of each kind."""
 
 
 @verb
@@ -89,7 +89,7 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
     """The row of a training.
 
     Raises:
-        UserError: there is none of this key.
+        UserError: no training has this key.
     """
     if key not in known:
         raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
@@ -102,7 +102,7 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
 
 
 def _evals(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
-    """What was measured on the way, and its value by update."""
+    """The name of the metric, and its value by update."""
     from app.pages.trainings import service as trainings
 
     what, name = ("loss", "loss") if row["kind"] == DECODER else ("dev score", "score")
@@ -117,7 +117,7 @@ def _side(row: Mapping[str, Any], differing: Sequence[str]) -> dict[str, Any]:
 
 
 def _exactly(value: Any) -> Any:
-    """A setting with all its digits: two that differ must not look alike."""
+    """A setting at full precision: two that differ must not look alike."""
     return str(value) if isinstance(value, float) else value
 
 

@@ -19,15 +19,15 @@ _KEPT = 256
 
 @dataclass
 class Curves:
-    """The course of one training; events as `engine.training.events`, `engine.decoding.events`.
+    """The events of one training, as in `engine.training.events`, `engine.decoding.events`.
 
     Attributes:
-        started: the newest `started`, or None while there is none.
-        steps: `stepped`, in the order of their steps.
-        evals: `looked`, likewise.
-        notes: `noted`.
+        started: the newest `started`, or None before it.
+        steps: the events `stepped`, in the order of their steps.
+        evals: the events `looked`, likewise.
+        notes: the events `noted`.
         finished: the event `finished`, or None.
-        cursor: id of the last event in here; with the same cursor nothing is new.
+        cursor: id of the last event included; an unchanged cursor means no new event.
     """
 
     started: Event | None = None
@@ -42,10 +42,10 @@ class Curves:
         return {"stepped": self.steps, "looked": self.evals, "noted": self.notes}
 
     def add(self, kind: str, data: Event) -> None:
-        """Take in the next event.
+        """Add the next event.
 
-        A training that went on from a checkpoint did some steps over: those of before are
-        forgotten.
+        A training that resumes from a checkpoint repeats some steps; their earlier events are
+        dropped.
         """
         if kind == "started":
             self.started, self.finished = data, None
@@ -68,10 +68,10 @@ def parts_of(key: str) -> tuple[str, int]:
 
 
 def curves(workspace: Workspace, key: str) -> Curves:
-    """The curves of a training as far as they are; a copy to keep.
+    """A copy of the curves of a training so far.
 
     Args:
-        workspace: where it runs.
+        workspace: where the training runs.
         key: as `table` gives it: `RUN` or `RUN:POSITION`.
     """
     with _lock:
@@ -80,13 +80,13 @@ def curves(workspace: Workspace, key: str) -> Curves:
 
 
 def cursor(workspace: Workspace, key: str) -> int:
-    """The `cursor` of a training's curves, without the copy: for asking often if they grew."""
+    """The `cursor` of a training's curves, without copying them: cheap enough to poll."""
     with _lock:
         return _current(workspace.store, key).cursor
 
 
 def best_eval(workspace: Workspace, key: str, metric: str) -> Event | None:
-    """The eval whose weights would be kept: encoders mark it, of decoders it has the lowest loss.
+    """The eval whose weights would be kept: marked for encoders, of lowest loss for decoders.
 
     Args:
         workspace: where the training runs.

@@ -1,4 +1,4 @@
-"""A small real training, whose curves are shown until something has been trained."""
+"""A small real training, whose curves are shown until another has run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Charts of trainings: curves by step, and the path of alignment and uniformity. Numbers in only.
+"""Charts of trainings: curves by step, and the path of alignment and uniformity.
 
-Several runs share a picture: each keeps its colour and its dash in all of them. A figure keeps the
-zoom of the one before it, so that a curve that grows does not jump.
+The input is numbers alone. Several runs share a chart; each keeps its colour and dash in all of
+them. A figure keeps the zoom of the previous one, so that a growing curve does not jump.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from app.formats import shorten
 from app.web.figures import Figure, Trace, axis, draw, scatter, style
 
 MOST_POINTS = 1000
-"""Of one curve in a picture; a longer one is averaged over neighbouring points."""
+"""Most points of a curve; a longer one is averaged over neighbouring points."""
 SMALL, TALL = 260, 380
 _LABEL = 34
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One run's numbers by step.
+    """One run's values by step.
 
     Attributes:
         name: of the run, as in the list.
         steps: updates made, rising.
-        values: one a step.
-        place: of the run among those shown: decides colour and dash.
+        values: one per step.
+        place: of the run among those shown; sets colour and dash.
         kept: the step whose weights were kept, marked; None for no mark.
     """
 
@@ -42,12 +42,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Path:
-    """One run's way through alignment and uniformity, from its first evaluation to its last.
+    """One run's path of alignment and uniformity, from its first evaluation to its last.
 
     Attributes:
         name: of the run.
         steps: updates made at each evaluation.
-        alignment, uniformity: one an evaluation; lower is better for both.
+        alignment, uniformity: one per evaluation; lower is better for both.
         place: of the run among those shown.
         kept: the step whose weights were kept; None for no mark.
     """
@@ -63,9 +63,9 @@ class Path:
 def thinned(
     steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS
 ) -> tuple[list[int], list[float]]:
-    """At most so many points: means of 2, 4, 8, … neighbours at the last of their steps.
+    """Reduce a curve to `most` points: means of 2, 4, 8, … neighbours at their last step.
 
-    A power of two, so that a curve that grows keeps the points it had until the next doubling.
+    With powers of two, a growing curve keeps its points until the next doubling.
     """
     size = 1
     while -(-len(steps) // size) > most:
@@ -80,14 +80,14 @@ def thinned(
 def curves(
     lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool = False, **layout: Any
 ) -> Figure:
-    """One quantity by step, one line a run.
+    """One quantity by step, one line per run.
 
     Args:
         lines: a run with one point is drawn as a dot.
         what: the quantity with its unit, for the axis.
         height: pixels.
-        zero: begin the axis at zero.
-        **layout: of plotly, where this chart differs.
+        zero: start the axis at zero.
+        **layout: plotly layout, where this chart differs.
     """
     traces = []
     for line in lines:
@@ -112,7 +112,7 @@ def curves(
 def trajectory(paths: Sequence[Path]) -> Figure:
     """Alignment against uniformity while training, as in figure 2 of SimCSE.
 
-    A path begins at its hollow mark, ends at its large one, and its star is what was kept.
+    A path begins at the hollow marker and ends at the large one; the star marks the kept weights.
     """
     traces = []
     for path in paths:
@@ -139,7 +139,7 @@ def trajectory(paths: Sequence[Path]) -> Figure:
 
 
 def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) -> Trace:
-    """The mark of what was kept."""
+    """The marker of the kept weights."""
     return scatter(
         x=x, y=y, mode="markers", showlegend=False, legendgroup=str(of.place),
         name=plain(f"{shorten(of.name, _LABEL)}, kept"), cliponaxis=False,
@@ -151,7 +151,7 @@ def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) 
 def _still(
     traces: list[Trace], x: dict[str, Any], y: dict[str, Any], what: str, height: int, **layout: Any
 ) -> Figure:
-    """Keep a person's zoom and hidden lines when the next value of the same chart comes."""
+    """Draw so that the user's zoom and hidden lines survive the chart's next value."""
     margin = {"l": 64, "r": 16, "t": 12, "b": 44}
     return draw(
         traces, x, y, height=height, left=64, **{"uirevision": what, "margin": margin} | layout
@@ -162,15 +162,15 @@ def curves_drawing(
     lines: Sequence[Curve], what: str, name: str, *, height: int = SMALL, zero: bool = False,
     **layout: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The value of a chart of `curves`, with its numbers, those that are drawn.
+    """The value of a chart of `curves`, with the numbers drawn.
 
     Args:
         lines: the curves.
-        what: is measured.
+        what: the quantity with its unit.
         name: file name of its CSV without ending.
         height: pixels.
-        zero: begin the axis at zero.
-        **layout: of plotly, where this chart differs.
+        zero: start the axis at zero.
+        **layout: plotly layout, where this chart differs.
     """
     rows = [
         [line.name, step, value]
@@ -199,7 +199,7 @@ def trajectory_drawing(paths: Sequence[Path], name: str = "trajectory") -> dict[
 
 
 def curves_headline(lines: Sequence[Curve], what: str) -> str:
-    """From where to where each run went, in words."""
+    """The first and last value of each run, in words."""
     return f"{what.capitalize()} by step. " + _sentence(
         f"{line.name}: {course(line)}" for line in lines if line.values
     )
@@ -216,7 +216,7 @@ def way(path: Path) -> str:
 
 
 def trajectory_headline(paths: Sequence[Path]) -> str:
-    """What each run did to alignment and to uniformity, in words."""
+    """The change of each run's alignment and uniformity, in words."""
     return _sentence(
         f"{path.name}: {way(path).lower()} "
         f"over {formats.count(path.steps[-1] - path.steps[0])} steps"
@@ -235,5 +235,5 @@ def _moved(values: Sequence[float]) -> str:
 
 
 def number(value: float) -> str:
-    """Four digits."""
+    """A number to four significant digits."""
     return f"{value:.4g}".replace("-", "−")

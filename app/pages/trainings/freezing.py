@@ -23,7 +23,7 @@ DESCRIPTION = "Finished trainings: their data, their curves, and where they diff
 
 
 def carry(published: Published) -> None:
-    """Bring the chosen trainings along with their curves."""
+    """Publish the chosen trainings with their curves."""
     for row in _chosen(published):
         curves = service.curves(published.source, row.key)
         plain = replace(row, out="", error=None, hint="")
@@ -38,7 +38,7 @@ def _chosen(published: Published) -> list[TrainingRun]:
 
 
 def trainings(published: Published) -> list[View]:
-    """All that are chosen over each other, then each by itself; else the example that ships."""
+    """All chosen trainings overlaid, then each by itself."""
     rows = [_read(published.workspace, key)[0] for key in published.trainings]
     names = views.names(rows)
     alone = [View(name, (("run", row.key),)) for name, row in zip(names, rows, strict=True)]
@@ -49,10 +49,10 @@ def trainings(published: Published) -> list[View]:
 
 
 def _read(workspace: Workspace, key: str) -> tuple[TrainingRun, Curves]:
-    """A training as it was brought along.
+    """A training as published.
 
     Raises:
-        UserError: it was not.
+        UserError: the training is not published.
     """
     frozen = kept(workspace, KIND, key)
     if frozen is None:
@@ -63,7 +63,7 @@ def _read(workspace: Workspace, key: str) -> tuple[TrainingRun, Curves]:
 
 
 def build(workspace: Workspace) -> None:
-    """Lay out the page: curves over each other, for looking only."""
+    """Lay out the page: overlaid curves, read-only."""
     with parts.bar("Trainings", DESCRIPTION):
         pass
     notice = parts.notice()

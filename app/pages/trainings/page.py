@@ -83,10 +83,10 @@ def build(workspace: Workspace) -> None:
 def _pressed(
     rows: list[TrainingRun], keys: list[str], sweep: str, event: PageEvent
 ) -> tuple[list[str], str]:
-    """What is drawn and which sweep is opened once a button of the list was pressed.
+    """The keys drawn and the sweep opened after a button of the list is pressed.
 
     Raises:
-        UserError: more would be drawn than can be told apart.
+        UserError: more trainings would be drawn than can be told apart.
     """
     if event.act == "toggle":
         keys = [key for key in keys if key != event.id] + [event.id] * (event.id not in keys)
@@ -108,13 +108,13 @@ def _of_run(rows: list[TrainingRun], run: str) -> list[str]:
 
 
 def _known(rows: list[TrainingRun], keys: list[str]) -> list[TrainingRun]:
-    """The trainings of keys, in their order; one that was removed is left out."""
+    """The trainings of keys, in their order; removed ones are left out."""
     trained = {row.key: row for row in rows}
     return [trained[key] for key in keys if key in trained]
 
 
 def _named(rows: list[TrainingRun], request: gr.Request) -> tuple[list[str], str]:
-    """What the address names: trainings by their keys, a sweep; else the newest."""
+    """The trainings and the sweep that the address names; else the newest."""
     requested = address.first(request, "run").split(",")
     keys = [row.key for row in rows if row.key in requested]
     named = (*requested, address.first(request, "sweep"))
@@ -131,7 +131,7 @@ def _keys(kept: str) -> list[str]:
 
 
 def _newest(rows: list[TrainingRun]) -> tuple[list[str], str]:
-    """What is drawn when the address names nothing: what is learning, or last did."""
+    """The default keys and sweep: the running training, else the last that made progress."""
     going = [row for row in rows if row.state == "running"]
     learned = [row for row in rows if row.step is not None]
     first = next(iter(going or learned or rows))
@@ -141,7 +141,7 @@ def _newest(rows: list[TrainingRun]) -> tuple[list[str], str]:
 
 
 def _marks(workspace: Workspace, rows: list[TrainingRun], keys: list[str], sweep: str) -> list[Any]:
-    """What decides whether the page is drawn anew: of the list, and of the curves."""
+    """State whose change redraws the page: of the list, and of the curves."""
     cursors = [service.cursor(workspace, key) for key in keys]
     listed = [
         [row.key, row.state, row.stopping, row.step, row.score, row.encoder, row.error]
@@ -153,7 +153,7 @@ def _marks(workspace: Workspace, rows: list[TrainingRun], keys: list[str], sweep
 def _views(
     workspace: Workspace, rows: list[TrainingRun], keys: list[str], sweep: str, known: Any = None
 ) -> dict[str, Any]:
-    """Everything on the page by name; the curves only where they have grown since the marks."""
+    """Everything on the page by name; curves only if they have grown since the `known` marks."""
     marks, here = _marks(workspace, rows, keys, sweep), _known(rows, keys)
     if not rows and (learned := example.read()) is not None:
         return {**section.drawn([learned]), "listing": views.shipped(learned[0]), "marks": marks}
@@ -165,10 +165,10 @@ def _views(
 
 
 def _report(workspace: Workspace, keys: list[str]) -> Report:
-    """What is drawn.
+    """A report of the trainings drawn.
 
     Raises:
-        UserError: nothing is.
+        UserError: no training is drawn.
     """
     rows = service.table(workspace, LISTED)
     if not rows and (learned := example.read()) is not None:

@@ -28,11 +28,11 @@ ENDINGS = {
 }
 _SPECS: dict[str, type[TrainSpec | DecoderSpec]] = {DECODER: DecoderSpec}
 _ASIDE = ("objective", "base", "encoder", "train", "dev", "dev_every", "device")
-"""Settings that the title says, or that depend on the machine."""
+"""Settings that the title includes, or that depend on the machine."""
 
 
 def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
-    """The name of a run: press it to draw its curves, or not any more."""
+    """The name of a run as a button that shows or hides its curves."""
     shown = row.key in chosen
     about = f"{row.label}, {row.state}: {'hide' if shown else 'show'} its curves"
     name = button(row.label, "toggle", row.key, about=about, kind="link")
@@ -40,7 +40,7 @@ def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
 
 
 def key(place: int) -> str:
-    """The line that stands for a run in the charts."""
+    """A run's line sample, as in the legend of a chart."""
     look = style(place)
     dash = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}[look["dash"]]
     return (
@@ -50,7 +50,7 @@ def key(place: int) -> str:
 
 
 def opens(row: TrainingRun) -> str:
-    """Links to the pages that show what was trained; nothing before it is there."""
+    """Links to the pages that use the trained model; empty before it is finished."""
     if not row.encoder or row.why is None:
         return ""
     if row.kind == DECODER:
@@ -71,7 +71,7 @@ def opens(row: TrainingRun) -> str:
 
 
 def tag(row: TrainingRun) -> str:
-    """Its state."""
+    """The state of a training as a tag."""
     if row.stopping:
         return parts.tag("stopping", "live")
     return parts.tag(row.state, progress.KINDS[row.state])
@@ -81,13 +81,13 @@ def item(
     workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, name: str,
     *, opened: bool, more: str = "",
 ) -> str:  # fmt: skip
-    """A run of one training, in the list of runs.
+    """A run of one training as an item of the list.
 
     Args:
-        workspace: whose run it is.
+        workspace: of the run.
         run: its row in the store.
-        row: of the training.
-        name: as HTML to press.
+        row: the training.
+        name: HTML of its name, a button.
         opened: whether its curves are shown.
         more: HTML of further buttons.
     """
@@ -99,7 +99,7 @@ def item(
 
 
 def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
-    """One line: how far it is, its best score or loss, how it ended. Plain text."""
+    """One line: progress, best score or loss, how it ended. Plain text."""
     if row.state == "queued":
         return "waiting for its turn"
     lines = []
@@ -123,7 +123,7 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
 
 
 def unusual(row: TrainingRun) -> str:
-    """The settings that are not as usual, in one line. Plain text."""
+    """The settings that differ from the defaults, in one line. Plain text."""
     known = {one.name: one.default for one in fields(_SPECS.get(row.kind, TrainSpec))}
     return ", ".join(
         f"{setting_name(name)} {setting_value(value)}"

@@ -1,4 +1,4 @@
-"""What a page shows of trainings below the list: curves, notes, differing settings."""
+"""The section below a list of trainings: curves, notes, differing settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from app.pages.trainings.service import TrainingRun
 
 MOST = 24
-"""Curves over each other: more have no colour and dash of their own."""
+"""Most curves overlaid: more would not have distinct colours and dashes."""
 
 
 def charts() -> dict[str, Any]:
-    """Lay it out, by name."""
+    """Lay out the section; return its components by name."""
     charts: dict[str, Any] = {}
     with gr.Column(elem_classes=["t-charts", "t-answer"], elem_id="curves"):
         for name in views.CHARTS:
@@ -34,7 +34,7 @@ def charts() -> dict[str, Any]:
 
 
 def drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
-    """Its values for trainings with their curves."""
+    """The values of its components for trainings with their curves."""
     return {
         **views.charts(found), "notes": views.notes(found),
         "differences": views.differences([row for row, _ in found]),

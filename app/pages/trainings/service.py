@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Curves", "TrainingRun", "cursor", "curves", "differences", "rows_of", "table"]
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
-"""Kinds of runs, by what comes of them."""
+"""Kinds of runs, by what they train."""
 ASIDE = ("version", "out")
-"""What no two runs need share and no weights depend on."""
+"""Fields that may differ between runs without affecting the weights."""
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,23 @@ class TrainingRun:
 
     Attributes:
         key: `RUN`, or `RUN:POSITION` of a child; what `curves` takes.
-        run: id of the run, which is what can be stopped, cancelled and tried again.
+        run: id of the run, which can be stopped, cancelled and retried.
         kind: of the run: `train`, `sweep` or `train-decoder`.
         position: of the child in its sweep; None for a run by itself.
         title: of the run.
         label: of the child; of a run by itself its title.
         state: queued, running, done, failed or cancelled.
-        stopping: whether it was asked to stop and keep the best, and is still at it.
+        stopping: whether it was asked to stop and keep the best weights, and still runs.
         settings: every field of its spec but `out`.
         out: its folder.
-        encoder: spec string that loads what was trained, None until it is finished; of a decoder
-            the encoder whose vectors it decodes.
+        encoder: spec string that loads the trained encoder, None until it is finished; of a
+            decoder the encoder whose vectors it decodes.
         score: an encoder's best dev score so far; None without one.
-        loss: a decoder's lowest on the held-out sentences so far, nats a token; None without one.
-        best_step: at which either was.
-        step, steps: updates made, and in all; None before it started.
+        loss: a decoder's lowest on held-out sentences so far, nats per token; None without one.
+        best_step: step of the best score or lowest loss.
+        step, steps: updates made, and in total; None before it started.
         seconds: of training; None before it started.
-        why: how it ended, as in the event `finished`; None until it is.
+        why: how it ended, as in the event `finished`; None before that.
         error, hint: what went wrong, and what to do.
         created: seconds since 1970.
     """

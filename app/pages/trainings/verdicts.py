@@ -1,7 +1,7 @@
 """Whether an ablation at another scale agrees with the paper's table.
 
-Each row is held against the row that the paper has best. The differences are compared by their
-direction alone: their size depends on the scale.
+Each row is compared with the paper's best row. Only the signs of the differences are compared:
+their size depends on the scale.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Verdict = Literal["reference", "agrees", "disagrees", "within the spread", ""]
 
 @dataclass(frozen=True)
 class Judged:
-    """A row of a table with what came of it here.
+    """A row of a table with our results.
 
     Attributes:
         row: of the paper.
-        scores: dev scores here, one a seed that is done.
+        scores: our dev scores, one per finished seed.
         paper: its difference to the reference in the paper, points.
-        ours: the same here, of the means; None until both have a score.
-        spread: standard deviation of such a difference between two single seeds; None below two
-            seeds a row.
+        ours: the same of our means; None until both have a score.
+        spread: standard deviation of such a difference between two single seeds; None with fewer
+            than two seeds per row.
         verdict: empty until there is a difference.
     """
 
@@ -41,7 +41,7 @@ class Judged:
 
 
 def recognised(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | None:
-    """The ablation whose rows these children are, if they are one's."""
+    """The ablation whose rows these children are; None for none."""
     mine = {without_seed(label) for label in labels}
     return next(
         (
@@ -54,11 +54,11 @@ def recognised(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | N
 
 
 def judged(ablation: Ablation, scores: Mapping[str, Sequence[float]]) -> list[Judged]:
-    """Hold each row against the paper's best one.
+    """Compare each row with the paper's best one.
 
     Args:
         ablation: the paper's table.
-        scores: row label -> dev scores here, one a seed.
+        scores: row label -> our dev scores, one per seed.
     """
     reference = max(ablation.rows, key=lambda row: row.score)  # the first of equals
     ours = tuple(scores.get(reference.label, ()))
@@ -81,7 +81,7 @@ def _judge(
 
 
 def _verdict(paper: float, ours: float, spread: float | None) -> Verdict:
-    """Of rows that the paper prints alike, ours must lie within the spread, if that is known."""
+    """If the paper prints equal scores, our difference must lie within the spread, if known."""
     if paper == 0:
         return "" if spread is None else "agrees" if abs(ours) <= spread else "disagrees"
     if spread is not None and abs(ours) <= spread:

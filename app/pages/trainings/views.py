@@ -1,4 +1,4 @@
-"""What the page *Trainings* shows: the list, the outcome of a sweep, curves, differences."""
+"""Views of the page *Trainings*: the list, the outcome of a sweep, curves, differences."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHARTS = {
     "speed": ("Speed", "Sentences processed per second."),
     "memory": ("GPU memory", "Peak so far."),
 }
-"""Chart -> title and what to know of it, in the order of the page."""
+"""Chart -> title and description, in the order of the page."""
 _CURVES = {
     "score": ("looked", "score", "dev score"),
     "loss": ("stepped", "loss", "loss"),
@@ -46,14 +46,14 @@ _CURVES = {
     "speed": ("stepped", "sentences_per_second", "sentences per second"),
     "memory": ("stepped", "gpu_bytes", "GPU memory, GB"),
 }
-"""Chart -> kind of events, what of them, and its name on the axis."""
+"""Chart -> kind of events, their field, and its name on the axis."""
 _BEST: dict[str, tuple[Any, str]] = {"score": (max, "highest"), "loss": (min, "lowest")}
 
 
 def listing(
     workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[str], opened: str
 ) -> str:
-    """Every run, the newest first; the sweep that is opened with its children."""
+    """Every run, the newest first; the opened sweep with its children."""
     if not rows:
         return parts.empty(
             "No trainings yet",
@@ -74,7 +74,7 @@ def listing(
 
 
 def shipped(run: TrainingRun) -> str:
-    """What stands in the list while nothing was trained: which training the curves are of."""
+    """The list before the first training: a note that the curves are of a shipped example."""
     settings = escape(f"{run.label}: {unusual(run)}; {facts(run, {})}.")
     return (
         '<div class="t-notice"><p><strong>Nothing was trained here yet.</strong> '
@@ -84,7 +84,7 @@ def shipped(run: TrainingRun) -> str:
 
 
 def read_only_list(rows: Sequence[TrainingRun]) -> str:
-    """What stands in place of the list where nobody can press anything."""
+    """The list on a static page, without buttons."""
     about = [f"{'; '.join(filter(None, [unusual(row), facts(row, {})]))}." for row in rows]
     return parts.readings(dict(zip(names(rows), about, strict=True)))
 
@@ -104,7 +104,7 @@ def _sweep(
 
 
 def _again(row: TrainingRun) -> str:
-    """A link to the form with the settings of a run that is over."""
+    """A link to the form with the settings of a run that has ended."""
     if row.state in LIVE:
         return ""
     to = address.link("train", **settings_of(row))
@@ -115,14 +115,14 @@ def _again(row: TrainingRun) -> str:
 
 
 def settings_of(row: TrainingRun) -> dict[str, str]:
-    """The address of the form with a run's settings in it."""
+    """Query of the form's address with a run's settings."""
     usual = defaults(TrainSpec)
     given = {n: written(v) for n, v in row.settings.items() if n == "dev" or usual.get(n, ()) != v}
     return {"preset": "own", **given}
 
 
 def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
-    """Chart -> its value, None for one without numbers; `CHART-title` -> what it shows, as HTML."""
+    """Chart -> its value, None without numbers; `CHART-title` -> its heading as HTML."""
     drawn: dict[str, Any] = dict.fromkeys(CHARTS)
     called = names([row for row, _ in found])
     for chart, (kind, column, what) in _CURVES.items():
@@ -152,7 +152,7 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
 
 
 def title(chart: str, lines: Sequence[figures.Curve] = ()) -> str:
-    """The heading of a chart: what its curves come to, or only what it is of."""
+    """The heading of a chart: a summary of its curves, or its name alone."""
     name, about = CHARTS[chart]
     if chart == "rate" and lines:
         name += f": at most {figures.number(max(max(line.values) for line in lines))}"
@@ -189,7 +189,7 @@ def _lines(
 
 
 def names(rows: Sequence[TrainingRun]) -> list[str]:
-    """Their labels; those that several share, with the settings that tell them apart."""
+    """Labels of runs; shared labels get the settings that tell the runs apart."""
     from app.pages.trainings.service import differences as differing
 
     labels = [row.label for row in rows]
@@ -209,7 +209,7 @@ def _kept(row: TrainingRun) -> int | None:
 
 
 def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
-    """What the runs noted: smaller batches, lines left out, an early stop."""
+    """Notes of the runs: smaller batches, lines left out, an early stop."""
     items = "".join(
         f"<li>{key(place)} <strong>{escape(row.label)}</strong>, step "
         f"{formats.count(note['step'])}: {escape(note['message'])}</li>"
@@ -220,7 +220,7 @@ def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
 
 
 def differences(rows: Sequence[TrainingRun]) -> str:
-    """The settings in which the chosen runs differ, a column a run; all of them for one run."""
+    """The settings in which the chosen runs differ, one column per run; all for a single run."""
     from app.pages.trainings.service import differences as differing
 
     if len(rows) < 2:
