@@ -28,7 +28,7 @@ READING = (
 
 
 def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) -> str:
-    """The whole table, drawn as it is scrolled to."""
+    """The whole table, whose rows are drawn as they scroll into view."""
     heads = [("Encoder", ""), ("Mean", unescape(means(report)))]
     heads += [(task, unescape(about(report, task))) for task in report.tasks]
     rows = [_row(report, name, spreads) for name in best_first(report)]
@@ -37,7 +37,7 @@ def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) ->
 
 
 def best_first(report: Comparison) -> list[str]:
-    """The encoders by their mean; as given where no task is shared."""
+    """The encoders by descending mean; in the given order if no task is shared."""
     if not report.common:
         return list(report.encoders)
     return sorted(report.encoders, key=lambda name: -(report.averages[name].score or 0.0))
@@ -83,7 +83,7 @@ def _scored(score: float | None, group: str, verdict: str, note: str) -> Cell:
 def _difference_note(
     report: Comparison, name: str, task: str | None, difference: Difference, p: float
 ) -> str:
-    """A difference with its interval and p-value, for whoever points at the score."""
+    """A difference with its interval and p-value, for the tooltip of the score."""
     low, high = formats.signed(difference.low), formats.signed(difference.high)
     note = f"{formats.signed(difference.delta)}, {low} to {high}; p {formats.p_value(p)}"
     return "; ".join(filter(None, (note, letters.note(report, name, task, "column"))))

@@ -1,4 +1,4 @@
-"""What makes a comparison of encoders unfair, in words, each with a remedy.
+"""Reasons why a comparison of encoders is unfair, in words, each with a remedy.
 
 After Eger, Rücklé, Gurevych 2019, "Pitfalls in the Evaluation of Sentence Embeddings".
 """
@@ -21,13 +21,13 @@ _DIFFERING = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions o
 
 @dataclass(frozen=True)
 class Caution:
-    """One of them.
+    """A reason to distrust a comparison.
 
     Attributes:
         text: plain sentences.
-        label: of a link to where it is mended; empty without one.
-        path: the page it leads to.
-        state: what that page's address holds.
+        label: of a link to a remedy; empty without one.
+        path: page of the link.
+        state: query of the page's address.
     """
 
     text: str
@@ -50,7 +50,7 @@ def cautions(
         tasks: the tasks shown.
         cells: (encoder, task) -> the result shown.
         rows: every result of these encoders and tasks, other seeds and protocols included.
-        remarks: (encoder, what was remarked about it when it was added).
+        remarks: (encoder, warning from when it was added).
     """
     yield from _sizes(names, cells)
     yield from _baselines(names, tasks)
@@ -111,7 +111,7 @@ def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
 def _one_way(
     names: Sequence[str], tasks: Sequence[str], cells: Cells, rows: Sequence[Row]
 ) -> Iterator[Caution]:
-    """Trained scores move with the seed and with the classifier."""
+    """Cautions that trained scores vary with the seed and with the classifier."""
     shown = [cells[pair] for pair in cells if pair[1] in tasks and cells[pair]["error"] is None]
     trained = list(dict.fromkeys(row["task"] for row in shown if is_trained(row)))
     scored = [row for row in rows if row["task"] in trained and row["error"] is None]
@@ -141,7 +141,7 @@ def _tasks(rows: Sequence[Row]) -> list[str]:
 
 
 def is_trained(row: Row) -> bool:
-    """Whether something drawn at random was trained for a result."""
+    """Whether a result depends on the seed of a training."""
     return _draws(row["task"], row["protocol"])
 
 
@@ -156,7 +156,7 @@ def _draws(task: str, protocol: str) -> bool:
 
 
 def measured_as(row: Row) -> str:
-    """The type of task that a result's protocol makes of it; empty when either is gone."""
+    """The task type by which a result was scored; empty if task or protocol is unknown."""
     return _type(row["task"], row["protocol"])
 
 
@@ -171,7 +171,7 @@ def _type(task: str, protocol: str) -> str:
 
 
 def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Iterator[Caution]:
-    """What keeps single tasks out of the comparison."""
+    """Reasons why single tasks are left out of the comparison."""
     for task in tasks:
         rows = [cells[name, task] for name in names if (name, task) in cells]
         scored = [row for row in rows if row["error"] is None]

@@ -1,4 +1,4 @@
-"""The result of a comparison and its chart: differences to the baseline with intervals."""
+"""The headline and chart of a comparison: differences to the baseline with intervals."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from app.pages.compare.service import Comparison
 
 MOST_DRAWN = 8
-"""Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
+"""Most encoders whose differences are drawn by task; with more, only those of their means."""
 NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
 
 
 def of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
-    """Every difference to the baseline, and what they come to."""
+    """Every difference to the baseline, and their headline."""
     base = report.encoders[0]
     intervals = [
         figures.Interval(
@@ -36,13 +36,13 @@ def of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
 
 
 def of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
-    """The difference of each mean to the baseline's, the best first: a line an encoder."""
+    """The difference of each mean to the baseline's, best first, one line per encoder."""
     if not report.common:
         return [], NONE_SHARED
     base, common = report.encoders[0], report.common
     several = len(common) > 1
     over = f"mean of {len(common)} tasks" if several else common[0]
-    # Of one shared task the difference there is the difference of the means.
+    # With one shared task, the difference on it is the difference of the means.
     found = report.average_differences or {
         name: report.differences[name, common[0]] for name in report.encoders[1:]
     }
@@ -63,7 +63,7 @@ def of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
 
 
 def picture(report: Comparison, intervals: Sequence[figures.Interval], title: str) -> Any:
-    """The intervals; of many encoders its table has the means alone, the rest is fetched."""
+    """A chart of the intervals; for many encoders its table has the means alone."""
     many = len(report.encoders) - 1 > MOST_DRAWN
     columns, rows = table(report, means=many)
     return drawing(
@@ -77,7 +77,7 @@ def picture(report: Comparison, intervals: Sequence[figures.Interval], title: st
 
 
 def table(report: Comparison, means: bool = False) -> tuple[list[str], list[list[Any]]]:
-    """The names of the columns, and all rows or those of the means."""
+    """The column names, and all rows or only those of the means."""
     rows = (means and report.mean_rows()) or report.rows()
     columns = list(dict.fromkeys(key for row in rows for key in row))
     return columns, [[row.get(column) for column in columns] for row in rows]

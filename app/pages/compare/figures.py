@@ -1,7 +1,7 @@
 """Charts of ranks: how certain a rank is, and how it changes.
 
-As in `app.web.figures`: numbers in, a figure out, and a headline that says what it shows. Rank 1 is
-at the top or at the left, as people read a ranking.
+As in `app.web.figures`: numbers in, a figure and its headline out. Rank 1 is at the top or left, as
+people read a ranking.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triang
 
 
 def intervals(rows: Sequence[RankInterval]) -> Figure:
-    """Each encoder's rank with the ranks that hold 95 % of the resamples, best first."""
+    """Each encoder's rank with its 95 % interval over the resamples, best first."""
     bars = scatter(
         x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
         y=[row for row in range(len(rows)) for _ in range(3)],
@@ -48,7 +48,7 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
 
 
 def headline(rows: Sequence[RankInterval]) -> str:
-    """Who is first, and how sure that is."""
+    """The encoder that ranks first, and how certain that is."""
     best = [row for row in rows if row.rank == 1]
     rivals = [row for row in rows if row.rank > 1 and row.low == 1]
     if len(best) > 1:
@@ -65,7 +65,7 @@ def headline(rows: Sequence[RankInterval]) -> str:
 def bump(
     ranks: Mapping[str, Mapping[str, int]], means: Mapping[str, Mapping[str, float]]
 ) -> Figure:
-    """Ranks under each condition, a line an encoder; of many, their names stand at the left.
+    """Ranks under each condition, one line per encoder; many encoders are named at the left.
 
     Args:
         ranks: condition -> encoder -> rank, all with the same encoders.

@@ -1,4 +1,4 @@
-"""Explains where tie letters and verdicts seem to contradict each other.
+"""Explains seeming contradictions between tie letters and verdicts.
 
 A verdict tests an encoder against the baseline, with Holm's correction over the tasks. The letters
 of a task test all pairs of encoders on it, with Holm's correction over the pairs.
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def over(groups: Mapping[str, str]) -> int:
-    """How many pairs the letters of one task were tested on."""
+    """Number of pairs tested for the letters of one task."""
     return comb(len(groups), 2)
 
 
 def note(report: Comparison, name: str, task: str | None, among: str = "row") -> str:
-    """What the letters test, where they do not say what the verdict says; else nothing.
+    """A note on what the letters test, where they differ from the verdict; else empty.
 
     Args:
         report: the comparison.
-        name: an encoder that has a verdict there.
+        name: an encoder with a verdict.
         task: its task; None for the mean.
-        among: what holds all encoders of one task in the table at hand.
+        among: the part of the table that holds all encoders of a task: `row` or `column`.
     """
     groups = report.average_groups if task is None else report.groups.get(task, {})
     found = report.average_differences[name] if task is None else report.verdicts[name, task]

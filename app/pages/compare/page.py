@@ -31,7 +31,7 @@ DESCRIPTION = (
     "large it looks."
 )
 VIEWS = {"Ranks": "ranks", "Stability": "stability"}
-"""Tabs of this page beside its first: what they say is below the finding, one at a time."""
+"""Further tabs of this page, shown below the finding one at a time."""
 FROZEN = Frozen(controls=("drawn", "stability-by"))
 OWN = ""
 POLL_SECONDS = 2.0
@@ -68,8 +68,8 @@ def build(workspace: Workspace) -> None:
             controls.render("protocol", "tasks", "published")
     notice = parts.notice()
     boxes = _parts(controls)
-    seen = gr.State(None)  # the edition of the results that the page shows; None until it is filled
-    newer = gr.State(None)  # one that has come since
+    seen = gr.State(None)  # edition of the results shown; None until the page is filled
+    newer = gr.State(None)  # a newer edition
     numbers = _numbers(workspace, controls, notice)
     report_button(controls, notice, lambda v: answers.comparison(views.spec(workspace, v)))
 
@@ -87,7 +87,7 @@ def build(workspace: Workspace) -> None:
         yield from map(filled, views.below(workspace, values))
 
     def renew(values: Values, request: gr.Request) -> Iterator[Answer]:
-        """What the page opens with, and what it shows of newer results."""
+        """Fill the page when it opens, and again when there are newer results."""
         known = {seen: workspace.store.results.edition()}
         if values.seen is None:
             loaded = _loaded(workspace, controls, request)
@@ -107,7 +107,7 @@ def build(workspace: Workspace) -> None:
 
     shown = [*boxes.values(), numbers]
     every = (show, controls, shown, notice)
-    # One event for both: of two, the answer to the older could come after the newer one's.
+    # One event for both: with two, the older answer could arrive after the newer one.
     opened = on([opening(), newer.change], renew, {**controls, "seen": seen},
                 [seen, *controls.values(), *shown], notice, **ALWAYS_LAST)  # fmt: skip
     if not workspace.read_only:
@@ -127,14 +127,14 @@ def build(workspace: Workspace) -> None:
 
 
 def _baselines(values: Values) -> Any:
-    """The encoders that were chosen; the baseline stays if it is among them."""
+    """Offer the chosen encoders as baselines; the current one stays if it is among them."""
     chosen, base = values.encoder, values.baseline
     kept = base if base in chosen else next(iter(chosen), None)
     return gr.update(choices=chosen, value=kept)
 
 
 def _parts(controls: Controls) -> dict[str, Any]:
-    """Lay out what is below the controls: the finding, and a column for each tab."""
+    """Lay out the parts below the controls: the finding, and a column for each tab."""
 
     def part(name: str) -> Any:
         if name == "board":
@@ -158,7 +158,7 @@ def _parts(controls: Controls) -> dict[str, Any]:
 
 
 def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
-    """The button for all numbers of a large table; they are fetched when it is pressed."""
+    """A button for all numbers of a large table, which are fetched when it is pressed."""
     button = gr.Button("Download all numbers as CSV", size="md", visible=False, elem_id="numbers")
     fetched = gr.Textbox(visible="hidden", label="Numbers")
 
@@ -171,7 +171,7 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     chosen = choices.from_address(workspace, request, most=MOST_COMPARED)
     known, under = service.measured(workspace)

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A printed row and the name it goes by in lists and addresses."""
+    """A published row with its key in addresses and its label in lists."""
 
     key: str
     label: str
     row: Published
 
     def score(self, report: Comparison, task: str) -> float | None:
-        """What is printed for a task; None where the results beside it measure something else."""
+        """The published score of a task; None if the results beside it are measured otherwise."""
         return self.row.scores.get(task) if self._alike(report, task) else None
 
     def mean(self, report: Comparison) -> float | None:
-        """Mean over the tasks that all share; None unless every one of them is printed."""
+        """Mean over the tasks that all encoders share; None unless all of them are published."""
         scores = [self.score(report, task) for task in report.common]
         printed = [score for score in scores if score is not None]
         if self.row.aggregation == "wmean" or not scores or len(printed) < len(scores):
@@ -35,7 +35,7 @@ class Reference:
         return sum(printed) / len(printed)
 
     def hidden(self, report: Comparison) -> list[str]:
-        """Tasks that it has a number for, of another measure than the one shown."""
+        """Tasks with a published score that is measured otherwise than the results shown."""
         return [t for t in report.tasks if t in self.row.scores and not self._alike(report, t)]
 
     def _alike(self, report: Comparison, task: str) -> bool:
@@ -45,7 +45,7 @@ class Reference:
 
 @cache
 def references() -> dict[str, Reference]:
-    """Every printed row by a key that an address can hold."""
+    """Every published row by its key."""
     from engine.protocols.published import (
         FURTHER,
         TABLE_B3,
@@ -65,7 +65,7 @@ def references() -> dict[str, Reference]:
 
 
 def cautions(report: Comparison, chosen: Sequence[Reference]) -> Iterator[Caution]:
-    """What keeps printed numbers from being read as measured ones."""
+    """Cautions against reading published scores as measured ones."""
     if chosen:
         yield Caution(
             "Published rows are numbers from a paper. They have no examples, so no interval and no "

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FEW_TASKS = 5
 MOST_NAMED = 12
-"""Tasks named one by one: more are in the table."""
+"""Most tasks named individually."""
 DRAWS = (("Resample examples", "within"), ("Resample examples and tasks", "over"))
 RANKS_LEAD = (
     "Each encoder's rank by its mean over the tasks that all share, and the ranks that hold 95 % "
@@ -38,7 +38,7 @@ STABILITY_LEAD = (
 
 @lru_cache(maxsize=16)
 def ranks(report: Comparison, drawn: str) -> tuple[str, Any]:
-    """A sentence and the picture; `drawn` is `within` or `over`."""
+    """Text and chart of the ranks; `drawn` is `within` or `over`."""
     if not report.ranks:
         return parts.say("No task is shared by all of them, so there is no ranking."), None
     rows = report.ranks_over_tasks if drawn == "over" else report.ranks
@@ -68,7 +68,7 @@ def _rank_picture(rows: tuple[RankInterval, ...], title: str) -> Any:
 def stable(
     workspace: Workspace, report: Comparison, kind: str, protocol: str | None
 ) -> tuple[str, Any, str]:
-    """Sentences, the picture, and beneath it how far the orders agree and what is missing."""
+    """Text, chart, and below it the agreement of the orders and the missing results."""
     return _stable(workspace, report, kind, protocol, workspace.store.results.edition())
 
 
@@ -132,7 +132,7 @@ def _correlation(value: float) -> str:
 
 
 def gaps(missing: Iterable[Caution]) -> str:
-    """What is not in the store, each with the way there."""
+    """The results missing from the store, each with a link to measure it."""
     items = "".join(f"<li>{linked(caution)}</li>" for caution in missing)
     return f'<ul class="t-small t-gaps">{items}</ul>' if items else ""
 
@@ -147,7 +147,7 @@ def linked(caution: Caution) -> str:
 
 
 def panel(cautions: Iterable[Caution]) -> str:
-    """Everything that is unfair in a comparison; empty text when nothing is."""
+    """All cautions of a comparison as HTML; empty without any."""
     items = "".join(f"<li>{linked(caution)}</li>" for caution in cautions)
     if not items:
         return ""

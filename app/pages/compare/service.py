@@ -1,7 +1,7 @@
 """Several encoders on the same tasks: significant differences, and uncertainty of ranks.
 
-Reads the store's results and asks `engine.stats`; used by the page Compare and by `theodolite
-compare`. What makes a comparison unfair: `app.pages.compare.cautions`.
+Reads the store's results and tests them by `engine.stats`; used by the page Compare and by
+`theodolite compare`. Cautions are in `app.pages.compare.cautions`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _KEPT = 16
 _ANSWERED: dict[ComparisonSpec, Comparison] = {}
-"""The last answers, the oldest first."""
+"""The latest comparisons, oldest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +37,20 @@ class Comparison:
     Attributes:
         encoders: names; the first is what the others are compared with.
         tasks: tasks that at least one of them has a score on.
-        cells: (encoder, task) -> the store's result row; absent where nothing was measured.
-        unreadable: those cells whose values per example are lost: they have a score and no tests.
+        cells: (encoder, task) -> the store's result row; absent without a measurement.
+        unreadable: cells whose values per example are lost: they have a score and no tests.
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
             one protocol, with one seed, on the same data. Its interval is of this task alone.
-        verdicts: the same keys -> what holds when all tasks of the encoder are tested at once.
+        verdicts: the same keys -> the verdict when all tasks of the encoder are tested at once.
         groups: task -> encoder -> letter, `a` for the best and all that tie with it when all pairs
             of encoders are tested on the task.
         averages: encoder -> mean over `common`, the tasks all of them share.
         average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
-        average_groups: as `groups`, of the means.
+        average_groups: as `groups`, for the means.
         common: tasks on which every encoder can be compared with the first.
         ranks: by the means, best first, examples resampled; empty when no task is shared.
         ranks_over_tasks: the same with the tasks drawn too; empty below two tasks.
-        cautions: what makes the comparison less than fair.
+        cautions: reasons why the comparison is less than fair.
     """
 
     encoders: tuple[str, ...]
@@ -76,13 +76,13 @@ class Comparison:
     def rows(self) -> list[dict[str, Any]]:
         """One flat object per (task, encoder), as `theodolite compare --json` prints them.
 
-        The last ones are the means, where at least two tasks are shared: with rank intervals.
+        The last rows are the means with rank intervals, if at least two tasks are shared.
         """
         rows = [self._row(task, name) for task in self.tasks for name in self.encoders]
         return [*rows, *self.mean_rows()]
 
     def mean_rows(self) -> list[dict[str, Any]]:
-        """The last of `rows` alone."""
+        """The rows of the means alone."""
         return [self._mean_row(name) for name in self.encoders if self.average_differences]
 
     def _row(self, task: str, name: str) -> dict[str, Any]:
@@ -135,10 +135,10 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """What the order of several encoders by their mean is worth.
+    """The ranking of several encoders by their mean, with its uncertainty.
 
     Attributes:
-        tasks: those it is over: of which all can be resampled together.
+        tasks: tasks of the mean: those on which all encoders can be resampled together.
         groups: encoder -> letter, `a` for the best and all that tie with it by their means.
         task_groups: task -> the same on it alone.
         ranks: best first, examples resampled.
@@ -152,18 +152,18 @@ class Ranking:
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """What is to be compared.
+    """Specification of a comparison.
 
-    Two are equal when the same results answer them: results never change, so what was worked out
-    for one holds for the other.
+    Two are equal if they have the same results: results never change, so the comparison of one
+    holds for the other.
 
     Attributes:
-        workspace: whose store holds the results.
+        workspace: its store holds the results.
         encoders: names; the first is what the others are compared with.
         tasks: names, or None for every task that one of them has a score on.
         protocol: for all tasks, or None.
         results: ids of all results of these encoders on these tasks.
-        remarks: (encoder, what the store remarked about it).
+        remarks: (encoder, warning from when it was added).
         rows: the results as the store's rows.
     """
 
@@ -202,13 +202,13 @@ def ask(
     tasks: str | Sequence[str] | None = None,
     protocol: str | None = None,
 ) -> ComparisonSpec:
-    """Find the results that a comparison is about.
+    """Find the results of a comparison.
 
     Args:
-        workspace: whose store holds the results.
+        workspace: its store holds the results.
         encoders: spec strings.
         tasks: names or suites; None for every task that one of them has a score on.
-        protocol: for all tasks; None for each task's own, or what most of the encoders have.
+        protocol: for all tasks; None for each task's own, or the one that most encoders have.
 
     Raises:
         UserError: fewer than two encoders, or an unknown task or protocol.
@@ -234,7 +234,7 @@ def ask(
 
 
 def measuring(workspace: Workspace) -> bool:
-    """Whether an evaluation waits or is at work."""
+    """Whether an evaluation is queued or running."""
     return any(run["kind"] == "evaluate" for run in workspace.store.runs.list(LIVE))
 
 
@@ -246,7 +246,7 @@ def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str
 
 
 def answer(question: ComparisonSpec) -> Comparison:
-    """Test every difference; at once if that was done before.
+    """Test every difference, or return the cached comparison.
 
     Raises:
         UserError: nothing was measured yet.
@@ -261,9 +261,9 @@ def answer(question: ComparisonSpec) -> Comparison:
 
 
 def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None, Comparison]:
-    """`answer` step by step: a task, how many are done, of how many.
+    """`answer` step by step; yields the task, the number done and the total.
 
-    Yields before each task; nothing when the answer is remembered.
+    Yields before each task, and nothing if the comparison is cached.
     """
     if (found := _ANSWERED.get(question)) is not None:
         return found
@@ -283,7 +283,7 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
     found = _answer(question, cells, tests)
     while len(_ANSWERED) >= _KEPT:
         _ANSWERED.pop(next(iter(_ANSWERED)), None)
-    if not found.unreadable:  # they may be measured again, or put back
+    if not found.unreadable:  # unreadable values may be measured again or restored
         _ANSWERED[question] = found
     return found
 
@@ -297,7 +297,7 @@ def ranking(
     """Resample the ranks of encoders that all have a result on each task.
 
     Args:
-        workspace: whose store holds the results.
+        workspace: its store holds the results.
         names: at least two encoders.
         tasks: names.
         cells: (encoder, task) -> the store's row.
@@ -355,23 +355,23 @@ def _answer(
 
 
 def _rows(question: ComparisonSpec) -> list[Row]:
-    """The rows of the protocol asked for."""
+    """The rows of the requested protocol."""
     only = question.protocol
     return [row for row in question.rows if only is None or row["protocol"] == only]
 
 
 def _ordered(question: ComparisonSpec, cells: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
-    """The tasks that something was measured on, as asked for or in the registry's order."""
+    """The tasks with a measurement, as requested or in the registry's order."""
     present = {task for _, task in cells}
     return tuple(t for t in question.tasks or in_order(sorted(present)) if t in present)
 
 
 def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
-    """One result for each encoder and task: of the question that most of the encoders answered.
+    """One result for each encoder and task: of the `tested.question` that most encoders answered.
 
-    Else one more seed of one encoder would end the comparison. The task's own protocol comes
-    before any other as soon as two answered under it; among equals the protocol's own seed counts,
-    as on the overview, then the newest; a score hides an error.
+    Otherwise one more seed of one encoder would end the comparison. The task's own protocol comes
+    before any other if two encoders answered under it; ties go to the protocol's own seed, as on
+    the overview, then to the newest result; a score is preferred to an error.
     """
     from engine.protocols import PROTOCOLS
     from engine.tasks import TASKS

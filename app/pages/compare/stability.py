@@ -1,7 +1,7 @@
 """How the ranking changes with settings that have nothing to do with the encoders.
 
 The classifier, z-normalisation, the size of the vectors, the seed: the same encoders and tasks
-under each, from what is in the store; and what is not there, so that it can be measured. After
+under each, from the results in the store, with the missing ones listed for measurement. After
 Eger, Rücklé, Gurevych 2019, sections 3 and 4.
 """
 
@@ -34,7 +34,7 @@ CLASSIFIERS = ("senteval", "senteval-exact", "senteval-mlp", "senteval-fast", "s
                "pitfalls", "pitfalls-mlp")  # fmt: skip
 AS_IT_IS = "as they are"
 FEW = 4
-"""Names told one by one."""
+"""Most names listed individually."""
 _METHODS = {"pca": "PCA", "random": "projection"}
 
 
@@ -55,13 +55,13 @@ class Stability:
 
     Attributes:
         kind: what the conditions are, a key of KINDS.
-        encoders: those that every condition has, in the order asked for.
-        tasks: those that every condition has for all of these encoders.
+        encoders: encoders with results under every condition, in the requested order.
+        tasks: tasks with results under every condition for all of these encoders.
         means: condition -> encoder -> mean over the tasks.
         ranks: condition -> encoder -> rank by it, from 1.
         agreements: (condition, condition) -> how far the two orders agree.
         turns: pairs that swap ranks on a task between two conditions.
-        missing: what is not in the store, and where to measure it.
+        missing: results missing from the store, and where to measure them.
     """
 
     kind: str
@@ -81,14 +81,14 @@ def stability(
     tasks: Sequence[str],
     protocol: str | None = None,
 ) -> Stability:
-    """Rank the encoders under every condition of a kind that the store knows.
+    """Rank the encoders under every condition of a kind with results in the store.
 
     Args:
-        workspace: whose store holds the results.
+        workspace: its store holds the results.
         kind: a key of KINDS.
         encoders: names.
         tasks: names.
-        protocol: where the condition is not the protocol itself: for all tasks; None for their own.
+        protocol: for all tasks, unless the conditions are protocols; None for each task's own.
     """
     scores = {
         "classifier": _by_classifier,
@@ -133,10 +133,10 @@ def _compared(
 def _shared(
     scores: Scores, encoders: Sequence[str], tasks: Sequence[str]
 ) -> tuple[Scores, list[str], list[str]]:
-    """Keep the conditions, encoders and tasks that are complete; nothing when no two are.
+    """Keep the conditions, encoders and tasks that are complete; empty if no two conditions are.
 
-    The two conditions with the most results decide which encoders take part; a condition that
-    shares no task with the others is given up, the one with the fewest first.
+    The two conditions with the most results decide which encoders take part. While no task is
+    shared by all, the condition with the fewest results is dropped.
     """
 
     def size(condition: str) -> int:
@@ -161,7 +161,7 @@ def _put(scores: Scores, condition: str, name: str, task: str, score: float) -> 
 
 
 def _good(rows: Sequence[Row]) -> list[Row]:
-    """Rows with a score, those of the protocol's own seed last, so that they win."""
+    """Rows with a score; those of the protocol's own seed last, so that they take precedence."""
     from engine.protocols import PROTOCOLS
 
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
@@ -170,7 +170,7 @@ def _good(rows: Sequence[Row]) -> list[Row]:
 
 
 def _under(row: Row, protocol: str | None) -> bool:
-    """Whether a row belongs to the protocol asked for, or to its task's own."""
+    """Whether a row is of the given protocol, or of its task's own if None."""
     from engine.tasks import TASKS
 
     if protocol is not None:
@@ -203,7 +203,7 @@ def _by_normalisation(
 
 
 def _either_way(numbers: Sequence[Row]) -> list[tuple[str, float]]:
-    """A result's main score without and with z-normalisation, where it holds both."""
+    """A result's main score without and with z-normalisation; empty unless it has both."""
     main = next((number for number in numbers if number["main"]), None)
     if main is None:
         return []
@@ -260,7 +260,7 @@ def _missing(
     tasks: Sequence[str],
     protocol: str | None,
 ) -> list[Caution]:
-    """What would have to be measured for all of the encoders to be in the picture."""
+    """The measurements needed for all encoders to be compared."""
     from engine.tasks import TASKS
 
     learned = [t for t in tasks if t in TASKS and TASKS[t].type in ("transfer", "probing")]
@@ -319,12 +319,12 @@ def _gaps(
 
 
 def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int = 6) -> list[str]:
-    """What the picture says, in words.
+    """The findings of the chart in words.
 
     Args:
-        found: the picture's numbers.
+        found: the numbers of the chart.
         ties: task -> encoder -> letter of its tie group, where known.
-        most: pairs told one by one.
+        most: most pairs listed individually.
     """
     if not found.ranks:
         return []
@@ -353,7 +353,7 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
 
 
 def _mean_turns(found: Stability) -> list[str]:
-    """The pairs whose means swap ranks, where there is more than one task to a mean."""
+    """The pairs whose means swap ranks, if the means are over more than one task."""
     pairs: dict[tuple[str, str], tuple[str, str]] = {}
     for conditions, agreement in found.agreements.items():
         for pair in agreement.swapped:

@@ -39,7 +39,7 @@ def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) ->
 
 
 def reading(report: Comparison) -> str:
-    """How to read the table, in a few sentences; only what it shows is explained."""
+    """How to read the table, in a few sentences on what it contains."""
     sentences = ["Each interval holds 95 % of the resamples of that task alone."]
     several = any(verdict.tasks > 1 for verdict in report.verdicts.values())
     if several:
@@ -91,9 +91,9 @@ def _row(report: Comparison, task: str, printed: Sequence[Reference], spreads: S
 
 
 def about(report: Comparison, task: str) -> str:
-    """What was measured: how many examples, the protocol, and a seed that is not the protocol's.
+    """Details of a measurement: examples, protocol, and the seed if not the protocol's own.
 
-    A trained regressor says so first: on the same task a cosine is another measurement.
+    A trained regressor is named first: a cosine on the same task is another measurement.
     """
     from engine.protocols import PROTOCOLS
 
@@ -178,7 +178,7 @@ def _printed(score: float | None) -> str:
 
 
 def means(report: Comparison) -> str:
-    """What the means are over."""
+    """The tasks that the means are over."""
     tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
     metrics = {report.cells[report.encoders[0], task]["metric"] for task in report.common}
     mixed = f"; {len(metrics)} kinds of measure in one mean" if len(metrics) > 1 else ""
@@ -186,7 +186,7 @@ def means(report: Comparison) -> str:
 
 
 def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
-    """Means over the tasks that all share; a published row has one only over the same tasks."""
+    """Means over the tasks that all share; published rows need scores on all of them."""
     if not report.common:
         return ""
     cells = []

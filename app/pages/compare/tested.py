@@ -1,4 +1,4 @@
-"""Test results for pairs of results. Results never change, so these are cached."""
+"""Significance tests on pairs of results. Results never change, so their resamples are cached."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 RESAMPLES = 2000
 REMEMBERED = 8192
-"""Results kept resampled in memory: 100 encoders on 50 tasks take about 80 MB."""
+"""Resampled results kept in memory: 100 encoders on 50 tasks take about 80 MB."""
 AHEAD = 5000
-"""Of these, how many at most before anybody asks."""
+"""Most of these resampled ahead of use."""
 _LOOK_SECONDS = 2.0
 _BUSY = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class TaskTests:
-    """Encoders on one task.
+    """Tests of encoders on one task.
 
     Attributes:
         differences: encoder -> its score minus the baseline's, and the p-value of McNemar's test
-            where there is one: of those that answered the same question and keep their values.
-        groups: encoder -> the letter of its tie group, `a` the best, among those that answered the
-            question which most of them did; empty when one of these cannot be tested.
+            where there is one; for encoders that share the baseline's `question` and have values.
+        groups: encoder -> the letter of its tie group, `a` the best, among those that share the
+            most frequent `question`; empty if one of them cannot be tested.
         resampled: encoder -> its score on resamples, where values per example were kept.
         unreadable: encoders whose values per example are lost.
     """
@@ -53,24 +53,24 @@ class TaskTests:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """What the tests need of one result; `right` is bool (n,) where examples are right or wrong."""
+    """Inputs of the tests from one result; `right` is bool (n,) if examples are right or wrong."""
 
     resampled: Resampled
     right: np.ndarray | None
 
 
 _MEASURED: dict[tuple[Workspace, int], _Measured | None] = {}
-"""By id of the result, the oldest first; None for one that has no stored values per example."""
+"""By workspace and id of the result, oldest first; None without usable values per example."""
 
 
 def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:
-    """Test what some encoders scored on a task.
+    """Test the scores of some encoders on a task.
 
     Args:
-        workspace: whose store holds the results.
+        workspace: its store holds the results.
         task: its name.
         base: the encoder that the others are compared with.
-        rows: encoder -> the store's row, of those that have one.
+        rows: encoder -> the store's row, for encoders that have one.
     """
     scored = {name: row for name, row in rows.items() if row["error"] is None}
     found = _measured(workspace, task, [row["id"] for row in scored.values()])
@@ -91,7 +91,7 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
 
 
 question: Callable[[Row], tuple[Any, ...]] = itemgetter("task", "protocol", "seed", "data_hash")
-"""What a result answers: of two that answer the same, the examples pair up."""
+"""Key of a measurement: the examples of two results with equal keys can be paired."""
 
 
 def of_means(
@@ -155,22 +155,22 @@ def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, 
 
 
 def letter(index: int) -> str:
-    """A letter for each of the first 26, then two: `a` to `z`, `aa`, `ab`."""
+    """One letter for each of the first 26, then two: `a` to `z`, `aa`, `ab`."""
     before, last = divmod(index, 26)
     return (letter(before - 1) if before else "") + chr(ord("a") + last)
 
 
 @contextmanager
 def ahead(workspace: Workspace) -> Iterator[None]:
-    """Meanwhile, resample what was measured before anybody asks, whenever no run is at work.
+    """Resample stored results in the background, ahead of use and while no run is live.
 
-    In a new store what ships, which stands in for it.
+    For a new store, the shipped results are resampled instead.
     """
     ending = threading.Event()
 
     def work() -> None:
         known = None
-        with suppress(StoreError):  # gone: pages say so
+        with suppress(StoreError):  # the store is gone: pages report it
             while not ending.wait(_LOOK_SECONDS):
                 edition = workspace.store.results.edition()
                 if edition == known:
@@ -192,7 +192,7 @@ def ahead(workspace: Workspace) -> Iterator[None]:
 
 
 def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
-    """Resample the newest results, a task at a time, until it is told to end."""
+    """Resample the newest results task by task, until `ending` is set."""
     scored = [row for row in workspace.store.results.table() if row["error"] is None]
     by_task: dict[str, list[int]] = {}
     for row in scored[-AHEAD:]:
@@ -204,8 +204,8 @@ def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
 
 
 def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | None]:
-    """By id, but for those whose values cannot be read; every task is resampled by itself."""
-    with _BUSY:  # who asks for what is being resampled waits for it
+    """Inputs of the tests by id, without results whose values cannot be read."""
+    with _BUSY:  # a request for results being resampled waits for them
         new = [one for one in ids if (workspace, one) not in _MEASURED]
         found = {one: _MEASURED[workspace, one] for one in ids if one not in new}
         found |= _resampled(workspace, task, new)

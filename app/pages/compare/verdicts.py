@@ -17,10 +17,10 @@ class Verdict:
     """Whether one difference is real, when several are tested at once.
 
     Attributes:
-        p: of the test alone.
+        p: p-value of the test alone.
         test: McNemar's where examples are right or wrong, else the paired bootstrap.
         adjusted: p after Holm's correction over the tasks of this encoder's column.
-        tasks: how many those are; with one there is nothing to correct.
+        tasks: number of those tasks; with one there is nothing to correct.
         verdict: `a`, the encoder is better, `b`, the baseline is, or `tie`.
     """
 
@@ -31,7 +31,7 @@ class Verdict:
     verdict: Literal["a", "b", "tie"]
 
     def words(self, a: str, b: str) -> str:
-        """The verdict as a person reads it."""
+        """The verdict in words."""
         better = {"a": f"{a} is better", "b": f"{b} is better"}
         return better.get(self.verdict, "no real difference")
 

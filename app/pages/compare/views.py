@@ -1,4 +1,4 @@
-"""What the page Compare shows of a comparison, by the name of the component it fills."""
+"""Views of a comparison on the page Compare, by the name of the component they fill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 QUIET_SECONDS = 0.5
-"""Before the first word about progress, and between two: each costs the browser time."""
+"""Before the first progress message, and between two: each costs the browser time."""
 MOST_COMPARED = 100
 _KEPT = 16
 EXAMPLE = "These results ship with Theodolite; yours will replace them."
@@ -38,11 +38,11 @@ PARTS = (*FINDING, *DIFFERENCES, *RANKS, *STABLE)
 """Everything below the controls."""
 
 Shown = dict[str, Any]
-"""Part -> what fills it."""
+"""Part -> its value."""
 
 
 def below(workspace: Workspace, values: Values) -> Iterator[Shown]:
-    """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
+    """Fill every part; yield progress while the bootstrap is not cached yet."""
     if len(values.encoder) < 2:
         hint = "Add them above. To get results for new ones, use the page Evaluate."
         link = ("Evaluate", address.link("evaluate"))
@@ -60,18 +60,18 @@ def below(workspace: Workspace, values: Values) -> Iterator[Shown]:
 
 
 def _nothing(message: str) -> Shown:
-    """All parts empty, and why."""
+    """All parts empty, with a message."""
     return {part: None if part in EMPTY else "" for part in PARTS} | {"busy": message}
 
 
 def numbers(workspace: Workspace, values: Values) -> str:
-    """Everything that was worked out, as JSON: names of the columns, then the rows."""
+    """All numbers of a comparison as JSON: column names, then rows."""
     columns, rows = differences.table(service.answer(spec(workspace, values)))
     return formats.json_text([columns, *rows])
 
 
 def ranks(workspace: Workspace, values: Values) -> Shown:
-    """How sure the ranks are."""
+    """The ranks with their uncertainty."""
     return _ranks(spec(workspace, values), values)
 
 
@@ -81,7 +81,7 @@ def _ranks(question: ComparisonSpec, values: Values) -> Shown:
 
 
 def stable(workspace: Workspace, values: Values) -> Shown:
-    """How the ranking moves with a choice that says nothing about the encoders."""
+    """How the ranking changes with a setting unrelated to the encoders."""
     return _stable(spec(workspace, values), values)
 
 
@@ -93,7 +93,7 @@ def _stable(question: ComparisonSpec, values: Values) -> Shown:
 
 
 def spec(workspace: Workspace, values: Values) -> ComparisonSpec:
-    """What is asked of the store; of what ships, until each of its encoders is measured here."""
+    """The spec of the comparison; of the shipped results until the encoders are measured here."""
     chosen = choices.need(values.encoder, 2, MOST_COMPARED)
     names = [values.baseline, *(name for name in chosen if name != values.baseline)]
     rest = (names, values.tasks or None, values.protocol or None)
@@ -108,7 +108,7 @@ def spec(workspace: Workspace, values: Values) -> ComparisonSpec:
 
 
 def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
-    """What to say while tasks are resampled, once it takes long enough to be asked."""
+    """Yield progress messages while tasks are resampled, if that takes long enough."""
     start = shown_at = time.monotonic()
     for task, done, of in steps:
         now = time.monotonic()
@@ -125,7 +125,7 @@ def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
 
 @lru_cache(maxsize=_KEPT)
 def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) -> Shown:
-    """Headline, table, cautions and picture; remembered, as the results behind them are final."""
+    """Headline, table, cautions and chart; cached, as the results behind them never change."""
     report = service.answer(question)
     printed = [published.references()[key] for key in rows]
     spreads = {key: spread.words(found) for key, found in spread.spreads(question.rows).items()}
