@@ -1,4 +1,4 @@
-"""The session that the page starts with: judged by a script, on the starter set."""
+"""The example session of the page: judged by a script, on the starter set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLLECTION, ENCODERS, QUERIES = "starter-topics", ("minilm", "wordllama"), 100
 
 
 def by_label(workspace: Workspace, collection: str) -> Any:
-    """A judge who finds relevant what has the query's label."""
+    """A judge that marks documents with the query's label as relevant."""
     data: Any = workspace.catalog.load(collection)
     labels = dict(zip(data.sentences, data.labels, strict=True))
 
@@ -26,7 +26,7 @@ def by_label(workspace: Workspace, collection: str) -> Any:
 
 
 def make(workspace: Workspace) -> None:
-    """Play it to its end."""
+    """Play the example session to its end and write it."""
     session = service.begin(workspace, service.spec(COLLECTION, ENCODERS, draw=QUERIES))
     service.play(workspace, session, by_label(workspace, COLLECTION))
     facts = report.board(service.opened(workspace, session)) | {"id": ""}
@@ -34,6 +34,6 @@ def make(workspace: Workspace) -> None:
 
 
 def board() -> dict[str, Any] | None:
-    """What is shown of it; None where it was not made."""
+    """The board of the example session; None if it was not made."""
     kept = shipped.read("judge")
     return kept.answer if kept else None

@@ -31,22 +31,22 @@ EXAMPLE = (
 
 
 def carry(published: Published) -> None:
-    """Bring along what was judged of published encoders on data whose texts are published."""
+    """Publish the sessions of published encoders on data whose texts are published."""
     for row in published.source.store.judgements.list():
         spec = row["spec"]
         wanted = set(spec["encoders"]) <= published.encoders.keys()
         if not (wanted and row["marks"] and spec["collection"] in published.texts):
             continue
-        with suppress(UserError):  # its texts stay at home
+        with suppress(UserError):  # its texts are not published
             published.workspace.catalog.load(published.texts[spec["collection"]])
             board = report.board(_nameless(service.opened(published.source, row["id"])))
-            if board["second"]:  # where its server is concerns nobody
+            if board["second"]:  # the address of its server is private
                 board["second"] |= {"model": board["second"]["model"].rpartition("#")[2]}
             published.keep(KIND, row["id"], board | {"id": "", "title": row["title"]})
 
 
 def _nameless(found: Session) -> Session:
-    """The session with numbers for the names of its judges."""
+    """The session with its judges numbered instead of named."""
     names = sorted({name for at in found.marks.values() for name in at} - {SETTLED})
     called = {name: f"judge {number}" for number, name in enumerate(names, 1)} | {SETTLED: SETTLED}
     marks = {
@@ -57,7 +57,7 @@ def _nameless(found: Session) -> Session:
 
 
 def sessions(published: Published) -> list[View]:
-    """Every session that was brought along, the newest first; else the example that ships."""
+    """Every published session, the newest first; else the shipped example."""
     found = []
     for row in published.source.store.judgements.list():
         if board := kept(published.workspace, KIND, row["id"]):
@@ -71,7 +71,7 @@ def sessions(published: Published) -> list[View]:
 
 
 def build(workspace: Workspace) -> None:
-    """Lay out the page: one session, for looking only."""
+    """Lay out the page: one session, read-only."""
     with parts.bar("Judge", DESCRIPTION):
         pass
     notice = parts.notice()

@@ -1,4 +1,4 @@
-"""The job *judge*: starts a session by retrieving what its encoders return for every query."""
+"""The job *judge*: starts a session by retrieving the documents of its encoders per query."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JudgeJob(JudgeSpec, Job):
-    """A session that is to be begun; made with `of`.
+    """Starts a session; made with `of`.
 
     Attributes:
-        session: its id.
-        named: its title; empty for the usual one.
+        session: id of the session.
+        named: title of the session; empty for the default one.
     """
 
     kind = "judge"
@@ -37,12 +37,12 @@ class JudgeJob(JudgeSpec, Job):
 
     @classmethod
     def of(cls, spec: JudgeSpec, title: str = "") -> JudgeJob:
-        """A session of its own, also where the same was asked before."""
+        """The job of a new session, even if the spec is that of an earlier one."""
         return cls(**vars(spec), session=new_id(), named=title.strip())
 
     @property
     def asked(self) -> JudgeSpec:
-        """What is judged in it."""
+        """The spec of the session."""
         return JudgeSpec(**{field.name: getattr(self, field.name) for field in fields(JudgeSpec)})
 
     @property
@@ -52,28 +52,28 @@ class JudgeJob(JudgeSpec, Job):
         return f"Ask {formats.listed(self.encoders)} {many} on {self.collection}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse a collection in which nothing can be found, and a judge that may not be asked."""
+        """Refuse a collection too small to search, and a second judge without permission."""
         service.asked_of(workspace, self.asked)
         if self.second:
             second.check_allowed(workspace, self.second)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether the session was begun."""
+        """Whether the session has started."""
         return is_begun(workspace, self.session)
 
     def units(self) -> list[str]:
-        """One: what was encoded is not encoded again."""
+        """One unit: encoded vectors are cached."""
         return [f"{self.collection} · {formats.listed(self.encoders)}"]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Begin the session, and have its second judge asked."""
+        """Start the session, and queue its second judge."""
         service.begin(workspace, self.asked, self.named, reporter, self.session)
         if self.second:
             second.ask(workspace, self.session)
 
 
 def is_begun(workspace: Workspace, session: str) -> bool:
-    """Whether there is such a session."""
+    """Whether the session exists."""
     try:
         workspace.store.judgements.get(session)
     except StoreError:
@@ -82,15 +82,15 @@ def is_begun(workspace: Workspace, session: str) -> bool:
 
 
 def preparing(workspace: Workspace, session: str) -> RunRow | None:
-    """The run that is to begin a session, or was and did not; None once it is there."""
+    """The run that starts a session, or failed to; None once the session exists."""
     runs = [] if is_begun(workspace, session) else workspace.store.runs.list(kinds=[JudgeJob.kind])
     return next((run for run in runs if run["spec"]["session"] == session), None)
 
 
 def followed(workspace: Workspace, session: str) -> RunRow | None:
-    """The run that whoever looks at a session waits for, or that did not do what it should.
+    """The run that a session waits for, or that failed.
 
-    It begins the session, or has its second judge marking.
+    It starts the session, or lets its second judge mark.
     """
     if not is_begun(workspace, session):
         return preparing(workspace, session)

@@ -90,7 +90,7 @@ def build(workspace: Workspace) -> None:
             own = gr.Textbox(label="Your queries, one per line; empty: drawn at random", lines=4,
                              max_lines=12, elem_id="queries")  # fmt: skip
             controls.render("draw", "k", "mode", "measure", "margin", "seed")
-            # Not among the controls: no address may name who gets texts, nor allow it.
+            # Not among the controls: no address may name a recipient of texts, nor allow sending.
             model = gr.Textbox(label="Second judge: a model that also marks", max_lines=1,
                                placeholder="api:http://localhost:11434/v1#qwen3", elem_id="second",
                                elem_classes=["t-mono"],
@@ -126,7 +126,7 @@ def build(workspace: Workspace) -> None:
         return {controls[name]: value for name, value in found.items()}
 
     def turn_to(values: Values) -> Answer:
-        """Another session is chosen."""
+        """Show another session."""
         filled = {
             controls[name]: value
             for name, value in _first_row(workspace, values.session or "").items()
@@ -147,13 +147,13 @@ def build(workspace: Workspace) -> None:
         }  # fmt: skip
 
     def say_where(values: Values) -> dict[Any, Any]:
-        """Which texts would go where; the box is there while nobody has allowed it."""
+        """Say which texts would be sent where; the checkbox shows until that is allowed."""
         words, host = _sending(workspace, values)
         label = f"Send documents and queries to {host}"
         return {where: words, sends: gr.update(visible=bool(host), value=False, label=label)}
 
     def moved(values: Values) -> Answer:
-        """The run got on; once it has done what it should, the next one is shown, or none."""
+        """Show the session as its run progresses; a run that is done gives way to the next."""
         filled = {controls["session"]: _sessions(workspace, values.session or "")}
         return {**show(values), **filled}
 
@@ -183,7 +183,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
-    """What the first row says of a session that is shown."""
+    """Values of the first row of controls for a session."""
     if not is_begun(workspace, session):
         return {}
     spec = workspace.store.judgements.get(session)["spec"]
@@ -192,7 +192,7 @@ def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
 
 
 def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
-    """Have a session begun: the job, its run, and what is sent to endpoints for it."""
+    """Queue the start of a session: the job, its run, and a notice of texts sent to endpoints."""
     spec = service.spec(
         values.collection, values.encoder, queries=(values.queries or "").splitlines(),
         draw=values.draw, k=values.k, mode=values.mode, measure=values.measure,
@@ -207,7 +207,7 @@ def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
 
 
 def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
-    """What the second judge would be sent, as HTML, and the host that is to be allowed it."""
+    """The texts that the second judge would get, as HTML, and the host that needs permission."""
     queries = tuple(text for text in (values.queries or "").splitlines() if text.strip())
     spec = JudgeSpec("", tuple(values.encoder or ()), queries, int(values.draw or 0),
                      int(values.k or 0))  # fmt: skip
@@ -219,7 +219,7 @@ def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
 
 
 def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> str:
-    """Do what a button says; return what there is to be said of it."""
+    """Perform the action of a button; return a notice, empty for none."""
     position, _, mark = event.id.partition(":")
     if event.act in ("mark", "settle") and not (position.isdecimal() and len(position) < 9):
         raise UserError(f"{position[:20]!r} is not a question.", "Reload the page.")
@@ -239,7 +239,7 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
 
 
 def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
-    """A session as it stands; the example without one."""
+    """A session in its current state as HTML; the example without one."""
     if not session:
         board = example.board()
         if board is None:
@@ -263,10 +263,10 @@ def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
-    """What is found by now; who judges without names gets none.
+    """A report of the findings so far, with the encoders' names only if they are shown.
 
     Raises:
-        UserError: there is nothing yet.
+        UserError: there is no session.
     """
     if values.session:
         return answers.judgement(workspace, values.session, names=values.names)
@@ -277,7 +277,7 @@ def _report(workspace: Workspace, values: Values) -> Report:
 
 
 def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
-    """The list; where none is wanted, or it is gone, the newest or the example."""
+    """The list of sessions; without the wanted one, the newest or the example is chosen."""
     kept = [(f"{row['title']} ({row['marks']} marked)", row["id"])
             for row in workspace.store.judgements.list()]  # fmt: skip
     if run := preparing(workspace, wanted):

@@ -24,7 +24,7 @@ QRELS = "judgements.qrels"
 
 
 def status(found: Session) -> dict[str, Any]:
-    """What is known by now, as JSON: differences in points, first less second."""
+    """The findings so far as JSON: differences in points, first minus second."""
     pairs: list[dict[str, Any]] = [
         {"a": a, "b": b, "difference": 100.0 * one.difference, "low": 100.0 * one.low,
          "high": 100.0 * one.high, "verdict": found.verdict(i) or None}
@@ -47,10 +47,10 @@ def status(found: Session) -> dict[str, Any]:
 
 
 def board(found: Session) -> dict[str, Any]:
-    """What the page shows: the status, how it came about, and the encoders without their names.
+    """The status with the data that the page draws.
 
-    Of each pair `path` has estimate, low and high in points after each mark; `blind` has the
-    encoders in an order that the session's seed shuffled.
+    `path` of each pair has estimate, low and high in points after each mark; `blind` has the
+    encoders in an order shuffled by the session's seed.
     """
     import numpy as np
 
@@ -68,13 +68,13 @@ def board(found: Session) -> dict[str, Any]:
 
 
 def judges(found: Session) -> dict[str, int]:
-    """Judge -> how many marks of theirs stand."""
+    """Judge -> number of their marks."""
     names = sorted({name for at in found.marks.values() for name in at if name != SETTLED})
     return {name: sum(name in at for at in found.marks.values()) for name in names}
 
 
 def alpha(found: Session) -> float:
-    """Krippendorff's alpha of the judges; nan where no two have judged the same."""
+    """Krippendorff's alpha of the judges; nan if no two judged the same document."""
     import numpy as np
 
     from engine.stats import krippendorff
@@ -87,7 +87,7 @@ def alpha(found: Session) -> float:
 
 
 def disagreements(found: Session) -> list[int]:
-    """Positions at which judges said different things and nothing is settled."""
+    """Positions of unsettled disagreements between judges."""
     return [
         position
         for position, at in found.marks.items()
@@ -109,10 +109,10 @@ def _warnings(found: Session) -> Iterator[str]:
 
 
 def judged(found: Session) -> dict[int, dict[int, int]]:
-    """Query -> document -> 1 for relevant, else 0; without those that judges are divided on.
+    """Query -> document -> 1 for relevant, else 0; without documents on which judges are tied.
 
     Raises:
-        UserError: lists were compared, or nothing is judged.
+        UserError: the session compares lists, or nothing is judged.
     """
     if found.spec.mode != "relevance":
         raise UserError(
@@ -131,10 +131,10 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
 
 
 def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, int]:
-    """How much of what an encoder returns for the judged queries nobody has judged.
+    """Count the unjudged documents that an encoder returns for the judged queries.
 
     Raises:
-        UserError: an encoder that cannot be used, or nothing is judged.
+        UserError: the encoder cannot be used, or nothing is judged.
     """
     grades, pool = judged(found), found.pool
     place = {text: i for i, text in enumerate(pool.documents)}
@@ -155,11 +155,11 @@ def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, in
 def write(found: Session, folder: Path) -> list[Path]:
     """Write a session in BEIR's layout, with TREC's qrels beside.
 
-    Each query is to rank the documents that were judged for it and no others (`top_ranked`): so a
-    document nobody judged never counts as wrong (condensed lists, Sakai 2007).
+    Each query ranks only the documents judged for it (`top_ranked`), so an unjudged document never
+    counts as wrong (condensed lists, Sakai 2007).
 
     Raises:
-        UserError: lists were compared, or nothing is judged.
+        UserError: the session compares lists, or nothing is judged.
     """
     grades, pool = judged(found), found.pool
     rows = [(f"q{q}", f"d{d}", grade) for q, at in grades.items() for d, grade in at.items()]
@@ -182,9 +182,9 @@ def write(found: Session, folder: Path) -> list[Path]:
 
 
 def write_second(found: Session, folder: Path) -> list[Path]:
-    """Write what the second judge says to a file of its own, or nothing without one.
+    """Write the second judge's marks to a file of their own; nothing without a second judge.
 
-    It is no part of the qrels: those are the person's.
+    They are not part of the qrels, which hold the person's marks.
     """
     if found.second is None:
         return []
@@ -206,13 +206,13 @@ def _lines(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def keep(workspace: Workspace, session: str, name: str = "") -> str:
-    """Make a session a data set of one's own, and return its name, which is also its task's.
+    """Save a session as a data set, and return its name, which is also that of its task.
 
-    Without a name it is that of the session with the number of its marks: more make another set.
+    The default name has the session's id and number of marks: more marks make another data set.
 
     Raises:
-        UserError: for visitors, lists were compared, or nothing is judged.
-        StoreError: the name cannot be used, or there is no such session.
+        UserError: for visitors, if the session compares lists, or if nothing is judged.
+        StoreError: the name cannot be used, or the session does not exist.
     """
     from app.pages.data import service as data
 

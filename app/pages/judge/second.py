@@ -1,8 +1,8 @@
 """The second judge of a session: a model that marks its documents in the background.
 
-Each answer is kept at once, under a hash of all that was asked: what was broken off goes on, and
-nothing is asked twice. Documents that count most are asked for first, in an order that what the
-person does has no part in.
+Each answer is stored at once under a hash of the request, so an interrupted run resumes and nothing
+is asked twice. Documents of the largest weight come first, in an order independent of the person's
+marks.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from engine.judging.second import SecondJudge
 
 AT_ONCE = 4
-"""Questions that are asked side by side."""
+"""Concurrent requests."""
 MOST_REFUSED = 5
-"""Documents that a model may refuse before it has taken one."""
+"""Documents that a model may refuse before it accepts one."""
 
 
 @dataclass(frozen=True)
 class SecondJudgeJob(Job):
-    """What is asked; made with `job_of`.
+    """Marks the documents of a session by a model; made with `job_of`.
 
     Attributes:
-        session: whose documents are marked.
-        second: the model.
+        session: id of the session.
+        second: spec of the model.
     """
 
     kind = "second-judge"
@@ -52,19 +52,19 @@ class SecondJudgeJob(Job):
         return f"{self.second} marks session {self.session}"
 
     def units(self) -> list[str]:
-        """All documents: what was answered is kept one by one."""
+        """One unit of all documents: each answer is stored as it comes."""
         return [f"Marking with {self.second}"]
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse an address that texts may not be sent to."""
+        """Refuse an address to which sending texts is not allowed."""
         check_allowed(workspace, self.second)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether nothing is left to ask."""
+        """Whether every document has an answer."""
         return not left(opened(workspace, self.session))
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Ask for every mark that is not there."""
+        """Ask for every missing mark."""
         from engine.judging.second import SecondJudge
 
         stop = threading.Event()
@@ -80,10 +80,10 @@ def _mark_all(
     workspace: Workspace, found: Session, judge: SecondJudge, reporter: Reporter,
     stop: threading.Event,
 ) -> None:  # fmt: skip
-    """Ask for what is left, and keep each answer as it comes.
+    """Ask for the missing marks, and store each answer as it comes.
 
     Raises:
-        UserError: the endpoint is gone, or refuses all; what was answered is kept.
+        UserError: the endpoint is unreachable, or refuses all; earlier answers are kept.
     """
     kept, pool, units = workspace.store.judgements, found.pool, left(found)
     refused: dict[int, Unacceptable] = {}
@@ -112,12 +112,12 @@ def _mark_all(
                 raise error
             kept.add_second_mark(pool.second_keys[unit], None)
     finally:
-        stop.set()  # who waits to ask again goes on at once, to its last try
+        stop.set()  # threads waiting to retry make their last attempt at once
         threads.shutdown(cancel_futures=True)
 
 
 def left(found: Session) -> list[int]:
-    """Units that the second judge has not answered, those that count most first."""
+    """Units without an answer of the second judge, those of the largest weight first."""
     import numpy as np
 
     if found.second is None:
@@ -128,10 +128,10 @@ def left(found: Session) -> list[int]:
 
 
 def job_of(found: Session) -> SecondJudgeJob:
-    """What the second judge of a session has to do.
+    """The job of a session's second judge.
 
     Raises:
-        UserError: it has none.
+        UserError: the session has no second judge.
     """
     if not found.spec.second:
         raise UserError(
@@ -141,20 +141,20 @@ def job_of(found: Session) -> SecondJudgeJob:
 
 
 def ask(workspace: Workspace, session: str) -> str:
-    """Have the second judge of a session mark what is left; the run's id, empty where nothing is.
+    """Queue the second judge for the missing marks; return the run's id, empty if none is missing.
 
     Raises:
         UserError: for visitors, a session without one, or an address that is not allowed.
-        StoreError: there is no such session.
+        StoreError: the session does not exist.
     """
     return queue_unless_stored(workspace, job_of(opened(workspace, session)))
 
 
 def consent(workspace: Workspace, second: str, send_texts: bool) -> None:
-    """Allow texts to be sent to a second judge from now on, where a person has said so.
+    """Allow texts to be sent to a second judge from now on if `send_texts`, else require that.
 
     Raises:
-        UserError: for visitors, or nobody has allowed it.
+        UserError: for visitors, or if sending is not allowed.
     """
     if send_texts:
         endpoints.allow(workspace, second)
@@ -162,7 +162,7 @@ def consent(workspace: Workspace, second: str, send_texts: bool) -> None:
 
 
 def check_allowed(workspace: Workspace, second: str) -> None:
-    """Refuse an address that nobody has allowed texts to be sent to."""
+    """Raise a UserError for an address to which sending texts is not allowed."""
     for address in endpoints.unallowed(workspace.store, second):
         raise UserError(
             f"Nothing leaves this machine without permission, and {address.host} would "
@@ -172,7 +172,7 @@ def check_allowed(workspace: Workspace, second: str) -> None:
 
 
 def sending(found: Session) -> Sending:
-    """What marking the rest would send."""
+    """The texts that the missing marks would send."""
     from engine.judging import second
 
     pool = found.pool
@@ -182,10 +182,10 @@ def sending(found: Session) -> Sending:
 
 
 def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, str]:
-    """Before a session is begun: which texts would go where, and the host that is to be allowed.
+    """The texts that a planned session would send, in words, and the host that needs permission.
 
     Raises:
-        UserError: it is no model that can judge.
+        UserError: the model cannot judge.
     """
     from engine.judging import second as judges
 
@@ -202,7 +202,7 @@ def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, st
 
 
 def status(found: Session) -> dict[str, Any] | None:
-    """How far the second judge is and how far it agrees, as JSON; None without one."""
+    """Progress and agreement of the second judge as JSON; None without one."""
     import math
     from dataclasses import asdict
 
@@ -223,7 +223,7 @@ def status(found: Session) -> dict[str, Any] | None:
 
 
 def in_words(facts: Mapping[str, Any], *, marking: bool = False) -> Iterator[str]:
-    """The status as sentences; while it is marking, how far it is stands elsewhere."""
+    """The status as sentences, without the progress while the judge is marking."""
     marked, unmarked, rest = facts["marked"], facts["unmarked"], facts["left"]
     unread = f", {unmarked:,} could not be read" if unmarked else ""
     waits = f", {rest:,} are left" if rest else ""

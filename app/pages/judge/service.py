@@ -1,7 +1,7 @@
-"""Judging sessions: starting one, its next question, its marks.
+"""Judging sessions: start, next question, marks.
 
-Everything of a session is in the store, and read from there by whoever asks. What a person is shown
-names no encoder; `report.status` says what the marks so far amount to.
+The whole state of a session is in the store and read from there each time. Questions name no
+encoder; `report.status` has the findings so far.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["MARKS", "SETTLED", "JudgeSpec", "Question", "Session", "opened", "sh
 
 MOST_ENCODERS, MOST_QUERIES, MOST_K = 4, 1000, 50
 FEW_TO_DOUBT = 20
-"""Marks that are all the same before it is said."""
+"""Identical marks of a judge from which a warning is given."""
 
 
 def spec(
@@ -41,10 +41,10 @@ def spec(
     measure: str = JudgeSpec.measure, margin: float | None = JudgeSpec.margin,
     seed: float | None = JudgeSpec.seed, second: str = "",
 ) -> JudgeSpec:  # fmt: skip
-    """Check what is asked.
+    """Validate the settings of a session.
 
     Raises:
-        UserError: too few or too many encoders or queries, or a choice that there is none of.
+        UserError: too few or too many encoders or queries, or an invalid choice.
     """
     from engine import encoders as known
     from engine.judging import second as judges
@@ -86,20 +86,20 @@ def begin(
     workspace: Workspace, plan: JudgeSpec, title: str = "", progress: Progress | None = None,
     session: str = "",
 ) -> str:  # fmt: skip
-    """Ask every encoder every query, keep what they return, and return the session's id.
+    """Store the documents that every encoder returns for every query; return the session's id.
 
-    Its second judge, if it has one, is asked nothing yet: see `app.pages.judge.second`.
+    The second judge, if any, is not asked yet: see `app.pages.judge.second`.
 
     Args:
-        workspace: which keeps it.
+        workspace: stores the session.
         plan: made with `spec`.
         title: for people.
         progress: of encoding.
-        session: its id; empty for a new one.
+        session: id of the session; empty for a new one.
 
     Raises:
         UserError: for visitors, an encoder or collection that cannot be used, encoders that return
-            the same, or a second judge that texts may not be sent to.
+            the same documents, or a second judge to which sending texts is not allowed.
     """
     workspace.refuse_visitors()
     if plan.second:
@@ -124,17 +124,17 @@ def begin(
 
 
 def _share(progress: Progress | None, plan: JudgeSpec, at: int) -> Progress | None:
-    """The progress of one encoder as that of all."""
+    """A progress callback of one encoder that reports to that of all."""
     if progress is None:
         return None
     return lambda done, total: progress(at * total + done, len(plan.encoders) * total)
 
 
 def asked_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
-    """The queries, one's own or drawn.
+    """The queries of a session, given or drawn.
 
     Raises:
-        UserError: a collection that cannot be used, or in which nothing can be found.
+        UserError: a collection that cannot be used, or is too small to search.
     """
     import numpy as np
 
@@ -189,13 +189,13 @@ def _material(workspace: Workspace, collection: str) -> tuple[list[str], list[st
 
 
 def question(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
-    """What a judge is shown next, drawn now if need be; None when all is judged.
+    """The next question of a judge, drawn now if need be; None once everything is judged.
 
-    Every judge is shown the same in the same order; who is ahead has more drawn.
+    Every judge is shown the same questions in the same order; the one in the lead draws new ones.
 
     Raises:
         UserError: for visitors.
-        StoreError: there is no such session.
+        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     found = opened(workspace, session)
@@ -214,7 +214,7 @@ def _draw(workspace: Workspace, found: Session) -> None:
 
     from engine.judging import sampling
 
-    # A single pair is asked for until it is decided, and beyond: there is no other.
+    # A single pair is drawn even once it is decided: there is no other.
     several = len(found.pairs) > 1
     undecided = [not several or not found.verdict(i) for i in range(len(found.pairs))]
     rng = np.random.default_rng([found.spec.seed, len(found.draws)])
@@ -227,18 +227,18 @@ def _draw(workspace: Workspace, found: Session) -> None:
 def mark(
     workspace: Workspace, session: str, answer: str, judge: str = "me", position: int | None = None
 ) -> Question | None:
-    """Keep a mark, and return what comes next.
+    """Store a mark, and return the next question.
 
     Args:
-        workspace: where everything is.
-        session: its id.
+        workspace: stores the session.
+        session: id of the session.
         answer: one of `MARKS`.
-        judge: who says it.
-        position: of the question; the next one without it. A second mark there changes nothing.
+        judge: name of the judge.
+        position: of the question; None for the next one. A second mark there changes nothing.
 
     Raises:
-        UserError: for visitors, a mark that there is none of, or nothing to be marked.
-        StoreError: there is no such session.
+        UserError: for visitors, an unknown mark, or nothing to be marked.
+        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     _check_judge(judge)
@@ -268,11 +268,11 @@ def _value(found: Session, answer: str, position: int) -> float:
 
 
 def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
-    """Take a judge's last mark back, and return its question.
+    """Take back a judge's last mark, and return its question.
 
     Raises:
-        UserError: for visitors, or where there is none.
-        StoreError: there is no such session.
+        UserError: for visitors, or without a mark to take back.
+        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     mine = [at for at, by in opened(workspace, session).marks.items() if judge in by]
@@ -283,11 +283,11 @@ def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | No
 
 
 def settle(workspace: Workspace, session: str, position: int, answer: str) -> None:
-    """Say what counts where judges disagree; it may be settled anew.
+    """Settle a disagreement between judges by the mark that counts, or settle it again.
 
     Raises:
-        UserError: for visitors, or a mark or a position that there is none of.
-        StoreError: there is no such session.
+        UserError: for visitors, an unknown mark, or an unknown position.
+        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     value = _value(opened(workspace, session), answer, position)
@@ -299,7 +299,7 @@ def play(
     workspace: Workspace, session: str, answer: Callable[[Question], str], judge: str = "script",
     most: int | None = None,
 ) -> int:  # fmt: skip
-    """Have a function judge until enough is judged, or so many; return how many marks it made."""
+    """Let a function judge until enough is judged or `most` marks are made; return their number."""
     made, current = 0, question(workspace, session, judge)
     while current and made != most and not opened(workspace, session).enough:
         current = mark(workspace, session, answer(current), judge, current.position)
@@ -308,11 +308,11 @@ def play(
 
 
 def remove(workspace: Workspace, session: str) -> None:
-    """Forget a session with its marks, and that texts may be sent to its second judge.
+    """Delete a session with its marks, and the permission to send texts to its second judge.
 
     Raises:
         UserError: for visitors.
-        StoreError: there is no such session.
+        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     workspace.store.judgements.get(session)

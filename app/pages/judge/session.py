@@ -18,27 +18,27 @@ MARKS: dict[str, dict[str, float]] = {
     "relevance": {"relevant": 1.0, "not": 0.0},
     "preference": {"left": 1.0, "right": -1.0, "neither": 0.0},
 }
-"""Mode -> what is said, and what it counts; left is the first encoder until sides are changed."""
+"""Mode -> mark -> value; left is the first encoder unless the sides are swapped."""
 SETTLED = ""
-"""Stands in the place of a judge where a disagreement was settled."""
+"""Name of the judge of a mark that settles a disagreement."""
 ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class JudgeSpec:
-    """What is judged; made with `spec`.
+    """Settings of a session; made with `service.spec`.
 
     Attributes:
-        collection: a data set, whose documents are returned.
+        collection: the data set that is searched.
         encoders: at least two.
-        queries: one's own; none to draw some of the collection's.
-        draw: so many.
-        k: how many documents of each encoder count.
+        queries: given queries; empty to draw some of the collection's.
+        draw: number of queries to draw.
+        k: number of top documents of each encoder.
         mode: whether documents are judged or lists preferred.
-        measure: how much each rank counts, of documents.
+        measure: how ranks are weighted when documents are judged.
         margin: points by which encoders must differ to matter.
         seed: of queries and of the choice of documents.
-        second: a model that marks all documents besides, `api:URL#MODEL`; empty for none.
+        second: a model that also marks all documents, `api:URL#MODEL`; empty for none.
     """
 
     collection: str
@@ -55,10 +55,10 @@ class JudgeSpec:
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is shown.
+    """A question to a judge.
 
     Attributes:
-        position: of the draw, to be given back with the mark.
+        position: of the draw, passed along with the mark.
         texts: the document, or the documents of the left and of the right list.
     """
 
@@ -69,13 +69,13 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """What can be judged in a session.
+    """The units that can be judged in a session.
 
     Attributes:
         queries, documents: texts.
         rankings: encoder -> for each query, positions of documents.
         keys: (query, document) of each unit, or (query, pair).
-        second_keys: of each unit, under which what the second judge answers is kept.
+        second_keys: of each unit, the key of the second judge's stored answer.
     """
 
     queries: list[str]
@@ -88,11 +88,11 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """A session as it stands.
+    """The current state of a session.
 
     Attributes:
         marks: position -> judge -> mark.
-        second: what the second judge has said by now; None without one.
+        second: the second judge's marks so far; None without one.
     """
 
     id: str
@@ -105,14 +105,14 @@ class Session:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Encoders that are compared."""
+        """The pairs of encoders compared."""
         from engine.judging.pool import pairs_of
 
         return pairs_of(self.pool.rankings)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """What each draw was found to be, as far as all before are marked: a mean of the judges."""
+        """Value of each draw up to the first unmarked one: settled, or the mean of the judges."""
         import numpy as np
 
         found = []
@@ -125,12 +125,12 @@ class Session:
 
     @cached_property
     def estimates(self) -> list[Estimate]:
-        """Of each pair, from the marks of the person as those of the second judge predict them."""
+        """Estimate of each pair from the person's marks, with the second judge's as predictions."""
         return self._estimates(heard=True)
 
     @cached_property
     def unaided(self) -> list[Estimate]:
-        """Of each pair, as if the second judge had said nothing."""
+        """Estimate of each pair without the second judge's marks."""
         return self._estimates(heard=False)
 
     def _estimates(self, *, heard: bool) -> list[Estimate]:
@@ -143,11 +143,11 @@ class Session:
 
     @property
     def left(self) -> int:
-        """How many units are not marked."""
+        """Number of unmarked units."""
         return len(self.pool.keys) - len(self.values)
 
     def verdict(self, pair: int) -> str:
-        """The encoder that is better, `alike`, or nothing as long as that is open."""
+        """The better encoder, `alike`, or empty while undecided."""
         found = self.estimates[pair]
         if found.separated:
             return self.pairs[pair][0 if found.low > 0 else 1]
@@ -166,7 +166,7 @@ class Session:
 
 
 def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
-    """What can be judged of what the encoders returned."""
+    """The units that can be judged among the documents returned."""
     from engine.judging import pool
 
     rankings = {name: kept["rankings"][name] for name in spec.encoders}  # JSON has no order
@@ -189,7 +189,7 @@ def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
 
 @lru_cache(maxsize=8)
 def _opened(workspace: Workspace, session: str) -> tuple[str, JudgeSpec, Pool]:
-    """What never changes of a session."""
+    """Title, spec and pool of a session, which never change."""
     row = workspace.store.judgements.get(session)
     given = row["spec"] | {name: tuple(row["spec"][name]) for name in ("encoders", "queries")}
     spec = JudgeSpec(**given)
@@ -197,10 +197,10 @@ def _opened(workspace: Workspace, session: str) -> tuple[str, JudgeSpec, Pool]:
 
 
 def opened(workspace: Workspace, session: str) -> Session:
-    """A session as it stands now.
+    """The current state of a session.
 
     Raises:
-        StoreError: there is none of that id.
+        StoreError: the session does not exist.
     """
     from engine.judging.sampling import Draw
 
@@ -216,7 +216,7 @@ def opened(workspace: Workspace, session: str) -> Session:
 
 
 def _second_marks(workspace: Workspace, pool: Pool) -> SecondMarks:
-    """What the second judge has said by now."""
+    """The second judge's marks so far."""
     import numpy as np
 
     from engine.judging.sampling import SecondMarks
@@ -230,7 +230,7 @@ def _second_marks(workspace: Workspace, pool: Pool) -> SecondMarks:
 
 
 def shown(found: Session, position: int) -> Question:
-    """What was drawn at a position, without names."""
+    """The question drawn at a position, without names of encoders."""
     pool = found.pool
     query, at = pool.keys[found.draws[position].unit]
     if found.spec.mode == "relevance":

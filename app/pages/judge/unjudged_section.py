@@ -23,10 +23,10 @@ OTHER = Control("other", "Encoder", gr.Dropdown, options={"choices": [], "min_wi
 
 
 class Section:
-    """A list of encoders, and what is said of the one that is chosen.
+    """A list of encoders, and the counts for the chosen one.
 
     Attributes:
-        place: all of it.
+        place: the column that holds the section.
     """
 
     def __init__(self, workspace: Workspace, controls: Controls) -> None:
@@ -38,13 +38,13 @@ class Section:
             self._said = parts.static("", elem_id="unjudged-said")
 
     def connect(self, controls: Controls, marked: Sequence[Any]) -> None:
-        """Count when an encoder is chosen, and anew after each event that may change the marks."""
+        """Count when an encoder is chosen, and after each event that may change the marks."""
         inputs = {name: controls[name] for name in ("other", "session")}
         for event in (controls["other"].change, *(one.then for one in marked)):
             on(event, self._count, inputs, [self._said], self._notice, **ALWAYS_LAST)
 
     def shown(self, session: str) -> dict[Any, Any]:
-        """Whether there is something to be counted."""
+        """Show the section if the session has judged documents."""
         return {self.place: gr.update(visible=_countable(self._workspace, session))}
 
     def _count(self, values: Values, request: gr.Request) -> Iterator[Answer]:
@@ -73,7 +73,7 @@ class Section:
 
 
 def _countable(workspace: Workspace, session: str) -> bool:
-    """Whether documents of it are marked; a preference between lists says nothing of one."""
+    """Whether a session has marks on documents rather than on lists."""
     if not is_begun(workspace, session):
         return False
     row = workspace.store.judgements.get(session)

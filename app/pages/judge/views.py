@@ -21,7 +21,7 @@ BUTTONS = {
         ("right", "Right is better", "k 2 ArrowRight", "→"),
     ),
 }  # fmt: skip
-"""Mode -> mark, what stands on its button, the keys that press it, the one that is shown."""
+"""Mode -> mark, label of its button, keys that press it, key shown."""
 WIDE, HIGH = 600, 190
 _MEANING = (
     '<p class="t-small t-muted">First minus second, in points out of 100, after each mark. The '
@@ -31,7 +31,7 @@ _MEANING = (
 
 
 def question(current: Question | None, board: Mapping[str, Any]) -> str:
-    """What is judged next, with the buttons and their keys."""
+    """The next question, with the buttons and their keys."""
     if current is None:
         over = parts.empty("Everything is judged", "The difference is now known exactly.")
         return f'<section class="t-judge" aria-label="Question">{over}{_undo(board)}</section>'
@@ -72,7 +72,7 @@ def _undo(board: Mapping[str, Any]) -> str:
 
 
 def last(board: Mapping[str, Any], by: str) -> str:
-    """The last question of a session that one can only look at."""
+    """The last question of a read-only session."""
     found = board["last"]
     if not found:
         return ""
@@ -88,13 +88,13 @@ def last(board: Mapping[str, Any], by: str) -> str:
 
 
 def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: bool = False) -> str:
-    """The estimate of each pair, whether it is enough, and what is to be settled.
+    """The estimate of each pair, and whether enough is judged.
 
     Args:
         board: by `report.board`.
         names: whether the encoders are named.
-        visitor: whether it is somebody who can only look.
-        marking: whether the second judge is at work.
+        visitor: whether the page is read-only.
+        marking: whether the second judge is running.
     """
     labels = {
         name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(board["blind"])
@@ -120,7 +120,7 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
         "Hide names" if names else "Show names", "names", board["id"], kind="link",
         about="Hide the encoders' names" if names else "Show which encoder is which",
     )  # fmt: skip
-    if not board["id"]:  # the example has nothing to hide
+    if not board["id"]:  # the example shows its names
         reveal = ""
     export = ""
     if board["mode"] == "relevance" and board["marks"] and not visitor:
@@ -141,8 +141,8 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
 
 
 def _second(board: Mapping[str, Any], visitor: bool, marking: bool) -> str:
-    """How far the second judge is, and how far it agrees."""
-    found = board.get("second")  # an example that was made earlier has none
+    """Progress and agreement of the second judge."""
+    found = board.get("second")  # absent from examples of earlier versions
     if not found:
         return ""
     asks = button("Ask for the rest", "second", board["id"], kind="link",
@@ -156,7 +156,7 @@ def _second(board: Mapping[str, Any], visitor: bool, marking: bool) -> str:
 
 
 def unjudged(spec: JudgeSpec, encoder: str, counts: Mapping[str, int]) -> str:
-    """How much of what another encoder finds is judged, and how to have it judged."""
+    """How many documents of another encoder are unjudged, and how to judge them."""
     name, rest = f"<code>{escape(encoder)}</code>", counts["returned"] - counts["unjudged"]
     text = (
         f"Of the top {spec.k} of {name} for "
@@ -184,7 +184,7 @@ def _judges(board: Mapping[str, Any]) -> str:
 
 
 def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> str:
-    """In words, and drawn over the marks. Blind, the pair stands in the order of the labels."""
+    """A pair in words and as a chart over the marks, in the order of the (blind) labels."""
     turn = list(labels).index(pair["a"]) > list(labels).index(pair["b"])
     first, second = (labels[pair[side]] for side in ("ba" if turn else "ab"))
     path = [(0.0 - d, -high, -low) if turn else (d, low, high) for d, low, high in pair["path"]]
@@ -215,7 +215,7 @@ def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> 
 
 
 def _drawn(path: Sequence[tuple[float, float, float]]) -> str:
-    """Estimate and interval over the marks, as a picture that says nothing the words do not."""
+    """A chart of estimate and interval over the marks; the words beside it say the same."""
     top = max(5.0, max(max(abs(low), abs(high)) for _, low, high in path[len(path) // 8 :]))
     xs = [WIDE * i / max(1, len(path) - 1) for i in range(len(path))]
 
@@ -236,7 +236,7 @@ def _drawn(path: Sequence[tuple[float, float, float]]) -> str:
 
 
 def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Question]) -> str:
-    """What judges said different things of, with buttons that settle it."""
+    """The disagreements between judges, with buttons that settle them."""
     rows = []
     for position, current in zip(positions[:20], shown, strict=False):
         buttons = "".join(
@@ -253,7 +253,7 @@ def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Ques
 
 
 def preparing(alive: bool) -> str:
-    """What stands where a session is not there yet."""
+    """A placeholder for a session that does not exist yet."""
     if alive:
         text = (
             "The first question appears when all have answered. You can close the page until then."
@@ -272,5 +272,5 @@ EXAMPLE = (
 
 
 def whole(left: str, right: str, below: str = "", before: str = "") -> str:
-    """All of it: the question beside what is found."""
+    """The whole page: the question beside the findings."""
     return f'{before}<div class="t-judging">{left}{right}</div>{below}'
