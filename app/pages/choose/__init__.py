@@ -1,3 +1,3 @@
-"""Which encoder for your own data: a decision sheet."""
+"""Choosing an encoder for your own data: a decision sheet."""
 
 JOBS = {"choose": "job:ChooseJob"}

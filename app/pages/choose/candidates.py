@@ -1,4 +1,4 @@
-"""An encoder that may be chosen: its measurements, in a form that respects the limits."""
+"""Candidate encoders: their measurements, in a form that respects the limits."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from engine.stats.bootstrap import Sample
 
 DTYPES = {"first": "float32", "int8": "int8", "binary": "binary"}
-"""How vectors are made smaller -> what their numbers are then."""
+"""Method that makes vectors smaller -> the resulting dtype."""
 _TIMED = "latency_p50"
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """An encoder as it was measured.
+    """An encoder with its measurements.
 
     Attributes:
         encoder: canonical spec.
         row: the store's result; None without one.
-        error: why there is none.
-        sample: what it scored on each example, in the form that keeps the limits.
-        costs: what it takes on this machine; None where that is not known.
-        licence: of its weights; None where that is not known.
-        outside: which limit it does not keep; empty when it does.
+        error: why there is no result.
+        sample: its score on each example, in the form that respects the limits.
+        costs: its cost on this machine; None if unknown.
+        licence: of its weights; None if unknown.
+        outside: the limit that it exceeds; empty for none.
         dim, dtype, bytes: of a vector.
     """
 
@@ -49,22 +49,22 @@ class Candidate:
 
     @property
     def bytes(self) -> float:
-        """Of a vector."""
+        """Bytes per vector."""
         return self.dim * {"float32": 4.0, "int8": 1.0, "binary": 1 / 8}[self.dtype]
 
     @property
     def ms(self) -> float | None:
-        """Milliseconds that one sentence alone takes, the median."""
+        """Median milliseconds for a single sentence."""
         return self.costs[_TIMED] if self.costs else None
 
     def form(self) -> dict[str, Any]:
-        """Its vectors and what they cost."""
+        """Size and cost of its vectors."""
         return {"dim": self.dim, "dtype": self.dtype, "ms_per_sentence": self.ms,
                 "bytes_per_vector": self.bytes}  # fmt: skip
 
 
 def measured(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
-    """What the store knows of an encoder."""
+    """A candidate from an encoder's measurements in the store."""
     from engine.encoders import describe
     from engine.stats.bootstrap import main_sample
 
@@ -86,7 +86,7 @@ def measured(workspace: Workspace, job: ChooseJob, task: str | None, name: str) 
 def _result(
     workspace: Workspace, dataset: str, name: str, task: str | None
 ) -> tuple[Mapping[str, Any] | None, str | None]:
-    """What was measured, or why nothing was: what has failed is not tried a second time."""
+    """The stored result, or why there is none; failed evaluations are not retried."""
     try:
         if task is None:
             left = data.lacking(workspace, name, dataset)
@@ -101,7 +101,7 @@ def _result(
 
 
 def within(workspace: Workspace, job: ChooseJob, task: str | None, one: Candidate) -> Candidate:
-    """The candidate in a form that keeps the limits, or said to be outside of them."""
+    """The candidate in a form that respects the limits, or marked as outside of them."""
     if job.licences and (one.licence or "").casefold() not in job.licences:
         return replace(one, outside=f"licence {one.licence or 'not known'}")
     if job.max_ms is not None and (one.ms is None or one.ms > job.max_ms):
@@ -116,7 +116,7 @@ def within(workspace: Workspace, job: ChooseJob, task: str | None, one: Candidat
 
 
 def _smaller(workspace: Workspace, form: Candidate, task: str) -> Sample | None:
-    """The values of an encoder with smaller vectors; None where they cannot be scored."""
+    """The scores per example with smaller vectors; None if they cannot be scored."""
     from engine.stats.bootstrap import main_sample
 
     method = next(name for name, dtype in DTYPES.items() if dtype == form.dtype)

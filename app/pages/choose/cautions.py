@@ -32,14 +32,14 @@ def found(
     every: Sequence[Candidate],
     sheet: Mapping[str, Any],
 ) -> list[Caution]:
-    """All that speaks against a sheet, the gravest first.
+    """All warnings of a sheet, the gravest first.
 
     Args:
-        workspace: where the data are that encoders were trained on.
-        job: what was asked.
-        dataset: what it was asked of.
-        every: the encoders as they were measured, the baseline among them.
-        sheet: as far as it is made.
+        workspace: holds the data that encoders were trained on.
+        job: the job of the sheet.
+        dataset: the data set of the job.
+        every: the measured encoders, the baseline among them.
+        sheet: the sheet without its warnings.
     """
     return [
         *_unscored(dataset, sheet),
@@ -89,7 +89,7 @@ def _baseline(sheet: Mapping[str, Any]) -> Iterator[Caution]:
 
 
 def _leaks(workspace: Workspace, every: Sequence[Candidate], task: str | None) -> Iterator[Caution]:
-    """Texts that stand in what an encoder was trained on, as far as that is known and here."""
+    """Texts that are also in an encoder's training data, where that is known and installed."""
     for one in every:
         if task is None or one.sample is None:
             continue
@@ -176,7 +176,7 @@ def _duplicates(dataset: Dataset) -> Iterator[Caution]:
 
 
 def _rows(dataset: Dataset) -> tuple[list[str], list[str]]:
-    """The text of each row, and its label where it has one."""
+    """The texts of the rows, and their labels; no labels where rows have none."""
     match dataset:
         case LabelledSentences():
             return dataset.sentences, dataset.labels

@@ -111,7 +111,7 @@ def _check_format(out: Path) -> None:
 
 
 def _written(sheet: Mapping[str, Any], out: Path) -> str:
-    """The sheet in the format that the file's name says."""
+    """The sheet in the format of the file's ending."""
     from app.pages.choose import words
     from app.report import answers, file
     from store.hashing import to_json

@@ -1,4 +1,4 @@
-"""The data for a decision: how it is scored, if it can be, and what is wrong with it."""
+"""The data for a decision: whether and how it is scored, and its defects."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from engine.datasets.types import Dataset
 
 LEAST = 20
-"""Examples that are scored at all."""
+"""Fewest examples that are scored."""
 FEW = 100
 """Examples below which an interval is as wide as most differences between encoders."""
 MOST_COMPARED = 2_000
-"""Sentences whose neighbours are compared where there are no labels."""
+"""Most sentences whose neighbours are compared if there are no labels."""
 
 
 def examples(data: Dataset) -> int | None:
-    """How many rows say what is right; None where none does."""
+    """Number of rows with a gold label, score or judgement; None for bare sentences."""
     match data:
         case LabelledSentences() | LabelledPairs():
             return len(data.labels)
@@ -47,18 +47,18 @@ def examples(data: Dataset) -> int | None:
 
 
 def unlabelled(workspace: Workspace, name: str) -> int:
-    """Rows of its file that have no label and were left out."""
+    """Number of rows of its file left out for lack of a label."""
     row = workspace.store.uploads.get(name.removeprefix("upload:"))
     return int(row["info"].get("unlabelled", 0)) if row else 0
 
 
 def labels_of(data: Dataset) -> Counter[str]:
-    """How often each label occurs; empty where there are none."""
+    """Frequency of each label; empty without labels."""
     return Counter(data.labels if isinstance(data, LabelledSentences | LabelledPairs) else ())
 
 
 def check(data: Dataset) -> None:
-    """Refuse what tells nothing.
+    """Refuse data without information.
 
     Raises:
         UserError: all texts are empty, or all labels the same.
@@ -80,11 +80,11 @@ def check(data: Dataset) -> None:
 
 
 def task_of(workspace: Workspace, name: str) -> str | None:
-    """The task that measures it; None where nothing says what is right, or too few rows do.
+    """The task that scores a data set; None if too few rows have gold labels.
 
-    Sentences with labels: five folds of a linear classifier where most labels have enough of them,
-    else by the labels of the nearest others: what a classifier learns from two or three of each
-    depends more on how long vectors are than on what they hold.
+    Labelled sentences: five folds of a linear classifier if most rows have frequent labels, else
+    the labels of the nearest neighbours: what a classifier learns from two or three examples per
+    label depends more on the length of vectors than on their content.
     """
     data = workspace.catalog.load(name)
     if (examples(data) or 0) < LEAST:
@@ -97,7 +97,7 @@ def task_of(workspace: Workspace, name: str) -> str | None:
 
 
 def highest(data: Dataset, metric: str) -> float | None:
-    """The score of who finds all that there is, where labels are too rare for 100."""
+    """The highest possible score if labels are too rare for 100; None otherwise."""
     if metric != "precision_at_10":
         return None
     counts = labels_of(data)
@@ -115,7 +115,7 @@ def _many_of_each(data: LabelledSentences) -> bool:
 def vectors(
     workspace: Workspace, encoder: str, name: str, progress: Progress | None = None
 ) -> np.ndarray:
-    """Vectors of some of its distinct sentences: float32 (at most MOST_COMPARED, dim)."""
+    """Vectors of a sample of distinct sentences: float32 (at most MOST_COMPARED, dim)."""
     from app.finite import finite
 
     some = _compared(workspace, name)
@@ -123,10 +123,10 @@ def vectors(
 
 
 def lacking(workspace: Workspace, encoder: str, name: str) -> int:
-    """How many of them it has not encoded.
+    """Number of sentences of the sample of `vectors` that are not encoded yet.
 
     Raises:
-        UserError: an encoder that cannot be used.
+        UserError: the encoder cannot be used.
     """
     from app.vectors import sources, uncached
 

@@ -1,4 +1,4 @@
-"""The example sheet that ships: the included encoders on the starter topics."""
+"""The shipped example sheet: the included encoders on the starter topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = "starter-topics"
 
 
 def make_example(workspace: Workspace) -> None:
-    """Choose among them."""
+    """Make the example sheet and write it."""
     from app.jobs.submit import perform
 
     job = ChooseJob.of(DATA, STARTER_ENCODERS[::-1])
@@ -31,7 +31,7 @@ def make_example(workspace: Workspace) -> None:
 
 
 def read(workspace: Workspace) -> Sheet | None:
-    """The sheet, where the encoders and data are those that it is of."""
+    """The example sheet; None unless its encoders and data are the installed ones."""
     found = shipped.read(NAME)
     if found is None or not found.is_of(workspace, *found.facts["encoders"]):
         return None

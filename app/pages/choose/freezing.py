@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def carry(published: Published) -> None:
-    """Bring the sheets of published encoders on data whose texts are published along."""
+    """Publish the sheets of published encoders on data whose texts are published."""
     for job, found in _made(published):
         public = ChooseJob(**published.renamed(vars(job)))
         with suppress(UserError):
@@ -25,20 +25,20 @@ def carry(published: Published) -> None:
 
 
 def _made(published: Published) -> Iterator[tuple[ChooseJob, Sheet]]:
-    """The questions that were answered here, with their sheets, the newest first."""
+    """Jobs with a stored sheet, the newest first."""
     for row in published.source.store.derived.list(sheet.KIND):
         found = row["info"]
         if found["data"] not in published.texts:
             continue
         for job in _questions(found):
             wanted = set(job.encoders) <= published.encoders.keys()
-            with suppress(UserError):  # data that is gone
+            with suppress(UserError):  # the data set was removed
                 if wanted and sheet.key(published.source, job) == row["key"]:
                     yield job, found
 
 
 def _questions(found: Mapping[str, Any]) -> Iterator[ChooseJob]:
-    """What may have been asked: the baseline is in every sheet, asked for or not."""
+    """Jobs that may have made a sheet: the baseline is in every sheet, requested or not."""
     names = [row["encoder"] for row in found["encoders"]]
     without = [name for name in names if name != found["baseline"]]
     for encoders in (names, without):
@@ -51,7 +51,7 @@ def _of(job: ChooseJob) -> ChooseJob:
 
 
 def views(published: Published) -> list[View]:
-    """Every sheet, and the one that ships where its encoders and data are published."""
+    """Every sheet, and the shipped example if its encoders and data are published."""
     found = [_view(_of(ChooseJob(**published.renamed(vars(job))))) for job, _ in _made(published)]
     shipped = example.read(published.workspace)
     if shipped and not any(dict(view.query)["data"] == example.DATA for view in found):

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 BASELINE = "random:256"
-"""What every sheet is compared with: random words, which know nothing."""
+"""Baseline of every sheet: random word vectors, without learned knowledge."""
 LEAST_BYTES = 16
 
 
 @dataclass(frozen=True)
 class ChooseJob(Job):
-    """What is asked; made with `of`.
+    """Chooses among encoders for a data set; made with `of`.
 
     Attributes:
         dataset: name in the catalog.
         encoders: canonical specs.
-        max_ms: milliseconds that one sentence alone may take on this machine.
-        max_bytes: of a vector; an encoder is measured in the precision and size that fits.
-        licences: that the weights may have; none for any.
+        max_ms: most milliseconds for a single sentence on this machine.
+        max_bytes: most bytes per vector; encoders are measured in a precision and size that fit.
+        licences: allowed licences of the weights; empty for any.
     """
 
     kind = "choose"
@@ -54,10 +54,10 @@ class ChooseJob(Job):
         max_bytes: int | None = None,
         licences: Sequence[str] = (),
     ) -> ChooseJob:
-        """Check what is asked and put it into one form, so that equal questions are equal.
+        """A job from validated arguments in canonical form, so that equal requests are equal jobs.
 
         Raises:
-            UserError: no encoder, a spec that cannot be read, or a limit that nothing can keep.
+            UserError: no encoder, a spec that cannot be read, or a limit that cannot be met.
         """
         from engine.encoders import parse
 
@@ -81,13 +81,13 @@ class ChooseJob(Job):
 
     @property
     def baseline(self) -> str:
-        """The random words that the others have to beat."""
+        """The random encoder that the others must beat."""
         from engine.encoders.variants import baseline
 
         return next((name for name in self.encoders if baseline(name) == "random"), BASELINE)
 
     def measured(self) -> list[str]:
-        """Those asked for, and the baseline."""
+        """The requested encoders and the baseline."""
         return list(dict.fromkeys([*self.encoders, self.baseline]))
 
     def validate(self, workspace: Workspace) -> None:
@@ -95,17 +95,17 @@ class ChooseJob(Job):
         data.check(workspace.catalog.load(self.dataset))
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether the sheet was made of these very encoders and data."""
+        """Whether a current sheet of the same encoders and data exists."""
         found = sheet.stored(workspace, self)
         return found is not None and sheet.is_current(workspace, found)
 
     def units(self) -> list[str]:
-        """One an encoder, and the sheet."""
+        """One unit per encoder, and one for the sheet."""
         return [*(f"Measuring {name} on {self.dataset}" for name in self.measured()),
                 "Decision sheet"]  # fmt: skip
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Sheet]:
-        """Measure one encoder, or draw the conclusion; yields the sheet."""
+        """Measure one encoder, or make and yield the sheet."""
         names = self.measured()
         if position == len(names):
             yield sheet.make(workspace, self, reporter.tick)
@@ -119,8 +119,8 @@ class ChooseJob(Job):
             if row["error"] is not None:
                 raise UserError(row["error"], row["hint"] or "")
         if encoder not in cost.measured(workspace):
-            with contextlib.suppress(UserError):  # files of vectors encode nothing
+            with contextlib.suppress(UserError):  # files of vectors cannot encode
                 cost.measure(workspace, encoder)
         found = sheet.stored(workspace, self)
         if found is not None and any(row["error"] for row in found["encoders"]):
-            sheet.make(workspace, self)  # this failed when that was made, and now it did not
+            sheet.make(workspace, self)  # the encoder may have failed in that sheet

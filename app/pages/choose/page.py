@@ -125,7 +125,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
     return {
@@ -147,16 +147,16 @@ def _data(workspace: Workspace, named: str | None) -> Any:
 
 
 def _job(values: Values) -> ChooseJob:
-    """The controls as a question."""
+    """The job that the controls describe."""
     most = None if values.max_bytes is None else int(values.max_bytes)
     return ChooseJob.of(values.dataset, values.encoder, values.max_ms, most, values.licences)
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
-    """The sheet that is seen: that of the question, or the one that ships.
+    """A report of the sheet shown: the job's, or the shipped example.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no sheet.
     """
     choices.need(values.encoder)
     job = _job(values)
@@ -165,7 +165,7 @@ def _report(workspace: Workspace, values: Values) -> Report:
 
 
 def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
-    """What will be done, and the sheet: that of the question, or the one that ships."""
+    """The plan, and the sheet: the job's, or the shipped example."""
     if not values.encoder or not values.dataset:
         return {"plan": "Choose an encoder to go on."}
     running = bool(values.run) and workspace.store.runs.get(values.run)["state"] in run_rows.LIVE

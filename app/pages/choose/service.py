@@ -1,6 +1,6 @@
 """Choosing an encoder for your own data: a file in, a decision sheet out.
 
-The page Choose, `theodolite choose` and `theodolite.choose` ask, a job answers.
+The page Choose, `theodolite choose` and `theodolite.choose` share it; a job makes the sheet.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _MOST_NAMES = 99
 
 
 def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = None) -> str:
-    """Keep a file of one's own as a data set; what it holds is guessed where that is not said.
+    """Add a file to the data sets; the roles of its columns are guessed unless given.
 
-    Rows without a label are left out where others have one.
+    Rows without a label are left out if other rows have one.
 
     Args:
-        workspace: which keeps it.
-        files: a table, an archive, or all files of one set.
-        columns: `text=…,label=…`; None for guesses.
+        workspace: stores the data set.
+        files: a table, an archive, or all files of one data set.
+        columns: `text=…,label=…`; None to guess them.
 
     Returns:
         Its name in the catalog.
 
     Raises:
-        UserError: for visitors, or a file that cannot be read so.
+        UserError: for visitors, or a file that cannot be read with these columns.
     """
     from engine.datasets import tables
 
@@ -74,7 +74,7 @@ def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = Non
 def _keep(
     workspace: Workspace, file: Path, name: str, mapping: Mapping, facts: dict[str, int]
 ) -> str:
-    """Under its name, or one with a number behind it where that is taken by other content."""
+    """Store a file under its name, with a number added if other content has the name."""
     for number in range(1, _MOST_NAMES):
         unused = name if number == 1 else f"{name[:76]} {number}"
         try:
@@ -87,7 +87,7 @@ def _keep(
 
 
 def defaults(workspace: Workspace) -> list[str]:
-    """The encoders that are installed: those that are kept, or that ship."""
+    """The encoders in the list, or those that ship if it is empty."""
     from app.workspace import STARTER_ENCODERS
 
     return [row["name"] for row in listed(workspace)] or list(STARTER_ENCODERS[::-1])
@@ -104,26 +104,26 @@ def choose(
     licences: Sequence[str] = (),
     move: Move | None = None,
 ) -> Sheet:
-    """Measure encoders on a file of one's own, and decide.
+    """Measure encoders on your own data, and choose among them.
 
         sheet = theodolite.choose(theodolite.Workspace(folder), "reviews.csv")
         print(sheet["best"], sheet["ties"], sheet["cheapest"])
 
     Args:
-        workspace: which keeps the file, the results and the sheet.
+        workspace: stores the file, the results and the sheet.
         data: a file, or the name of a data set.
         encoders: spec strings; None for those installed.
-        columns: `text=…,label=…`; None for guesses.
-        max_ms: milliseconds that one sentence alone may take on this machine.
-        max_bytes: of a vector.
-        licences: that the weights may have; none for any.
-        move: told how far the whole is, for a bar.
+        columns: `text=…,label=…`; None to guess them.
+        max_ms: most milliseconds for a single sentence on this machine.
+        max_bytes: most bytes per vector.
+        licences: allowed licences of the weights; empty for any.
+        move: updates a progress bar.
 
     Returns:
         `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them.
 
     Raises:
-        UserError: what cannot be read or asked.
+        UserError: the data cannot be read, or an argument is invalid.
     """
     job = asked(workspace, data, encoders, columns, max_ms, max_bytes, licences)
     return sheet_of(workspace, job, move)
@@ -138,7 +138,7 @@ def asked(
     max_bytes: int | None = None,
     licences: Sequence[str] = (),
 ) -> ChooseJob:
-    """The question, with its file kept as a data set. See `choose`."""
+    """The job of the arguments of `choose`, with the file added to the data sets."""
     known = set(workspace.catalog.names())
     name = str(data)
     if Path(data).exists() or name not in known:
@@ -147,11 +147,11 @@ def asked(
 
 
 def sheet_of(workspace: Workspace, job: ChooseJob, move: Move | None = None) -> Sheet:
-    """The sheet, from the store or made here and now.
+    """The sheet of a job, from the store or made now.
 
     Raises:
-        UserError: what cannot be asked.
-        StoreError: it was cancelled from elsewhere.
+        UserError: the job is invalid, or its sheet could not be made.
+        StoreError: the run was cancelled from elsewhere.
     """
     job.validate(workspace)
     ensure_listed(workspace, job.encoders)
@@ -165,15 +165,15 @@ def sheet_of(workspace: Workspace, job: ChooseJob, move: Move | None = None) -> 
 
 
 def offered(workspace: Workspace) -> list[str]:
-    """Data sets that a choice can be made on."""
+    """Names of the data sets that encoders can be chosen for."""
     return [info.name for info in workspace.catalog.list() if info.kind in KINDS]
 
 
 def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
-    """What will be measured, in words.
+    """The planned measurements in words.
 
     Raises:
-        UserError: data that cannot be read, or tell nothing.
+        UserError: the data cannot be read, or have no information.
     """
     dataset = workspace.catalog.load(job.dataset)
     evidence.check(dataset)
@@ -196,14 +196,14 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
 
 
 def sent(workspace: Workspace, job: ChooseJob) -> Iterator[str]:
-    """What endpoints would get, in a sentence each."""
+    """The texts that endpoints would get, in a sentence each."""
     for name, counts in endpoints.announced(workspace, job.encoders, job.dataset):
         timed = name in cost.measured(workspace)
         yield counts if timed else f"{counts} Made-up texts are sent too, to time it."
 
 
 def command(job: ChooseJob) -> list[str]:
-    """The words of `theodolite choose …`, what is usual left out."""
+    """Arguments of the equivalent `theodolite choose …`, without defaults."""
     argv = ["theodolite", "choose", job.dataset]
     for name in job.encoders:
         argv += ["-e", name]

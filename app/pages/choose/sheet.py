@@ -1,7 +1,7 @@
 """The decision sheet: the best encoder on your own data, ties, costs and warnings.
 
-Reads what the units of the job left in the store; JSON-able, so that it is kept and shipped as it
-is. Its words are in `words.py`, what speaks against it is found in `cautions.py`.
+Reads the measurements that the units of the job stored; JSON-able, so that it is stored and shipped
+unchanged. Its sentences are in `words.py`, its warnings in `cautions.py`.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from engine.stats.choice import Choice
 
 Sheet = Mapping[str, Any]
-"""What `make` returns."""
+"""A decision sheet as `make` returns it."""
 KIND, FORMAT = "choose", 2
 SHOWN = 5
-"""Examples on which the finalists differ, for either of them."""
+"""Most examples on which the finalists differ, in favour of each."""
 
 
 def key(workspace: Workspace, job: ChooseJob) -> str:
-    """Under which a sheet is kept: for the question, the data and this machine."""
+    """The key of a stored sheet: a hash of the job, the data and this machine."""
     hashed = workspace.catalog.load(job.dataset).hash
     return hash_of(KIND, str(FORMAT), to_json(job.to_spec()), hashed, cost.machine())
 
 
 def stored(workspace: Workspace, job: ChooseJob) -> Sheet | None:
-    """The sheet that was made for a question, if any."""
+    """The stored sheet of a job; None without one."""
     found = workspace.store.derived.get(key(workspace, job))
     return None if found is None else found["info"]
 
 
 def is_current(workspace: Workspace, found: Sheet) -> bool:
-    """Whether nothing of it failed, and its encoders are what they were."""
+    """Whether no encoder of a sheet failed, and all fingerprints match."""
     try:
         return all(
             workspace.load(name).fingerprint == mark for name, mark in found["fingerprints"].items()
@@ -56,11 +56,11 @@ def is_current(workspace: Workspace, found: Sheet) -> bool:
 
 
 def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) -> Sheet:
-    """Draw the conclusion from what was measured, and keep it.
+    """Make the sheet from the measurements, and store it.
 
     Args:
-        workspace: whose store has the results.
-        job: what was asked.
+        workspace: its store has the results.
+        job: the job of the sheet.
         tick: called with the share done; may raise.
     """
     dataset = workspace.catalog.load(job.dataset)
@@ -95,7 +95,7 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
 
 
 def _open() -> dict[str, Any]:
-    """Nothing is decided."""
+    """The fields of an undecided sheet."""
     return {"task": None, "metric": None, "protocol": None, "n": 0, "test": "", "intervals": {},
             "optimism": None, "best": None, "ties": [], "cheapest": None, "more_examples": [],
             "against_baseline": None, "front": [], "differ": None}  # fmt: skip
@@ -151,10 +151,10 @@ def _cheapest(
     workspace: Workspace, job: ChooseJob, task: str, best: Candidate, ties: Sequence[Candidate],
     tick: ProgressCallback,
 ) -> dict[str, Any]:  # fmt: skip
-    """The quickest of those that tie, in its smallest vectors that still tie with the best.
+    """The fastest of the tied encoders, in the smallest vectors that still tie with the best.
 
-    A transformer is tried in int8 as well. Of each precision of vectors, half the dimensions are
-    tried while what has more of them ties. Random words are none to choose.
+    A transformer is tried in int8 as well. In each precision of vectors, the dimensions are halved
+    as long as the result ties. Random encoders are not chosen.
     """
     from engine.encoders.variants import baseline, ladder
     from engine.stats.bootstrap import main_sample
@@ -176,7 +176,7 @@ def _cheapest(
                     break
                 if how.bytes < quickest.bytes:
                     found.append(replace(quickest, dim=how.dim, dtype=dtype, sample=sample))
-        except UserError:  # too large to be scored again and again
+        except UserError:  # too large to be scored repeatedly
             break
     least = min(found, key=lambda one: one.bytes)
     assert least.sample is not None  # noqa: S101 - for the type checker
@@ -189,9 +189,9 @@ def _cheapest(
 def _as_good(sample: Sample, best: Sample) -> bool:
     """Whether a smaller form of an encoder ties with the best.
 
-    Each is a test of its own, as a correction would let more pass. On few examples almost anything
-    ties, so it may also score no more than one standard error less (Breiman, Friedman, Olshen,
-    Stone 1984, section 3.4.3).
+    Each test is uncorrected, as a correction would let more forms pass. On few examples almost
+    anything ties, so the score may also be at most one standard error lower (Breiman, Friedman,
+    Olshen, Stone 1984, section 3.4.3).
     """
     from engine.stats.choice import against
 
@@ -202,7 +202,7 @@ def _as_good(sample: Sample, best: Sample) -> bool:
 def _in_int8(
     workspace: Workspace, job: ChooseJob, task: str, one: Candidate, best: Sample
 ) -> Candidate | None:
-    """A transformer in int8, measured here; None where it cannot be, or is no gain."""
+    """A transformer in int8, measured here; None if that fails, or is not faster or as good."""
     from engine.encoders.variants import in_int8
 
     name = in_int8(one.encoder)
@@ -222,7 +222,7 @@ def _in_int8(
 
 
 def _against(best: Candidate, baseline: Candidate) -> dict[str, Any] | None:
-    """How far the best is above random words; None where these were not measured."""
+    """Difference of the best to the random baseline; None if that was not measured."""
     from engine.stats.choice import against
 
     if best.sample is None or baseline.sample is None:
@@ -235,7 +235,7 @@ def _against(best: Candidate, baseline: Candidate) -> dict[str, Any] | None:
 def _finalist(
     chosen: Choice, scored: Mapping[str, Candidate], cheapest: Mapping[str, Any]
 ) -> Candidate | None:
-    """Whom the best is read beside: the cheapest of those that tie, else the second."""
+    """The encoder to compare with the best: the cheapest that ties, else the second best."""
     others = [
         name
         for name in (cheapest["encoder"], *chosen.names[1:])
@@ -247,7 +247,7 @@ def _finalist(
 def _differ(
     workspace: Workspace, task: str, best: Candidate, other: Candidate | None
 ) -> dict[str, Any] | None:
-    """Examples on which the finalists differ most, both ways."""
+    """Examples on which the finalists differ most, in favour of each."""
     if other is None or best.row is None or other.row is None:
         return None
     pair, ids = (best.encoder, other.encoder), (best.row["id"], other.row["id"])
@@ -268,7 +268,7 @@ def _differ(
 
 
 def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) -> dict[str, Any]:
-    """One encoder as the table shows it."""
+    """The row of an encoder in the table."""
     own = one.sample.statistic if one.sample else None
     score, low, high = intervals.get(one.encoder, (own, None, None))
     costs = one.costs or {}
@@ -280,7 +280,7 @@ def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) ->
 
 
 def _agreement(workspace: Workspace, job: ChooseJob) -> list[dict[str, Any]]:
-    """How many of a sentence's nearest others two encoders share, pair by pair."""
+    """The share of nearest neighbours in common, for each pair of encoders."""
     from engine.space.compare import change
 
     found = {}

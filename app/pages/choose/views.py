@@ -1,4 +1,4 @@
-"""What a choice will do, and the decision sheet, as HTML and a figure."""
+"""The plan of a choice, and the decision sheet, as HTML and a chart."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dict[str, Any]:
-    """Plan, command, sheet, figure and tables of a question, by name.
+    """Plan, command, sheet, chart and tables of a job, by name.
 
     Args:
-        workspace: where the sheet is, once it was made.
-        job: the question.
-        running: whether it is being made.
+        workspace: stores the sheet once it is made.
+        job: the job of the sheet.
+        running: whether the sheet is being made.
 
     Raises:
-        UserError: data that cannot be read, or tell nothing.
+        UserError: the data cannot be read, or have no information.
     """
     made, answer = found(workspace, job)
     answered = drawn(answer, shipped=made is None) if answer else _waiting(running)
@@ -44,20 +44,20 @@ def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dic
 
 
 def found(workspace: Workspace, job: ChooseJob) -> tuple[Sheet | None, Sheet | None]:
-    """The sheet that was made, if any; the one to show, which may be that which ships."""
+    """The stored sheet if any, and the one to show, which may be the shipped example."""
     made = sheet.stored(workspace, job)
     return made, made or (example.read(workspace) if job.dataset == example.DATA else None)
 
 
 def _waiting(running: bool) -> dict[str, Any]:
-    """What stands there while nothing is decided."""
+    """A placeholder until there is a sheet."""
     hint = "It will appear here when the run is done." if running else "Press Choose to make one."
     return {"sheet": parts.empty("No decision yet", hint), "finding": "", "front": None,
             "numbers": ""}  # fmt: skip
 
 
 def drawn(found: Sheet, *, shipped: bool = False) -> dict[str, Any]:
-    """The sheet itself: what is decided and what speaks against it, the picture, the numbers."""
+    """The sheet: the decision with its warnings, the chart, the numbers."""
     caption = words.front(found)
     return {
         "sheet": _said(found, shipped),
@@ -90,12 +90,12 @@ def _said(found: Sheet, shipped: bool) -> str:
 
 
 def _text(text: str) -> str:
-    """A sentence as HTML: no line ends between a number and its per cent."""
+    """A sentence as HTML, without a line break between a number and its per cent sign."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
 def _files(found: Sheet) -> str:
-    """Buttons that hand the sheet to the browser as a file; *Report* makes the HTML."""
+    """Buttons that download the sheet as Markdown and JSON; *Report* makes the HTML."""
     return " ".join(
         f'<button type="button" class="t-link" data-name="decision-sheet{ending}" '
         f'data-text="{escape(text)}" data-press="save">{label}</button>'
@@ -106,7 +106,7 @@ def _files(found: Sheet) -> str:
 
 
 def front(found: Sheet) -> Mapping[str, Any] | None:
-    """Score against time with intervals, and the Pareto front; nothing below two encoders."""
+    """Score against time with intervals, and the Pareto front; None below two encoders."""
     rows = [row for row in found["encoders"] if row["low"] is not None and row["ms_per_sentence"]]
     if len(rows) < 2:
         return None
@@ -145,7 +145,7 @@ def front(found: Sheet) -> Mapping[str, Any] | None:
 
 
 def _beside(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Where names stand: beside their intervals, towards the middle; above and below by turns."""
+    """Text positions of names: beside their intervals, towards the middle, up and down by turns."""
     times = [math.log(row["ms_per_sentence"]) for row in rows]
     middle = (min(times) + max(times)) / 2
     ends = ("top", "bottom")

@@ -10,25 +10,25 @@ from app.pages.overview.service import METRICS
 
 Sheet = Mapping[str, Any]
 LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
-"""Points: of optimism that is worth a sentence, and of two decimals."""
+"""Points: least optimism worth a sentence, and least difference shown at two decimals."""
 MOST_SHOWN = 160
-"""Characters of an example: what is right of a query may be whole documents."""
+"""Most characters of an example: the expected answers of a query may be whole documents."""
 ALIKE = 0.8
-"""Share of their neighbours from which two encoders see the data much alike."""
+"""Share of common neighbours from which two encoders are called much alike."""
 EXAMPLES = {
     "pairs": ("pair", "pairs"),
     "labelled-pairs": ("pair", "pairs"),
     "parallel": ("translation", "translations"),
     "retrieval": ("query", "queries"),
 }
-"""Kind of data -> what one of its examples is called; *example* for all others."""
+"""Kind of data -> singular and plural of its examples; *example* for all other kinds."""
 OPEN = {
     "no_labels": "the data has no labels",
     "few_examples": "too few examples are labelled",
     "no_encoder_within_limits": "no encoder is within the limits",
     "encoder_failed": "no encoder could be measured",
 }
-"""Code of a warning -> why nothing is decided."""
+"""Code of a warning -> reason for no decision."""
 FRONT = (
     "Score against the time of one sentence, with 95 % intervals. Dotted: the Pareto front; no "
     "encoder is both better and faster than one on it."
@@ -38,7 +38,7 @@ HEADS = ("Encoder", "Score", "95 % interval", "ms per sentence", "Sentences/s", 
 
 
 def headline(sheet: Sheet) -> str:
-    """What was decided, in a line."""
+    """The decision in a line."""
     best, ties = sheet["best"], sheet["ties"]
     if best is None:
         codes = {one["code"] for one in sheet["warnings"]}
@@ -54,7 +54,7 @@ def headline(sheet: Sheet) -> str:
 
 
 def sentences(sheet: Sheet) -> list[str]:
-    """What a person should know of it, in the order in which it is asked."""
+    """The findings of a sheet in sentences, the most important first."""
     if sheet["best"] is None:
         return [*_agreement(sheet), *_costs(sheet)]
     if not _beats_random(sheet):
@@ -63,12 +63,12 @@ def sentences(sheet: Sheet) -> list[str]:
 
 
 def examples(sheet: Sheet) -> str:
-    """`300 examples`, or what they are: pairs, queries."""
+    """`300 examples`, or `300 pairs`, `300 queries`, by the kind of data."""
     return formats.plural(sheet["n"], *EXAMPLES.get(sheet["kind"], ("example", "examples")))
 
 
 def metric(sheet: Sheet) -> str:
-    """What the scores are."""
+    """The name of the metric."""
     name = str(sheet["metric"])
     return METRICS.get(name, name)
 
@@ -86,7 +86,7 @@ def interval(one: Mapping[str, Any]) -> str:
 
 
 def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
-    """Rows of the encoders that were chosen from, best first."""
+    """Rows of the encoders with an interval, best first."""
     rows = [row for row in sheet["encoders"] if row["low"] is not None]
     return sorted(rows, key=lambda row: -row["score"])
 
@@ -141,7 +141,7 @@ def form(one: Mapping[str, Any]) -> str:
 
 
 def _behind(cheap: Mapping[str, Any]) -> str:
-    """By how much it scores less, in a sentence."""
+    """The difference to the best, in a sentence."""
     behind = cheap["behind"]
     if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
         return "It scores the same."
@@ -155,7 +155,7 @@ def _behind(cheap: Mapping[str, Any]) -> str:
 
 
 def ratio(value: float) -> str:
-    """Times that are worth a word: two figures, nothing below 1.1."""
+    """A ratio to two digits; empty below 1.1."""
     if value < 1.1:
         return ""
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
@@ -191,7 +191,7 @@ def _optimism(sheet: Sheet) -> Iterator[str]:
 
 
 def front(sheet: Sheet) -> str:
-    """What the picture of score against time says; nothing below two encoders."""
+    """The finding of the chart of score against time; empty below two encoders."""
     by = {row["encoder"]: row for row in _scored(sheet) if row["ms_per_sentence"]}
     names = [name for name in sheet["front"] if name in by]
     if len(by) < 2 or not names:
@@ -235,7 +235,7 @@ def _share(row: Mapping[str, Any]) -> str:
 
 
 def _costs(sheet: Sheet) -> Iterator[str]:
-    """Without scores: who is fastest, and whose vectors are smallest."""
+    """Without scores: the fastest encoder, and the one with the smallest vectors."""
     rows = [row for row in sheet["encoders"] if not (row["error"] or row["outside"])]
     rows = [row for row in rows if row["encoder"] != sheet["baseline"]] or rows
     timed = [row for row in rows if row["ms_per_sentence"]]
@@ -250,7 +250,7 @@ def _costs(sheet: Sheet) -> Iterator[str]:
 
 
 def table(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows: the encoders, and the smallest form that ties; scores where there are any."""
+    """Header and rows: the encoders, and the smallest form that ties; no scores if undecided."""
     if sheet["best"] is None:
         return HEADS[:1] + HEADS[3:], [row[:1] + row[3:] for row in _rows(sheet)]
     return HEADS, _rows(sheet)
@@ -289,7 +289,7 @@ def _number(value: float | None) -> str:
 
 
 def measured_how(sheet: Sheet) -> str:
-    """The small print."""
+    """Task, protocol and machine, in a sentence or two."""
     text = f"Times were measured on {sheet['machine']}."
     if sheet["task"] is None:
         return text
@@ -297,7 +297,7 @@ def measured_how(sheet: Sheet) -> str:
 
 
 def markdown(sheet: Sheet) -> str:
-    """The whole sheet."""
+    """The whole sheet as Markdown."""
     lines = [f"# {headline(sheet)}", "", f"Decision sheet for {sheet['data']}.", ""]
     lines += [f"- {text}" for text in sentences(sheet)]
     if sheet["warnings"]:
@@ -311,7 +311,7 @@ def markdown(sheet: Sheet) -> str:
 
 
 def differing(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows of the examples on which the finalists differ most."""
+    """Header and rows of the examples on which the finalists differ most."""
     found = sheet["differ"]
     pair = found["a"], found["b"]
     rows = [
@@ -324,7 +324,7 @@ def differing(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def differ(sheet: Sheet) -> str:
-    """On how many examples either finalist does better."""
+    """The number of examples on which each finalist is better, in a sentence."""
     found = sheet["differ"]
     shares = any(one[found[side]] not in (0.0, 1.0) for one in found["examples"] for side in "ab")
     graded = f" Below, {metric(sheet)} of each, from 0 to 1." * shares

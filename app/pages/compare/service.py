@@ -182,7 +182,7 @@ def compare(
     tasks: str | Sequence[str] | None = None,
     protocol: str | None = None,
 ) -> Comparison:
-    """Compare two or more measured encoders with the first of them; `ask`, then `answer`."""
+    """Compare two or more measured encoders with the first of them: `answer` after `ask`."""
     return answer(ask(workspace, encoders, tasks, protocol))
 
 

@@ -35,7 +35,7 @@ EMPTY = (*CHARTS, "board")
 FINDING = ("busy", "headline")
 DIFFERENCES = ("forest", "comparison", "board", "cautions")
 PARTS = (*FINDING, *DIFFERENCES, *RANKS, *STABLE)
-"""Everything below the controls."""
+"""Names of all parts below the controls."""
 
 Shown = dict[str, Any]
 """Part -> its value."""

@@ -16,7 +16,7 @@ from engine.encoders.spec import POOLINGS
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-# What is offered: label, source, what its value is, and an example.
+# Label, source, label of its value, and an example.
 SOURCES = (
     ("Hugging Face model", "hf", "Id on the hub", "BAAI/bge-small-en-v1.5"),
     ("Folder", "dir", "Folder with a model", "/models/my-encoder"),
@@ -48,7 +48,7 @@ THE_TASK = "@task"
 LEFT_TO_MODEL = "the model's own"
 MODELS = ("hf", "dir", "minilm")
 OF_MODELS = ("pooling", "prompt", "query_prompt")
-"""Options of these."""
+"""Options of the sources in `MODELS`."""
 WORDS = ("words", "wordllama", "random")
 LEARNT_ON = "starter"
 AVERAGES = (
@@ -69,7 +69,7 @@ CONTROLS = (
             options=HIDDEN | {"elem_classes": ["t-mono"], "max_lines": 1}),
     Control("source", "Source", gr.Radio, choices=[(label, kind) for label, kind, _, _ in SOURCES]),
     Control("value", "Id on the hub", options=HIDDEN),
-    # Two boxes: the choices of one must not change while an event is on its way.
+    # Two controls: the choices of one must not change while an event is in flight.
     Control("pooling", "Pooling", gr.Dropdown, LEFT_TO_MODEL,
             "How token vectors become one vector.", [LEFT_TO_MODEL, *POOLINGS], POOLING),
     Control("averaging", "Pooling of words", gr.Dropdown, "avg",
@@ -85,11 +85,11 @@ CONTROLS = (
     Control("fitted", "Fitted on", gr.Dropdown, THE_TASK,
             choices=[("the task's own sentences", THE_TASK)], options=HIDDEN),
 )  # fmt: skip
-"""What `compose` reads."""
+"""The controls that `compose` reads."""
 
 
 def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
-    """Lay out the choices.
+    """Lay out the controls.
 
     Returns:
         The controls, and the button that joins another source.
@@ -109,7 +109,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
     kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
 
     def fields_of(kind: str | None) -> dict[Any, Any]:
-        """What a source asks for, and no more."""
+        """Show only the fields of a source."""
         label, example = next(((row[2], row[3]) for row in SOURCES if row[1] == kind), ("", ""))
         return {
             value: gr.update(visible=bool(label), label=label, placeholder=example),
@@ -121,7 +121,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
         return {controls["learnt"]: gr.update(visible=_learns(kind, average))}
 
     def joined(chosen: Values) -> Answer:
-        """Put the chosen source before the next one; the choice starts again."""
+        """Put the chosen source before the next one, and reset the choice."""
         return {before: gr.update(value=sources(chosen), visible=True), source: None, value: ""}
 
     def load(_: gr.Request) -> Answer:
@@ -145,7 +145,7 @@ def _learns(kind: str | None, pooling: str) -> bool:
 
 
 def source(chosen: Values) -> str:
-    """Write one source; empty while the choices describe none. A hidden box has no text."""
+    """Write one source; empty while the choices describe none. Hidden boxes are empty."""
     kind, value = chosen.source, (chosen.value or "").strip()
     row = next((row for row in SOURCES if row[1] == kind), None)
     if row is None or (row[2] and not value):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 MOST = 8
-"""Encoders side by side, where a page has no limit of its own: more are no longer read, and a link
-must not have sentences encoded by a hundred."""
+"""Most encoders side by side, unless a page has its own limit: more become unreadable, and a link
+must not make a hundred encoders encode."""
 
 
 ENCODERS = Control(
@@ -38,17 +38,17 @@ ENCODER = Control(
 
 
 def names(workspace: Workspace) -> list[str]:
-    """Encoders that are kept, in the order they were added."""
+    """Listed encoders in the order they were added."""
     return workspace.store.encoders.names()
 
 
 def from_address(
     workspace: Workspace, request: gr.Request, default: Sequence[str] = STARTERS, most: int = MOST
 ) -> list[str]:
-    """The encoders that the address names, `most` of them, else the default's that are kept.
+    """The first `most` encoders that the address names, else the default ones that are listed.
 
-    One that cannot be read is among them as it is written: whatever is asked of it will say what
-    is wrong, with the form filled and the choice to be mended.
+    A spec that cannot be read is included as written: its use reports the error, with the form
+    filled and the choice ready to be corrected.
     """
     wanted = address.every(request, "encoder")
     if not wanted:
@@ -67,35 +67,35 @@ def read(spec: str) -> str | None:
 
 
 def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:
-    """The checkboxes with everything kept, and whatever else the address asked for."""
+    """An update that offers all listed and chosen encoders, with the chosen ones selected."""
     offered = list(dict.fromkeys([*names(workspace), *chosen]))
     return gr.update(choices=offered, value=list(chosen))
 
 
 def one(workspace: Workspace, chosen: str | None) -> Any:
-    """The list with everything kept, and the one that the address asked for."""
+    """An update that offers all listed encoders and the chosen one, which is selected."""
     offered = dict.fromkeys([*names(workspace), *([chosen] if chosen else [])])
     return gr.update(choices=list(offered), value=chosen)
 
 
 def first(workspace: Workspace, named: str | None) -> str | None:
-    """The encoder that the address names, else the first starter that is kept."""
+    """The encoder that the address names, else the first starter that is listed."""
     kept = names(workspace)
     usual = next((name for name in STARTERS if name in kept), None)
     return (read(named) or named) if named else usual
 
 
 def nothing() -> str:
-    """What stands on a page of one encoder while none is listed."""
+    """A placeholder for pages of one encoder while none is listed."""
     hint = "Add one on the page Encoders."
     return parts.empty("No encoders listed yet", hint, ("Encoders", "./encoders"))
 
 
 def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
-    """The choice, when it is large and small enough.
+    """The chosen encoders, if they are neither too few nor too many.
 
     Raises:
-        UserError: too few encoders, or too many to be read side by side.
+        UserError: too few encoders, or too many to show side by side.
     """
     if len(chosen) < least:
         few = "one encoder" if least == 1 else f"{least} encoders"

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodeCorpusJob(Job):
-    """The encoding of a corpus that was cut into a folder.
+    """Encodes a corpus that was cut into a folder of shards.
 
     Attributes:
         encoder: canonical spec.
-        out: whole path of the folder.
-        corpus: hash of the cut: what is in the folder once all is done.
-        sentences, shards: how many it has.
+        out: absolute path of the folder.
+        corpus: hash of the cut, which determines the contents of the folder.
+        sentences, shards: their numbers.
     """
 
     kind = "encode-corpus"
@@ -59,19 +59,19 @@ class EncodeCorpusJob(Job):
         form: Mapping[str, Any],
         move: Move,
     ) -> Self:
-        """Cut the files into the folder; what is there already is found.
+        """Cut the files into the folder; existing shards are reused.
 
         Args:
-            workspace: where the encoder is loaded.
+            workspace: loads the encoder.
             files: in the order of the corpus.
-            column: of tables.
+            column: of the sentences in tables.
             encoder: a spec.
             out: the folder.
             form: `format`, `dtype` and `rows` as `engine.corpus.cut.cut` takes them.
-            move: told how much was read.
+            move: reports how much was read.
 
         Raises:
-            UserError: for visitors, or what cannot be read, encoded or written.
+            UserError: for visitors, or if something cannot be read, encoded or written.
         """
         workspace.refuse_visitors()
         for name, known in (("format", ENDINGS), ("dtype", DTYPES)):
@@ -95,11 +95,11 @@ class EncodeCorpusJob(Job):
         return f"Encode {plural(self.sentences, 'sentence')} into {folder} with {self.encoder}"
 
     def units(self) -> list[str]:
-        """One for each shard."""
+        """One unit for each shard."""
         return [f"Shard {number} of {self.shards}" for number in range(1, self.shards + 1)]
 
     def part(self, position: int) -> EncodeShardJob:
-        """One shard, whose vectors arrive in a folder beside those that are done."""
+        """The job of one shard, whose vectors arrive in a folder beside the finished shards."""
         cut = self._cut()
         shard, folder = cut.shards[position], Path(self.out)
         return EncodeShardJob(
@@ -109,19 +109,19 @@ class EncodeCorpusJob(Job):
         )  # fmt: skip
 
     def stays(self, catalog: Catalog) -> str:
-        """Because of an encoder that only this machine may use."""
+        """Why, if the encoder may be used on this machine only."""
         return encoder_stays(self.encoder)
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """What its encoder needs."""
+        """The needs of its encoder."""
         return Needs.of(catalog, [], [self.encoder])
 
     def files(self) -> list[str]:
-        """Those of its encoder; the text of a shard travels with that shard."""
+        """The files of its encoder; the text of a shard is sent with the shard."""
         return parcels.paths_of(self.encoder)
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Encode a shard, unless it is there; once all are, the corpus can be searched."""
+        """Encode a shard unless it is done; once all are, add the corpus for search."""
         cut = self._cut()
         model = into_files(workspace, self.encoder)
         shards.encode_shard(Path(self.out), cut, cut.shards[position], model, reporter)
@@ -129,17 +129,17 @@ class EncodeCorpusJob(Job):
             corpora.add(workspace.store, Path(self.out))
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether all of it is in the folder."""
+        """Whether all shards are in the folder."""
         done = shards.finish(Path(self.out), self._cut())
         if done:  # perhaps with another store
             corpora.add(workspace.store, Path(self.out))
         return done
 
     def _cut(self) -> Cut:
-        """What the folder was cut into.
+        """The cut that the folder holds.
 
         Raises:
-            UserError: it is gone, or holds another corpus by now.
+            UserError: the folder is gone, or holds another corpus.
         """
         found = Cut.read(Path(self.out))
         if found.hash != self.corpus:

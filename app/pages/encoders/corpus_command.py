@@ -12,7 +12,7 @@ from app.terminal import JsonOption, QueueOption, do_here, done, progress_bar, q
 from app.workspace import Workspace
 
 ROWS, MOST_ROWS = 16_384, 1_000_000
-"""Sentences of a shard."""
+"""Sentences per shard: default, maximum."""
 
 
 @verb
@@ -73,7 +73,7 @@ def encode_files(
         queued(submit.queue(workspace, job), as_json)
         return
     do_here(workspace, job)
-    made = EncodedCorpus(Path(job.out))  # refuses where a shard failed
+    made = EncodedCorpus(Path(job.out))  # raises if a shard failed
     name = corpora.add(workspace.store, Path(job.out))
     facts = {
         "out": job.out,

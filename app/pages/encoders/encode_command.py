@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from engine.encoders.endpoint import Sending
 
 _former = partial(typer.Option, hidden=True)
-"""Of what `encode-corpus` does today."""
+"""Option of the former `encode --corpus`, today `encode-corpus`."""
 
 
 @verb
@@ -96,7 +96,7 @@ def encode(
         form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
         encode_files(workspace, files, column, encoder, out, form, queue=queue, as_json=as_json)
         return
-    # As an option it stands before the sentences: then what is first is one of them.
+    # With --encoder, the first argument is a sentence as well.
     if encoder is not None:
         texts = [*([] if given is None else [given]), *(texts or ())]
     elif given is None:
@@ -158,12 +158,12 @@ def _encode(
 
 def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:
     if not endpoints.addresses(encoder):
-        return []  # nothing is loaded to say so
+        return []  # decided without loading the encoder
     return endpoints.sendings(workspace.load(encoder), sentences)
 
 
 def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> None:
-    """Say what would be sent."""
+    """Print what would be sent."""
     if as_json:
         for one in sending:
             emit_json(vars(one))
@@ -173,10 +173,10 @@ def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> Non
 
 
 def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
-    """Refuse what leads nowhere: vectors of sentences must go somewhere, and no worker reads them.
+    """Refuse invalid combinations: vectors of sentences need an output, and cannot be queued.
 
     Raises:
-        UserError: a combination that cannot be.
+        UserError: the combination is invalid.
     """
     if dataset is not None and given:
         raise UserError("Both sentences and a data set are given.", "Leave either out.")
@@ -190,7 +190,7 @@ def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> No
 
 
 def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray:
-    """Vectors with a bar; those of typed sentences are not kept on disk."""
+    """Encode with a progress bar; vectors of typed sentences are not stored on disk."""
     from app.typed import Typed
 
     with progress_bar("encoding") as move:
@@ -200,7 +200,7 @@ def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray
 
 
 def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
-    """Sentences of the command, of a file (`.gz` too) or of standard input, one a line."""
+    """Sentences of the command, a file (`.gz` too) or standard input, one per line."""
     from engine.datasets.files import decode, lines
 
     if texts:

@@ -69,7 +69,7 @@ def build(workspace: Workspace) -> None:
 
 
 class _Form:
-    """A spec in the first row, and a builder that writes one in the panel; none for visitors."""
+    """A spec in the first row, and a builder of specs in the panel; hidden from visitors."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -86,7 +86,7 @@ class _Form:
         self.notice = parts.notice()
 
     def connect(self, listing: gr.HTML) -> None:
-        """Have the form check what is written, write what is chosen, and add to the list."""
+        """Attach the events: check a typed spec, write a built one, add it to the list."""
         workspace, controls, choices = self._workspace, self._controls, self._choices
         spec, verdict, join = controls["spec"], self._verdict, self._join
         sends = self._sends
@@ -104,7 +104,7 @@ class _Form:
             return {verdict: views.verdict(inputs.spec), **_sends(inputs.spec)}
 
         def _sends(text: str) -> dict[Any, Any]:
-            """The box is there while a spec would send texts to whom nobody has allowed it."""
+            """Show the checkbox if a spec would send texts to hosts that are not allowed."""
             hosts = ", ".join(service.would_send_to(workspace, text))
             label = f"Send the texts it encodes to {hosts}"
             return {sends: gr.update(visible=bool(hosts), value=False, label=label)}

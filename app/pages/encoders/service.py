@@ -15,34 +15,34 @@ if TYPE_CHECKING:
     from store.encoders import EncoderRow
 
 STARTERS = ("minilm", "wordllama", "random:256")
-"""What a page begins with, those that are kept."""
+"""Encoders that a page starts with, if they are listed."""
 MANY = 10**9
-"""More pairs than there are."""
+"""More pairs than any data set has."""
 
 
 def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list[str]:
-    """The encoders that a page of several begins with while nobody has named any."""
+    """The encoders that a page of several starts with if none is named."""
     kept = workspace.store.encoders.names()
     first = [name for name in default if name in kept]
     return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
-    """What is known of every encoder that is kept, in the order they were added."""
+    """The facts of every listed encoder, in the order they were added."""
     return [_flat(row) for row in workspace.store.encoders.list()]
 
 
 def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[str, Any]:
-    """Check a spec, keep it, and return what is known of it.
+    """Check a spec, list it, and return its facts.
 
     Args:
-        workspace: whose list it is.
+        workspace: stores the list.
         spec: of the encoder.
         send_texts: allow the texts that it encodes to be sent to its endpoints, from now on.
 
     Raises:
         UserError: for visitors, a spec that cannot be read, or an endpoint that does not answer or
-            that nothing may be sent to.
+            is not allowed.
     """
     workspace.refuse_visitors()
     if send_texts:
@@ -51,7 +51,7 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
 
 
 def would_send_to(workspace: Workspace, spec: str) -> list[str]:
-    """Hosts that would get texts which nobody has allowed to be sent there; none of no spec."""
+    """Hosts that would get texts but are not allowed to; empty for an invalid spec."""
     try:
         return [address.host for address in endpoints.unallowed(workspace.store, spec)]
     except UserError:
@@ -59,10 +59,10 @@ def would_send_to(workspace: Workspace, spec: str) -> list[str]:
 
 
 def refresh(workspace: Workspace, spec: str) -> None:
-    """List an encoder that was made or is being used, with what is known of it, if anything is."""
+    """List an encoder that was trained or is in use, with its facts if there are any."""
     try:
         _described(workspace, spec)
-    except UserError:  # it cannot be described: whoever uses it will be told why
+    except UserError:  # cannot be described: its use reports why
         workspace.store.encoders.add(spec)
 
 
@@ -84,10 +84,10 @@ def _described(workspace: Workspace, spec: str) -> EncoderRow:
 
 
 def remove(workspace: Workspace, spec: str) -> None:
-    """Forget an encoder, and that texts may be sent to its endpoint. Its results stay.
+    """Remove an encoder, and the permission to send texts to its endpoint. Its results stay.
 
     Raises:
-        UserError: for visitors, or when it is not in the list.
+        UserError: for visitors, or if the encoder is not listed.
     """
     workspace.refuse_visitors()
     if not workspace.store.encoders.remove(spec):
@@ -102,19 +102,19 @@ def _flat(row: Any) -> dict[str, Any]:
 def audit(
     workspace: Workspace, spec: str, data: str | None = None
 ) -> Iterator[tuple[float, str] | Audit]:
-    """Measure what each setting of a model is worth on a few examples.
+    """Measure the effect of each setting of a model on a few examples.
 
     Args:
-        workspace: whose data are asked.
+        workspace: holds the data.
         spec: of one model; the steps after it are left out.
-        data: scored pairs, or queries with documents and judgements; None is STS-B, or the starter
-            pairs where that is missing.
+        data: scored pairs, or queries with documents and judgements; None for STS-B, or the
+            starter pairs if that is missing.
 
     Yields:
-        (share done, what is measured next), and at last the audit.
+        (share done, setting measured next), and finally the audit.
 
     Raises:
-        UserError: for visitors, a spec that is no model, or data that cannot be used.
+        UserError: for visitors, a spec that is not a model, or data that cannot be used.
     """
     from engine.encoders.audit import audit, some_of
 
@@ -124,10 +124,10 @@ def audit(
 
 
 def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str, Any]]]:
-    """Measure each pooling on all of STS-B dev, or on the starter pairs where STS-B is missing.
+    """Measure each pooling on all of STS-B dev, or on the starter pairs if STS-B is missing.
 
     Returns:
-        (what it was measured on, rows of pooling, spearman in points, seconds), best first.
+        (the data it was measured on, rows of pooling, spearman in points, seconds), best first.
 
     Raises:
         UserError: as `audit`.
@@ -148,10 +148,10 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
 
 
 def audit_rows(made: Audit) -> list[dict[str, Any]]:
-    """An audit as a table: the setting as asked first, then group by group.
+    """An audit as a table: the spec as given first, then group by group.
 
-    `change` and `lost` are points against that first one and against the best one, each with its
-    95 % interval; `verdict` says whether the former is more than noise.
+    `change` and `lost` are points against the first and against the best row, each with its
+    95 % interval; `verdict` says whether `change` is more than noise.
     """
     return [_audit_row(made, row) for row in made.rows]
 
@@ -197,12 +197,12 @@ def _examples(workspace: Workspace, data: str | None = None) -> Dataset:
 def coverage(
     workspace: Workspace, spec: str, tasks: str | Sequence[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Count what a spec with files of vectors lacks, task by task: it knows no other sentences.
+    """Count the sentences of each task that a spec with files of vectors lacks.
 
     Args:
-        workspace: whose data are asked.
+        workspace: holds the data.
         spec: with at least one `vectors:FILE`.
-        tasks: names or suites; None is every task whose data is here.
+        tasks: names or suites; None for every task whose data is installed.
 
     Yields:
         `task`, `sentences`, `lacking` (of the distinct sentences), `first` (of the lacking ones)

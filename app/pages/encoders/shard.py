@@ -1,4 +1,4 @@
-"""The job *encode-shard*: one shard of a corpus, as a worker of a fleet does it."""
+"""The job *encode-shard*: one shard of a corpus, encoded by a worker of a fleet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodeShardJob(Job):
-    """The encoding of one shard into a folder of its own, which has the form of a whole corpus.
+    """Encodes one shard into a folder of its own, laid out like a whole corpus.
 
     Attributes:
         encoder: canonical spec.
@@ -56,19 +56,19 @@ class EncodeShardJob(Job):
         return f"{self.source}, rows {self.start + 1:,} to {self.stop:,}, with {self.encoder}"
 
     def units(self) -> list[str]:
-        """All of it."""
+        """One unit."""
         return [self.title]
 
     def part(self, position: int) -> EncodeShardJob:
-        """All of it."""
+        """The job itself: it has one unit."""
         return self
 
     def stays(self, catalog: Catalog) -> str:
-        """Because of an encoder that only one machine may use."""
+        """Why, if the encoder may be used on one machine only."""
         return encoder_stays(self.encoder)
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """What the encoder needs."""
+        """The needs of the encoder."""
         return Needs.of(catalog, [], [self.encoder])
 
     def files(self) -> list[str]:
@@ -76,11 +76,11 @@ class EncodeShardJob(Job):
         return [self.text, *parcels.paths_of(self.encoder)]
 
     def leaves(self) -> str:
-        """The folder."""
+        """The output folder."""
         return self.out
 
     def moved(self, places: Mapping[str, str]) -> EncodeShardJob:
-        """With another encoder, text and folder."""
+        """The same shard with other paths of encoder, text and output."""
         return replace(
             self,
             encoder=parcels.moved(self.encoder, places),
@@ -89,7 +89,7 @@ class EncodeShardJob(Job):
         )
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Encode it, unless it is there; at home it goes to the other shards at once."""
+        """Encode the shard unless it is done; at home, add it to the other shards at once."""
         folder, name = Path(self.out), self._shard.name
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         sentences = shard_file(folder, name, ".txt")
@@ -97,12 +97,12 @@ class EncodeShardJob(Job):
             shutil.copyfile(self.text, path)
         model = into_files(workspace, self.encoder)
         shards.encode_shard(folder, self._cut, self._shard, model, reporter)
-        sentences.unlink(missing_ok=True)  # home has them
+        sentences.unlink(missing_ok=True)  # home has the sentences
         if Path(self.text).parent == folder.parent:
             self.arrived(workspace, {})
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether the corpus has it; once it has all, it can be searched."""
+        """Whether the corpus has the shard; once it has all, add it for search."""
         corpus = self._corpus
         if shards.done(corpus, self._cut, self._shard) is None:
             return False
@@ -111,10 +111,10 @@ class EncodeShardJob(Job):
         return True
 
     def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Its files go to those of the other shards: what says that it is done, last.
+        """Copy its files to those of the other shards, the record that marks it as done last.
 
         Raises:
-            UserError: it is not the shard that was asked for.
+            UserError: the shard is not the requested one, or not complete.
         """
         folder, name = Path(self.out), self._shard.name
         try:
@@ -134,7 +134,7 @@ class EncodeShardJob(Job):
 
     @property
     def _corpus(self) -> Path:
-        return Path(self.out).parent.parent  # of its folder `shards`
+        return Path(self.out).parent.parent  # `out` is in its folder `shards`
 
     @property
     def _shard(self) -> Shard:
@@ -148,7 +148,7 @@ class EncodeShardJob(Job):
 def into_files(workspace: Workspace, spec: str) -> Encoder:
     """An encoder whose vectors go into a folder and not into the store.
 
-    Those of an endpoint go there as well: what was paid for is never sent twice.
+    Vectors of an endpoint go into the store as well, so that paid requests are never repeated.
 
     Raises:
         UserError: a spec that cannot be used, or one that needs a task.
@@ -156,7 +156,7 @@ def into_files(workspace: Workspace, spec: str) -> Encoder:
     from app.typed import NothingKept
     from engine import encoders
 
-    kept = workspace.load(spec)  # holds the weights as long as others are not asked for
+    kept = workspace.load(spec)  # keeps the weights loaded until others are needed
     if getattr(kept, "needs_task", False):
         raise UserError(f"{kept.name} needs a task.", "Name a data set in place of @task.")
     if endpoints.addresses(kept.name):

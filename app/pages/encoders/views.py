@@ -1,4 +1,4 @@
-"""The listed encoders, what is known of a spec, and the results of its checks, as HTML."""
+"""The listed encoders, the facts of a spec, and the results of its checks, as HTML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = {"Spearman": ("pair", "pairs"), "nDCG@10": ("query", "queries")}
 MOST_PROMPTS = 6
-"""Of a model's own that are shown."""
+"""Most of a model's own prompts shown."""
 WITH_POOLING = ("hf", "dir", "minilm")
 KINDS = {
     "minilm": "transformer",
@@ -38,7 +38,7 @@ KINDS = {
 
 
 def verdict(text: str) -> str:
-    """What is known of a spec before it is added."""
+    """The facts of a spec before it is added."""
     from engine.encoders import describe
 
     if not text.strip():
@@ -59,7 +59,7 @@ def verdict(text: str) -> str:
 
 
 def _facts(info: dict[str, Any]) -> str:
-    """One line of what is known."""
+    """The facts in one line."""
     kind = info.get("kind") or ""
     facts = [KINDS.get(kind, kind)]
     if info.get("dim"):
@@ -81,7 +81,7 @@ def _facts(info: dict[str, Any]) -> str:
 
 
 def _quoted(prompt: str) -> str:
-    """A prompt with its spaces; what stands for one is said in words."""
+    """A prompt in quotation marks; no prompt and the task's prompt in words."""
     return {"": "none", TASK_DATA: "of the task"}.get(prompt, f"“{prompt}”")
 
 
@@ -95,11 +95,11 @@ def _own_prompts(info: dict[str, Any]) -> str:
 
 
 USES = (("Search", "search"), ("Map", "map"), ("Geometry", "geometry"), ("Decode", "decode"))
-"""Pages that an encoder can be taken to."""
+"""Pages that an encoder can be opened on."""
 
 
 def listing(workspace: Workspace, opened: str = "") -> str:
-    """Every encoder that is kept, and what can be done with it; the one opened comes first."""
+    """Every listed encoder with its actions; the opened one comes first."""
     kept = service.listed(workspace)
     if not kept:
         return parts.empty("No encoders yet", "Add one above; three come with the starter set.")
@@ -147,7 +147,7 @@ def _uses(name: str) -> str:
 
 
 def auditing(name: str, steps: Iterator[tuple[float, str] | Audit]) -> Iterator[str]:
-    """How far an audit is, and then what it found."""
+    """Yield the progress of an audit, then its result."""
     started = time.monotonic()
     for step in steps:
         if not isinstance(step, tuple):
@@ -160,7 +160,7 @@ def auditing(name: str, steps: Iterator[tuple[float, str] | Audit]) -> Iterator[
 
 
 def audit(name: str, made: Audit, seconds: float) -> str:
-    """What every setting of an encoder is worth, against the one that was asked for."""
+    """The effect of every setting of an encoder, against the encoder as given."""
     rows, titles = service.audit_rows(made), _titles()
     known = [row for row in rows if row["score"] is not None]
     reach = max(max(abs(row["low"]), abs(row["high"]), 1.0) for row in known)
@@ -196,14 +196,14 @@ def audit(name: str, made: Audit, seconds: float) -> str:
 
 
 def _titles() -> dict[str, str]:
-    """What was set, by the name of the group."""
+    """Group -> title of the setting."""
     from engine.encoders.audit import GROUPS
 
     return {"asked": "", **{str(name): title for name, title in GROUPS.items()}}
 
 
 def _finding(rows: Sequence[dict[str, Any]]) -> str:
-    """What an audit comes to, in a sentence."""
+    """The result of an audit in a sentence."""
     better = [row for row in rows if row["verdict"] == "better"]
     worse = sum(row["verdict"] == "worse" for row in rows)
     others = f" {formats.plural(worse, 'setting is', 'settings are')} worse." if worse else ""
@@ -220,7 +220,7 @@ def _points(row: dict[str, Any]) -> str:
 
 
 def _setting(row: dict[str, Any]) -> str:
-    """Its name, which opens it in the form; one that is no matter of the spec opens nothing."""
+    """The setting's name, linked to the form; settings outside the spec have no link."""
     label = escape(row["setting"])
     if row["group"] in ("asked", "length"):
         return label
@@ -229,7 +229,7 @@ def _setting(row: dict[str, Any]) -> str:
 
 
 def _interval(row: dict[str, Any], reach: float) -> str:
-    """From where to where, in numbers and drawn to one scale for all rows."""
+    """The interval in numbers, and drawn to one scale for all rows."""
     low, at, high = (50.0 + 50.0 * row[name] / reach for name in ("low", "change", "high"))
     text = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
     kind = {"better": " t-good", "worse": " t-bad"}.get(row["verdict"], "")
@@ -248,7 +248,7 @@ def _verdict(row: dict[str, Any]) -> str:
 
 
 def coverage(name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """What a file of vectors lacks, task by task."""
+    """The sentences that a file of vectors lacks, task by task."""
     whole = sum(not row["lacking"] and not row["error"] for row in rows)
     cells = [
         (

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from engine.stats.spread import Spread
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
-"""Kind -> the encoder to add when none of it is there."""
+"""Kind -> the encoder to add if none of this kind is present."""
 SEEDS = 5
 TESTED = "Compare tests whether a difference could be due to the choice of examples."
 
 
 def baselines(evidence: Evidence) -> Point:
-    """Random vectors and a bag of words have to be there, and below."""
+    """Whether random vectors and a bag of words are present, and below the other encoders."""
     key, title = "baselines", "Baselines"
     kinds = {name: baseline(name) for name in evidence.encoders}
     add = tuple(spec for kind, spec in BASELINES.items() if kind not in kinds.values())
@@ -67,7 +67,7 @@ def baselines(evidence: Evidence) -> Point:
 def _beaten(
     evidence: Evidence, kinds: Mapping[str, str], scores: Scores
 ) -> tuple[tuple[str, ...], Verdict, tuple[Exhibit, ...]]:
-    """How far the others are above the best baseline, on tasks that all of them share."""
+    """How far the other encoders are above the best baseline, on tasks that all share."""
     names, common = shared(scores, scores)
     mean = means(scores, names, common)
     floor = {name: score for name, score in mean.items() if kinds[name]}
@@ -108,7 +108,7 @@ def _beaten(
 
 
 def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
-    """Which probing tasks go with which transfer tasks, and how firmly."""
+    """Correlations of probing with transfer tasks, and their stability."""
     from engine.tasks import PROBING, TRANSFER
 
     key, title = "transfer-probing", "Transfer and probing"
@@ -209,7 +209,7 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], LeaveOneOut]) -> Exhibi
 
 
 def seeds(evidence: Evidence) -> Point:
-    """Whether differences are larger than what another seed would have given."""
+    """Whether differences exceed the variation between seeds."""
     from engine.stats.spread import spreads
 
     key, title = "seeds", "Seeds and significance"
@@ -252,7 +252,7 @@ def seeds(evidence: Evidence) -> Point:
 
 
 def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
-    """Every encoder with some seeds on the tasks that draw, unless these have them."""
+    """A run of all encoders with several seeds on tasks with randomness that lack them."""
     from engine.tasks import STARTER, TRANSFER
 
     drawing = ("transfer", "probing", "classification", "relatedness")
@@ -284,7 +284,7 @@ def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
 def _spread_exhibits(
     groups: Mapping[tuple[str, str], Mapping[str, Spread]],
 ) -> tuple[Exhibit, ...]:
-    """The task with the most encoders as a picture, all of them as a table."""
+    """The task with the most encoders as a chart, all tasks as a table."""
     task, protocol = max(groups, key=lambda where: len(groups[where]))
     drawn = groups[task, protocol]
     rows: tuple[tuple[Any, ...], ...] = tuple(

@@ -1,7 +1,7 @@
-"""What the store knows about some encoders, read once for all points of advice.
+"""Stored results of some encoders, read once for all points of advice.
 
-Only results of one question are put together: one protocol, one seed, one hash of the data. What
-was not measured is absent.
+Only results of one protocol, one seed and one hash of the data are combined. Missing results are
+absent.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Evidence:
     """Results of some encoders and of their size variants.
 
     Attributes:
-        encoders: the names asked for, canonical.
+        encoders: the requested names, canonical.
         dims: encoder -> dimensions, where known.
-        tasks: name -> task, everything that is available or was measured, in the registry's order.
-        chosen: the tasks a person asked for; empty for no choice.
-        here: tasks whose data is here.
+        tasks: name -> task, all that are available or were measured, in the registry's order.
+        chosen: the requested tasks; empty for no choice.
+        here: tasks whose data is installed.
         rows: (protocol, task, encoder) -> the result.
         full: result id -> its details and all its numbers, of the protocols of Pitfalls.
         seeds: results of every seed, on the data that `rows` have.
-        failed: (protocol, task, encoder) -> what went wrong there.
-        cautions: sentences on what was left out.
+        failed: (protocol, task, encoder) -> the error.
+        cautions: sentences on results left out.
     """
 
     encoders: tuple[str, ...]
@@ -52,10 +52,10 @@ class Evidence:
     cautions: tuple[str, ...]
 
     def of_type(self, kind: str, suite: Sequence[str], protocols: Sequence[str]) -> list[str]:
-        """Tasks of one type that a point is about.
+        """Tasks of one type for a point.
 
-        Those that were chosen; without a choice, the available ones of the suite and those that
-        one of the encoders was measured on under one of these protocols.
+        The chosen ones; without a choice, those of the suite that are available, and those on
+        which one of the encoders was measured under one of these protocols.
         """
         if self.chosen:
             return [name for name in self.chosen if self.tasks[name].type == kind]
@@ -67,7 +67,7 @@ class Evidence:
         ]
 
     def lacking(self, what: str) -> str:
-        """Why there is no task of a type: it was not chosen, or its files are not here."""
+        """Why there is no task of a type: none was chosen, or its data is not installed."""
         if self.chosen:
             return f"None of the chosen tasks is a {what} task."
         return (
@@ -88,7 +88,7 @@ class Evidence:
         pick: Callable[[Row], float | None],
         names: Sequence[str] | None = None,
     ) -> Scores:
-        """Another number of each result than its main score; what has none is absent."""
+        """A number picked from each result; results without it are absent."""
         found: Scores = {name: {} for name in names or self.encoders}
         for name in found:
             for task in tasks:
@@ -99,7 +99,7 @@ class Evidence:
         return found
 
     def part(self, row: Row, metric: str, aggregation: str | None = None) -> float | None:
-        """A number of a result of Pitfalls, of the split that its main score is of."""
+        """A number of a result under Pitfalls, on the split of its main score."""
         for score in self.full.get(row["id"], {}).get("scores", ()):
             if score["metric"] == metric and score["split"] == row["split"]:
                 if score["aggregation"] == aggregation:
@@ -113,10 +113,10 @@ def gather(
     """Read everything the points need, in a handful of queries whatever the number of encoders.
 
     Args:
-        workspace: whose store is read.
+        workspace: its store is read.
         names: canonical names of the encoders.
-        chosen: tasks the points are to be about.
-        also: tasks to know beside them, if there are such.
+        chosen: tasks to restrict the points to.
+        also: further tasks to include, if they exist.
     """
     from engine import tasks
 
@@ -157,7 +157,7 @@ def gather(
 def _known_tasks(
     workspace: Workspace, available: Mapping[str, Task], names: Sequence[str]
 ) -> dict[str, Task]:
-    """Tasks by name in the registry's order; one whose data set is gone is left out."""
+    """Tasks by name in the registry's order, without those whose data set was removed."""
     from engine import tasks
     from engine.errors import UserError
 
@@ -178,9 +178,9 @@ def _scored(row: Row) -> bool:
 def _one_question(
     table: Sequence[Row], names: set[str]
 ) -> tuple[dict[tuple[str, str, str], Row], list[str]]:
-    """Of each protocol and task the seed and the data that most of the encoders answered.
+    """The results with the seed and data that most encoders have, for each protocol and task.
 
-    Among equals the protocol's own seed counts, then the newest.
+    Ties go to the protocol's own seed, then to the newest result.
     """
     from engine.protocols import PROTOCOLS
 

@@ -76,7 +76,7 @@ def dots(picture: Dots) -> Figure:
 
 
 def _shown(picture: Dots) -> list[float]:
-    """The axis with room at its ends, and never so short that rounding would show on it."""
+    """The range of the axis, with room at its ends, and wide enough not to show rounding."""
     marks = [value for _, values in picture.series for value in values.values()]
     ends = [*marks, *(end for bounds in (picture.ranges or {}).values() for end in bounds)]
     low, high = picture.limits or (min(ends), max(ends))
@@ -127,7 +127,7 @@ def grid(picture: Grid) -> Figure:
         "hovertemplate": "%{customdata}<extra></extra>",
     }  # fmt: skip
     there = [(x, y, cell) for y, line in enumerate(found) for x, cell in enumerate(line) if cell]
-    # Text of the heat map itself takes black or white; this takes the ink of the page.
+    # The heat map's own text is black or white; this one takes the page's text colour.
     texts = scatter(
         x=[x for x, _, _ in there], y=[y for _, y, _ in there], mode="text",
         text=[_cell(cell) for _, _, cell in there], textfont={"size": 12}, hoverinfo="skip",

@@ -33,7 +33,7 @@ DESCRIPTION = (
 )
 CHARTS = {"size": 2, "normalisation": 1, "classifier": 2, "similarity": 1, "baselines": 1,
           "transfer-probing": 1, "seeds": 1}  # fmt: skip
-"""Point -> how many pictures its evidence has room for."""
+"""Point -> most charts of its evidence."""
 CONTROLS = (
     choices.CHIPS,
     Control("tasks", "Tasks", gr.CheckboxGroup, (),
@@ -47,7 +47,7 @@ CONTROLS = (
             options={"elem_id": "classifier-of-points"}),
 )  # fmt: skip
 SWITCHES = {"size": ("projection", "curve"), "transfer-probing": ("classifier",)}
-"""Point -> the controls that stand with its evidence."""
+"""Point -> the controls shown with its evidence."""
 
 
 def build(workspace: Workspace) -> None:
@@ -69,7 +69,7 @@ def build(workspace: Workspace) -> None:
         return {**_loaded(workspace, controls, request), run: address.first(request, "run")}
 
     def show(values: Values) -> Iterator[Answer]:
-        """Words first; the pictures of the evidence follow."""
+        """Yield the text first, then the charts of the evidence."""
         if not values.encoder:
             nothing = parts.empty("No encoder chosen", "Choose the encoders to compare.",
                                   ("Encoders", address.link("encoders")))  # fmt: skip
@@ -101,10 +101,10 @@ def build(workspace: Workspace) -> None:
 
 
 def _points(controls: Controls) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """A card for each point, and the pictures of its evidence.
+    """A card for each point, and the charts of its evidence.
 
-    The fold is a `details` of ours, opened by style alone (`advice.css`): Gradio's accordion takes
-    its content off the page when closed, and charts that are filled then lose their script.
+    The fold is our own `details`, opened by CSS alone (`advice.css`): Gradio's accordion takes
+    its content off the page when closed, and charts filled meanwhile lose their script.
     """
     cards, charts = {}, {}
     for key, count in CHARTS.items():
@@ -121,7 +121,7 @@ def _points(controls: Controls) -> tuple[dict[str, Any], dict[str, list[Any]]]:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     most = service.MOST
     chosen = choices.from_address(workspace, request, choices.names(workspace)[:most], most)
     if not chosen:

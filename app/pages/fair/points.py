@@ -23,7 +23,7 @@ CLASSIFIERS = {LOGISTIC: "logistic regression", MLP: "MLP"}
 """Protocol -> the classifier that it trains."""
 FEW = 3
 NARROW = 40
-"""Longer names of encoders are cut inside a sentence; the evidence has them whole."""
+"""Longer names of encoders are shortened in sentences; the evidence has them in full."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,11 @@ class MissingRuns:
     """Measurements that are missing, as one run.
 
     Attributes:
-        encoders, tasks: every one of the first on every one of the second; what the store has
-            already is not measured again.
+        encoders, tasks: every encoder on every task; stored results are not measured again.
         protocol: for all tasks, or None for each task's own.
-        results: how many of them are not there yet.
-        seeds: how many seeds.
-        listed: whether the encoders join the list of encoders. Size variants do not.
+        results: number of missing results.
+        seeds: number of seeds.
+        listed: whether the encoders are added to the list. Size variants are not.
     """
 
     encoders: tuple[str, ...]
@@ -48,7 +47,7 @@ class MissingRuns:
 
     @property
     def command(self) -> str:
-        """The same on the command line."""
+        """The equivalent command."""
         job = EvaluateJob(self.encoders, self.tasks, self.protocol, seeds=self.seeds)
         return command(job, listed=self.listed)
 
@@ -59,9 +58,9 @@ class Dots:
 
     Attributes:
         series: (name, row -> value); a row may lack a value.
-        axis: what the values are.
+        axis: title of the axis.
         ranges: row -> (lowest, highest), drawn as a bar; None for none.
-        limits: what the values can be at most; None for no limit.
+        limits: possible range of the values; None for no limit.
     """
 
     series: tuple[tuple[str, Mapping[str, float]], ...]
@@ -72,7 +71,7 @@ class Dots:
 
 @dataclass(frozen=True, eq=False)
 class DimensionCurves:
-    """Score over number of dimensions, one line an encoder: (dimensions, score), rising."""
+    """Score over number of dimensions, one line per encoder: (dimensions, score), rising."""
 
     lines: Mapping[str, Sequence[tuple[int, float]]]
     axis: str
@@ -90,13 +89,13 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """One picture and its numbers.
+    """One chart and its numbers.
 
     Attributes:
         name: of its files, without ending.
         label: what it shows, in a sentence.
-        picture: what is drawn.
-        columns, rows: the same as a table.
+        picture: the chart's data.
+        columns, rows: the numbers as a table.
     """
 
     name: str
@@ -113,12 +112,12 @@ class Point:
     Attributes:
         key: one word, such as `size`.
         title: the same for people.
-        verdict: `fine`, `look`, or `missing` where nothing can be said yet.
+        verdict: `fine`, `look`, or `missing` for lack of results.
         words: one to three sentences made from the numbers.
-        missing_runs: what would have to be measured for more.
+        missing_runs: runs that would measure missing results.
         add: encoders that ought to be among those compared.
         exhibits: the evidence; empty when there is none.
-        see: a sentence that leads to the page Compare.
+        see: a sentence that links to the page Compare.
     """
 
     key: str
@@ -132,7 +131,7 @@ class Point:
 
     @property
     def missing(self) -> int:
-        """How many results the runs would bring."""
+        """Number of missing results."""
         return sum(run.results for run in self.missing_runs)
 
     def row(self) -> dict[str, Any]:
@@ -159,7 +158,7 @@ def missing_runs(
     *,
     listed: bool = True,
 ) -> tuple[MissingRuns, ...]:
-    """The run that would fill the gaps of encoders times tasks; none when there is no gap."""
+    """The run that measures missing pairs of encoder and task; empty if none is missing."""
     gaps = [(name, task) for name in encoders for task in tasks if task not in have.get(name, ())]
     if not gaps:
         return ()
@@ -174,7 +173,7 @@ def few(items: Iterable[str], most: int = FEW) -> str:
 
 
 def swaps(found: Agreement, most: int = 2) -> str:
-    """How many pairs swap ranks, and who overtakes whom."""
+    """How many pairs swap ranks, and which."""
     pairs = [
         f"{formats.shorten(b, NARROW)} overtakes {formats.shorten(a, NARROW)}"
         for a, b in found.swapped
@@ -199,5 +198,5 @@ def over(tasks: Sequence[str]) -> str:
 
 
 def mean_of(tasks: Sequence[str]) -> str:
-    """The axis of a picture of means."""
+    """The axis title of a chart of means."""
     return f"score on {tasks[0]}" if len(tasks) == 1 else f"mean score over {len(tasks)} tasks"

@@ -44,7 +44,7 @@ ALONE = "Logistic regression alone may not be what a user would train."
 
 
 def trained_tasks(evidence: Evidence) -> list[str]:
-    """Transfer tasks, or probing tasks where there are none: those that train a classifier."""
+    """Tasks that train a classifier: transfer tasks, or probing tasks if there are none."""
     from engine.tasks import PROBING, TRANSFER
 
     transfer = evidence.of_type("transfer", TRANSFER, (LOGISTIC, MLP))
@@ -60,7 +60,7 @@ def similarity_tasks(evidence: Evidence) -> list[str]:
 
 
 def normalisation(evidence: Evidence) -> Point:
-    """Plain against z-normalised vectors, and what tuning the choice does."""
+    """Plain against z-normalised vectors, and the effect of tuning the choice."""
     key, title = "normalisation", "Normalisation"
     tasks = trained_tasks(evidence)
     if not tasks:
@@ -136,7 +136,7 @@ def _tuned(old: Mapping[str, float], best: Mapping[str, float]) -> str:
 
 
 def classifier(evidence: Evidence) -> Point:
-    """Logistic regression and a hidden layer, side by side."""
+    """Logistic regression against a classifier with a hidden layer."""
     key, title = "classifier", "Classifier"
     tasks = trained_tasks(evidence)
     if not tasks:
@@ -283,7 +283,7 @@ def similarity(evidence: Evidence) -> Point:
 
 
 def _similar(evidence: Evidence, metric: str, row: Row) -> float | None:
-    """The number over all subsets where there are some, else the plain one."""
+    """The number aggregated as the main score if there is one, else the plain one."""
     found = evidence.part(row, metric, row["aggregation"])
     return evidence.part(row, metric) if found is None else found
 

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 MOST = 32
-"""Encoders judged together; with more, pictures are no longer read."""
+"""Most encoders judged together; with more, charts become unreadable."""
 PROJECTION = "pca"
 CLASSIFIER = LOGISTIC
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """The points in the order in which they are read.
+    """The points of advice in reading order.
 
     Attributes:
-        encoders: that were judged, canonical.
-        tasks: names of everything that could be chosen here.
-        curve: the task of the size curve; empty when there is none.
-        cautions: what was left out of the numbers, and why.
+        encoders: the judged encoders, canonical.
+        tasks: names of all tasks that can be chosen.
+        curve: the task of the size curve; empty for none.
+        cautions: results left out of the numbers, and why.
     """
 
     encoders: tuple[str, ...]
@@ -54,10 +54,10 @@ def advise(
     """Judge how fair a comparison of these encoders would be.
 
     Args:
-        workspace: whose store holds the results.
-        encoders: spec strings; none for every listed one.
-        tasks: names or suites the advice is about; None or empty for what was measured and the
-            usual suites.
+        workspace: its store holds the results.
+        encoders: spec strings; empty for every listed one.
+        tasks: names or suites for the advice; None or empty for measured tasks and the usual
+            suites.
         projection: how encoders are brought to one size.
         curve: task of the score-against-size curve; empty for a quick one.
         classifier: protocol whose correlations of transfer and probing tasks are shown.
@@ -105,10 +105,10 @@ def _known(what: str, name: str, choices: Mapping[Any, str]) -> str:
 
 
 def measure(workspace: Workspace, advice: Advice, key: str) -> str:
-    """Queue everything a point lacks; return the last run, which is done when all are.
+    """Queue the missing runs of a point; return the id of the last, which is done when all are.
 
     Raises:
-        UserError: for visitors, or when there is no such point.
+        UserError: for visitors, or an unknown point.
     """
     workspace.refuse_visitors()
     point = next((point for point in advice.points if point.key == key), None)

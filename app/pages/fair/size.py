@@ -32,8 +32,8 @@ TENDENCY = "larger vectors tend to score higher for their size alone"
 def tasks(evidence: Evidence) -> list[str]:
     """Tasks on which sizes are compared.
 
-    Those that were chosen; else, but for probing, those that two of the encoders were measured on
-    under the task's own protocol; else similarity available tasks.
+    The chosen ones; else, except probing, those on which two of the encoders were measured under
+    the task's own protocol; else one available similarity task.
     """
     from engine.tasks import SEVEN, STARTER
 
@@ -47,7 +47,7 @@ def tasks(evidence: Evidence) -> list[str]:
 
 
 def curve_task(evidence: Evidence, task: str = "") -> str:
-    """The task of the curve: the one asked for, else the first similarity task, which is quick."""
+    """The task of the curve: the requested one, else the first similarity task, which is quick."""
     if task in evidence.tasks:
         return task
     offered = tasks(evidence)
@@ -56,7 +56,7 @@ def curve_task(evidence: Evidence, task: str = "") -> str:
 
 
 def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -> Point:
-    """Sizes, the scores at one size, and the curve of scores against size."""
+    """The sizes, the scores at one size, and the curve of score against size."""
     dims = evidence.dims
     if len(dims) < 2:
         text = "The size of fewer than two encoders is known: evaluate them first."
@@ -115,7 +115,7 @@ def _matched(
     common: Sequence[str],
     projection: Projection,
 ) -> Exhibit:
-    """Scores before and after, an encoder a row, every task in the table."""
+    """Mean scores at full and at one size, one row per encoder; the table has every task."""
     size = min(evidence.dims.values())
     old, new = (means(scores, names, common) for scores in (before, after))
     rows = tuple(
@@ -138,7 +138,7 @@ def _matched(
 def _curve(
     evidence: Evidence, projection: Projection, task: str, matched: Mapping[str, str]
 ) -> tuple[tuple[Exhibit, ...], tuple[MissingRuns, ...]]:
-    """Score over dimensions, the paper's figure 1, and what it still lacks."""
+    """Score over dimensions, as in the paper's figure 1, and the runs it lacks."""
     if not task:
         return (), ()
     dims = evidence.dims
@@ -171,7 +171,7 @@ def _curve(
 
 
 def _leads(lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
-    """At which size the lead changes hands, for those who cannot see the picture."""
+    """The leading encoders from small to large sizes, for those who cannot see the chart."""
     at: dict[int, dict[str, float]] = {}
     for name, line in lines.items():
         for k, score in line:

@@ -18,7 +18,7 @@ TAGS = {"fine": "good", "look": "warn", "missing": ""}
 
 
 def summary(advice: Advice) -> str:
-    """How it stands, in a line, and what was left out of the numbers."""
+    """The verdicts counted in a line, and the results left out of the numbers."""
     count: Counter[str] = Counter(point.verdict for point in advice.points)
     words = {
         "look": ("needs a look", "need a look"),
@@ -35,7 +35,7 @@ def summary(advice: Advice) -> str:
 
 
 def card(number: int, point: Point, read_only: bool) -> str:
-    """One point: its verdict and words, and what to press when something is missing."""
+    """One point: its verdict and sentences, and buttons for missing results."""
     words = "".join(f"<p>{escape(sentence)}</p>" for sentence in point.words)
     press = "" if read_only else _buttons(point)
     lines = "".join(f'<pre class="t-command" tabindex="0">{escape(run.command)}</pre>'
@@ -49,7 +49,7 @@ def card(number: int, point: Point, read_only: bool) -> str:
     link = ""
     if point.see:
         link = f'<p><a href="{escape(address.link("compare"))}">{escape(point.see)}</a></p>'
-    # The choices of sizes also decide what is measured, so they are there before anything is.
+    # The controls of sizes also decide what is measured, so they show before any result.
     shown = point.exhibits or (point.key == "size" and point.missing_runs)
     head = "t-point-head t-shown" if shown else "t-point-head"
     return (

@@ -86,7 +86,7 @@ class SweepJob(Job):
         return [TrainJob(self.child(position)) for position in range(len(self.children))]
 
     def stays(self, catalog: Catalog) -> str:
-        """The first reason that a child has."""
+        """The reason of the first child that has one."""
         return next(filter(None, (child.stays(catalog) for child in self.trainings())), "")
 
     def files(self) -> list[str]:
@@ -110,7 +110,7 @@ class SweepJob(Job):
 
         Raises:
             UserError: it cannot be trained.
-            LeftOut: the sweep was asked to stop before.
+            LeftOut: the sweep was asked to stop.
         """
         if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
             raise LeftOut(LEFT_OUT, "Retry the run to train it as well.")

@@ -50,7 +50,7 @@ def of_decoder(spec: DecoderSpec) -> Reads:
 
 
 def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
-    """What another machine needs for the inputs, and to write to the address of the output.
+    """Requirements on another machine: the inputs, and write access to the address `out`.
 
     Raises:
         UserError: an encoder or data set cannot be read here.
