@@ -109,7 +109,7 @@ class EncodeCorpusJob(Job):
         )  # fmt: skip
 
     def stays(self, catalog: Catalog) -> str:
-        """Why, if the encoder may be used on this machine only."""
+        """Why only this machine may use the encoder; empty if others may too."""
         return encoder_stays(self.encoder)
 
     def needs(self, catalog: Catalog, position: int) -> Needs:

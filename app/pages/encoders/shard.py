@@ -64,7 +64,7 @@ class EncodeShardJob(Job):
         return self
 
     def stays(self, catalog: Catalog) -> str:
-        """Why, if the encoder may be used on one machine only."""
+        """Why only one machine may use the encoder; empty if others may too."""
         return encoder_stays(self.encoder)
 
     def needs(self, catalog: Catalog, position: int) -> Needs:

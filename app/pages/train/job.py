@@ -111,11 +111,11 @@ class TrainingJob(Job, Generic[Spec]):
         return self if position == 0 else None
 
     def stays(self, catalog: Catalog) -> str:
-        """Why, if data or an encoder may be used on this machine only."""
+        """Why only this machine may use its data or an encoder; empty if others may too."""
         return travel.stays(self.reads())
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The same data, the packages of its encoders, and write access to its address if any."""
+        """Its data, the packages of its encoders, and write access to its address if any."""
         return travel.needs(self.reads(), catalog, self.spec.out if self._is_left else "")
 
     def leaves(self) -> str:
@@ -141,7 +141,7 @@ class TrainingJob(Job, Generic[Spec]):
         return {}
 
     def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The event, with this job's output when finished."""
+        """The event; a `Finished` gets this job's output."""
         return {**data, "out": self.spec.out} if kind == Finished.kind else dict(data)
 
     def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
@@ -234,7 +234,7 @@ class TrainJob(TrainingJob[TrainSpec]):
         return TrainJob(travel.moved_encoder(self.spec, places))
 
     def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The event, with this job's output and its encoder spec when finished."""
+        """The event; a `Finished` gets this job's output and its encoder spec."""
         event = super().as_of_home(kind, data)
         if kind == Finished.kind:
             event["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
