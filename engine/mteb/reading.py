@@ -194,7 +194,8 @@ def _results(path: PurePosixPath, raw: bytes) -> list[PublishedResult]:
     if not raw:
         raise UserError("is empty, or too large for a file of results")
     try:
-        return _of_yaml(path.name, raw) if path.suffix in YAML else [_of_json(path.name, raw)]
+        is_yaml = path.suffix.lower() in YAML
+        return _of_yaml(path.name, raw) if is_yaml else [_of_json(path.name, raw)]
     except UserError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:

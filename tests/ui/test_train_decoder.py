@@ -88,7 +88,7 @@ def test_a_training_is_followed(visitor, place, running, size, dark):
     expect(page.locator(".t-samples li").nth(1)).to_contain_text("<b>Rain</b> fell.")
     expect(page.locator("#decoders .t-open")).to_contain_text("60 of 400 updates")
     expect(page.locator("#said")).to_contain_text("It takes")
-    expect(page.locator("#at-hand tr", has_text="random:64")).to_contain_text("a Transformer")
+    expect(page.locator("#installed tr", has_text="random:64")).to_contain_text("a Transformer")
     visit.picture(f"train-decoder-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
 
@@ -199,7 +199,7 @@ def test_a_decoder_is_removed_after_a_second_word(visitor, place, desk, decoder_
     home = desk.store.decoders.folder / "gone-soon"
     decoders.register(desk, shutil.copytree(decoder_folder, home))
     page = visitor(place).open("train-decoder")
-    row = page.locator("#at-hand tr", has_text="gone-soon")
+    row = page.locator("#installed tr", has_text="gone-soon")
     row.locator("summary").focus()
     page.keyboard.press("Enter")
     expect(row.locator("details")).to_contain_text("permanently deleted")
@@ -210,7 +210,7 @@ def test_a_decoder_is_removed_after_a_second_word(visitor, place, desk, decoder_
     )
     expect(row).to_have_count(0)
     assert not home.exists()
-    mine = page.locator("#at-hand tr", has_text="random:64").first
+    mine = page.locator("#installed tr", has_text="random:64").first
     mine.locator("summary").click()
     expect(mine.locator("details")).to_contain_text("is yours and is not touched")
 
@@ -238,8 +238,9 @@ def test_visitors_have_the_command_alone(visitor, showcase, running):
     for gone in ("#start", "#cost"):
         expect(page.locator(gone)).to_be_hidden()
     assert page.locator("#decoders .t-verbs button").count() == 0
-    expect(page.locator("#at-hand tr", has_text="random:64")).to_be_visible()
-    assert page.locator("#at-hand td button:not([data-act=card]), #at-hand summary").count() == 0
+    expect(page.locator("#installed tr", has_text="random:64")).to_be_visible()
+    buttons = page.locator("#installed td button:not([data-act=card]), #installed summary")
+    assert buttons.count() == 0
     page.get_by_role("button", name="Read the card of").first.click()
     expect(page.locator("#card h2")).to_contain_text("A decoder for")
 

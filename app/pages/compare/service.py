@@ -220,8 +220,8 @@ def ask(
     names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
     if len(names) < 2:
         raise UserError(
-            f"A comparison needs two encoders, but {len(names)} given.",
-            "Name at least two of them.",
+            f"A comparison needs at least two encoders, not {len(names)}.",
+            "Name another one.",
         )
     rows = workspace.store.results.table(encoders=names)
     measured = {row["task"] for row in rows}

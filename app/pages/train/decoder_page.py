@@ -84,7 +84,7 @@ class _Followed:
         self._listing = actions(elem_id="decoders")
         self._curve = chart(height=views.HEIGHT, elem_id="curve")
         self._samples = parts.static("", elem_id="samples")
-        self._installed = actions(elem_id="at-hand")
+        self._installed = actions(elem_id="installed")
         self._removed = parts.notice()
         self._card = parts.static("", elem_id="card")
         self._read = gr.Textbox(visible="hidden", label="Card", elem_id="read")

@@ -68,7 +68,7 @@ def build(workspace: Workspace) -> None:
             form.controls.render("objective")
             _place_base(form)
             upload = _place_data(form, workspace)
-            parts.section("How")
+            parts.section("Settings")
             form.place_settings()
             sweep = Sweep(workspace)
             ablations.build(workspace)
@@ -104,7 +104,7 @@ def _place_base(form: Form) -> None:
 
 def _place_data(form: Form, workspace: Workspace) -> Any | None:
     """Place the choice of data; return the upload box, None for visitors."""
-    parts.section("Objective from")
+    parts.section("Training data")
     own = not workspace.read_only
     offered = form.aside.declared["source"].choices or ()
     form.aside.render("source", choices=offered if own else offered[:1], visible=own)

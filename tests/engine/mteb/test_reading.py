@@ -170,6 +170,7 @@ def test_files_that_are_no_results(tmp_path: Path, said: dict[str, Any], told: s
     [
         ("x.yaml", b"[unclosed", "is not YAML"),
         ("x.yaml", b"- 5", "not laid out"),
+        ("x.YML", b"- 5", "not laid out"),
         ("x.yaml", b"- !!python/object/apply:os.getcwd []", "is not YAML"),
         ("x.yaml", b"- {dataset: {task_id: A}, value: .nan}", "no number"),
         ("x.json", b"", "is empty"),
