@@ -18,9 +18,9 @@ class Analogy:
     """An expression with its sentences.
 
     Attributes:
-        title: in the list.
+        title: its name in the list of presets.
         sentences: named a, b, c in turn.
-        answer: what a person might say; empty where nobody would know.
+        answer: an expected answer, written by a person; empty for none.
         expression: `a - b + c` is the analogy a : b :: z : c.
     """
 
@@ -74,10 +74,11 @@ def written(sentences: Sequence[str]) -> str:
 
 
 def named(text: str) -> dict[str, str]:
-    """Read `name = sentence` lines; a colon may stand for the sign.
+    """Parse `name = sentence` lines; a colon may replace the equals sign.
 
     Raises:
-        UserError: a line without a name or sentence, a name given twice, too many; says which line.
+        UserError: a line has no name or no sentence, a name is defined twice, or there are more
+            than `MOST_NAMED`; the message gives the line.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from engine.encoders.base import Encoder
 
 HYPOTHESES = 80
-"""Of a batch: sixteen points by the usual five. More are hardly quicker each, and all wait."""
+"""Most hypotheses of a batch: sixteen points by five beams. More are hardly faster per point."""
 REMEMBERED = 2000
-"""Answers in memory; each is some kilobytes of text at most."""
+"""Answers held in memory; each is a few kilobytes of text at most."""
 
 _batches = Batches(at_once=2)
 _remembered: OrderedDict[Hashable, list[Decoded]] = OrderedDict()
@@ -33,14 +33,14 @@ def decode(
     options: DecodeOptions,
     waiting: Waiting | None = None,
 ) -> list[Decoded]:
-    """What a decoder says of points, as `Decoder.decode` and `Decoder.correct` have it.
+    """Decode points with `Decoder.decode`, or `Decoder.correct` when the options ask for rounds.
 
     Args:
-        decoder: whose answers are remembered by its fingerprint, the point and the options.
+        decoder: its answers are cached by fingerprints, point and options.
         encoder: ranks the candidates.
         points: float (n, dim).
-        options: of the decoding.
-        waiting: told how many requests come before, while this one waits.
+        options: the decoding options.
+        waiting: called with the number of requests ahead while this one waits.
     """
 
     def work(items: list[np.ndarray]) -> list[list[Decoded]]:
@@ -50,7 +50,7 @@ def decode(
         return [[next(found) for _ in item] for item in items]
 
     question = (decoder.fingerprint, encoder.fingerprint, options)
-    # Samples are drawn for all points of a request from one generator: they stay together.
+    # The samples of all points of a request come from one generator, so the points stay together.
     whole = options.method == "sample"
     items = [points] if whole else [points[i : i + 1] for i in range(len(points))]
     keys = [(question, item.tobytes()) for item in items]
@@ -67,7 +67,7 @@ def decode(
 
 
 def forget() -> None:
-    """Drop all answers."""
+    """Drop all cached answers."""
     with _lock:
         _remembered.clear()
 
@@ -81,14 +81,14 @@ def _decoded(
         "method": options.method, "beams": options.beams, "temperature": options.temperature,
         "top_p": options.top_p, "seed": options.seed, "known_words": options.known_words,
     }  # fmt: skip
-    with one_torch_thread():  # its steps are so small that a second thread only waits
+    with one_torch_thread():  # the steps are too small for a second thread to help
         if options.rounds:
             return decoder.correct(points, encoder, rounds=options.rounds, **given)
         return decoder.decode(points, encoder=encoder, **given)
 
 
 def _most(options: DecodeOptions) -> int:
-    """Points of a batch; methods that take one after another gain nothing from company."""
+    """Return the most points of a batch; 1 for methods that decode points one by one."""
     return {"greedy": HYPOTHESES, "beam": max(1, HYPOTHESES // options.beams)}.get(
         options.method, 1
     )

@@ -32,7 +32,7 @@ FROZEN = Frozen(carry=freezing.carry, views=freezing.analogies)
 OWN = "My own"
 LONGEST = 5000
 MOST_TEXT = 60_000
-"""Characters of all named sentences; the box takes no more."""
+"""Most characters of all named sentences in the text box."""
 NOTHING = parts.empty("Nothing to calculate", "Choose a preset, or enter names and an expression.")
 CONTROLS = (
     Control("expression", "Expression", default=example.ANALOGY.expression, key="x",
@@ -76,7 +76,7 @@ def build(workspace: Workspace) -> None:
         return {preset: _preset_of(values.expression, values.sentences), **filled}
 
     def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
-        """The table, row by row as they are ready."""
+        """Yield the table each time an encoder has answered."""
         names, options, text = (
             choices.need(values.encoder or []),
             form.options(values),
@@ -112,26 +112,26 @@ def build(workspace: Workspace) -> None:
         on(event, again, controls, [found], notice, **form.MANY)
     on([go.click, expression.submit, sentences.submit], calculate, controls, [found], notice,
        **form.MANY)  # fmt: skip
-    # No notice of its own: it would empty the one that an answer meanwhile has filled.
+    # Without a notice: it would clear one that an answer has filled in the meantime.
     gr.on([expression.input, sentences.input], _preset_of, [expression, sentences], preset,
           **ALWAYS_LAST)  # fmt: skip
     controls.keep()
 
 
 def _preset_of(expression: str, lines: str) -> str:
-    """The preset that says just this."""
+    """The title of the preset with this expression and these sentences, or `OWN`."""
     same = (one.title for one in PRESETS if (one.expression, one.lines) == (expression, lines))
     return next(same, OWN)
 
 
 def _answer(expression: str, lines: str) -> str:
-    """What a person might say of a preset; empty for another expression."""
+    """The expected answer of a preset; empty for any other expression."""
     title = _preset_of(expression, lines)
     return next((one.answer for one in PRESETS if one.title == title), "")
 
 
 def _used(expression: str, sentences: Mapping[str, str]) -> dict[str, str]:
-    """The names in the expression, in order, with their sentences where they have one."""
+    """The names in the expression that have a sentence, in order, with their sentences."""
     from engine.decoding.arithmetic import names
 
     return {name: sentences[name] for name in names(expression) if name in sentences}

@@ -63,7 +63,7 @@ def _options(
         ),
     ] = DecodeOptions.known_words,
 ) -> DecodeOptions:
-    """How to decode; its parameters are options of every verb that does."""
+    """The decoding options; each parameter is an option of every command that decodes."""
     how = (temperature, top_p, seed, corrections, known_words)
     return DecodeOptions(method, beams, *how)  # type: ignore[arg-type]
 
@@ -199,7 +199,7 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
     """Name -> sentence of every --let.
 
     Raises:
-        UserError: one without a name, or a name given twice.
+        UserError: a --let has no name, or a name is given twice.
     """
     found: dict[str, str] = {}
     for text in given or ():
@@ -216,7 +216,7 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def _print_results(workspace: Workspace, found: Sequence[DecodeResult], as_json: bool) -> None:
-    """What each encoder said; an error where none did, exit 1 where one did not."""
+    """Print each encoder's result; raise if all failed, exit 1 if some did."""
     failed = [result for result in found if result.problem]
     if failed and len(failed) == len(found):
         offer(workspace, failed[0].encoder, failed[0].problem)
@@ -252,7 +252,7 @@ def _row(result: DecodeResult) -> dict[str, Any]:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Cosines need a third decimal, which the tables do not give to points of a hundred."""
+    """Format floats with three decimals: `emit` gives tables fewer, too few for cosines."""
     return {k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()}
 
 

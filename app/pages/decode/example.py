@@ -1,7 +1,6 @@
-"""What the decode pages start with, and what the shipped decoders make of it.
+"""The initial inputs of the decode pages, and the shipped decoders' answers to them.
 
-An answer is shown where the encoder, its decoder and the way of decoding are those that it was made
-with.
+A shipped answer is shown only for the encoder, decoder and decoding options it was made with.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ ANALOGY = next(preset for preset in PRESETS if preset.title == "Question")
 
 
 def make_decode(workspace: Workspace) -> None:
-    """The sentence by every shipped decoder."""
+    """Decode the sentence with every shipped decoder, and write the answer."""
     _write(workspace, "decode", service.decode(workspace, STARTER_ENCODERS, SENTENCE))
 
 
 def make_arithmetic(workspace: Workspace) -> None:
-    """The analogy by every shipped decoder."""
+    """Decode the analogy with every shipped decoder, and write the answer."""
     lines = named(ANALOGY.lines)
     found = service.calculate(workspace, STARTER_ENCODERS, ANALOGY.expression, lines)
     _write(workspace, "arithmetic", found)
 
 
 def make_interpolate(workspace: Workspace) -> None:
-    """The way between both sentences, with real sentences beneath each step."""
+    """Decode the interpolation, with real sentences beneath each step, and write the answer."""
     steps = service.interpolate(workspace, WALKED, *ENDS, collection=COLLECTION)
     answer = _about(workspace, [WALKED]) | {"steps": [_step(step) for step in steps]}
     shipped.write_answer(workspace, "interpolate", answer, [WALKED], [COLLECTION])
@@ -53,7 +52,7 @@ def make_interpolate(workspace: Workspace) -> None:
 def decoded(
     workspace: Workspace, encoders: Sequence[str], sentence: str, options: DecodeOptions
 ) -> dict[str, DecodeResult]:
-    """Encoder -> what its decoder says, where just this was asked when the example was made."""
+    """Encoder -> its shipped result for this sentence and these options; empty if none ships."""
     return _known(workspace, "decode", encoders, options) if sentence == SENTENCE else {}
 
 
@@ -61,7 +60,7 @@ def calculated(
     workspace: Workspace, encoders: Sequence[str], expression: str, lines: str,
     options: DecodeOptions,
 ) -> dict[str, DecodeResult]:  # fmt: skip
-    """The same of an expression over sentences."""
+    """Encoder -> its shipped result for this expression; empty if none ships."""
     same = (expression, lines) == (ANALOGY.expression, ANALOGY.lines)
     return _known(workspace, "arithmetic", encoders, options) if same else {}
 
@@ -70,7 +69,7 @@ def interpolated(
     workspace: Workspace, encoder: str, ends: tuple[str, str], steps: int, path: str,
     collection: str | None, options: DecodeOptions,
 ) -> list[Step]:  # fmt: skip
-    """The steps of the way, where just this way was asked for; else none."""
+    """The shipped steps of exactly this interpolation; empty if none ship."""
     example = shipped.read("interpolate")
     key = (encoder, ends, steps, path, collection)
     if example is None or key != (WALKED, ENDS, STEPS, "linear", COLLECTION):
@@ -94,7 +93,7 @@ def _write(workspace: Workspace, page: str, found: Sequence[DecodeResult]) -> No
 
 
 def _about(workspace: Workspace, encoders: Sequence[str]) -> dict[str, Any]:
-    """How it is decoded, and by which decoders."""
+    """The decoding options, and the marks of the decoders."""
     return {
         "options": asdict(DEFAULTS),
         "decoders": {encoder: decoders.mark_of(workspace, encoder) for encoder in encoders},
@@ -135,7 +134,7 @@ def _plain(found: DecodeResult) -> dict[str, Any]:
 
 
 def _result(encoder: str, plain: Mapping[str, Any], beside: bool = False) -> DecodeResult:
-    """What `_plain` wrote; with the words of the sentence that was given where `beside` says so."""
+    """Read what `_plain` wrote; `beside` adds the word differences to the example sentence."""
     sentence = plain["sentence"]
     return DecodeResult(
         encoder, **{**plain, "others": tuple(Other(*one) for one in plain["others"])},

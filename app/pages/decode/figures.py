@@ -1,4 +1,4 @@
-"""Charts of decoded steps. Numbers in, a figure and a sentence out."""
+"""Charts of decoded steps: numbers in, a figure and a sentence out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = ("share", "decoded", "cosine to the target", "to the first", "to the s
 
 
 def cosines(steps: Sequence[Step]) -> dict[str, Any]:
-    """Cosine to both ends along the way: of what was decoded, and of the points themselves."""
+    """Chart the cosine to both ends by share: of the decoded sentences and of the points."""
     shares = [100 * step.share for step in steps]
     texts = [step.result.sentence for step in steps]
     lines = (
@@ -53,7 +53,7 @@ def cosines(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def headline(steps: Sequence[Step]) -> str:
-    """What the picture shows, in a sentence."""
+    """Summarise the chart in a sentence."""
     texts = [step.result.sentence for step in steps]
     different = len(dict.fromkeys(texts))
     turn = next((step.share for step in steps if step.to_second > step.to_first), None)

@@ -26,17 +26,17 @@ Handler = Callable[[Values, gr.Request], Iterator[Answer]]
 Answering = Callable[[Values, "str | None", bool], Iterator[Answer]]
 
 MOST_WRITTEN = 2 * service.MOST_CHARACTERS
-"""Characters that the box of a sentence takes: what is too long is said, not cut."""
+"""Most characters of a sentence box: above the limit, so that an error reports a long sentence."""
 MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
-"""Of an event that decodes: most of them only wait, and the more wait, the larger the batches. Each
-takes a thread an encoder meanwhile, with its own connections to the store."""
+"""Options of an event that decodes: most events wait, and more waiting events make larger batches.
+Each holds one thread per encoder meanwhile, with its own connections to the store."""
 METHODS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
            ("As the reference code", "vec2sent-ref")]  # fmt: skip
 
 
 def _number(name: str, label: str, hint: str, low: float, high: float, key: str = "",
             **options: Any) -> Control:  # fmt: skip
-    """A field of `DecodeOptions` that is a number."""
+    """A control for a numeric field of `DecodeOptions`."""
     default = getattr(DEFAULTS, name)
     step = {"precision": 0} if isinstance(default, int) else {"step": 0.05}
     return Control(
@@ -59,11 +59,11 @@ OPTIONS = (
             "Only words of the decoder's training text.", key="known-words",
             options={"elem_id": "known-words", "container": False, "elem_classes": "t-flag"}),
 )  # fmt: skip
-"""The fields of `DecodeOptions`."""
+"""Controls for the fields of `DecodeOptions`."""
 
 
 def render(controls: Controls) -> None:
-    """Place the options here; only what matters to a method is shown."""
+    """Render the options; only those that the chosen method uses are visible."""
     controls.render(*(option.name for option in OPTIONS))
     sampled = [controls[name] for name in ("temperature", "top_p", "seed")]
 
@@ -81,15 +81,15 @@ def render(controls: Controls) -> None:
 
 
 def changes(controls: Controls, *names: str) -> list[Any]:
-    """The events of the options and of other controls that ask for another answer."""
+    """The input events of the options and of the named controls."""
     return [controls[name].input for name in (*names, *(option.name for option in OPTIONS))]
 
 
 def options(values: Values) -> DecodeOptions:
-    """What the controls say; an empty one is as usual.
+    """Read the options from the controls; an empty control takes the default.
 
     Raises:
-        UserError: what cannot be decoded by.
+        UserError: an option is out of range.
     """
     given = {}
     for field in fields(DecodeOptions):
@@ -99,9 +99,9 @@ def options(values: Values) -> DecodeOptions:
 
 
 def first_encoders(workspace: Workspace) -> list[str]:
-    """Encoders to begin with: kept ones that have a decoder, a person's own before the starters.
+    """At most three listed encoders with a decoder, a person's own before the starters.
 
-    No model is loaded for that.
+    Loads no model.
     """
     from app import decoders
 
@@ -118,18 +118,17 @@ def answers(
     session: str | None,
     known: Mapping[str, DecodeResult] | None = None,
 ) -> Iterator[list[Shown]]:
-    """What several encoders say, all asked at the same moment.
+    """Decode with several encoders at the same time.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         encoders: specs.
-        ask: asks one of them; given its spec, and whom to tell how many requests come before.
+        ask: decodes with one encoder; takes its spec and the `Waiting` callback.
         session: the tab that asks.
-        known: what some of them say already; these are not asked.
+        known: results by encoder that are already known; these encoders are not asked.
 
     Yields:
-        Of each encoder what it said, or (its spec, HTML that stands in its place: how far it is,
-        or why there is nothing).
+        For each encoder its result, or (its spec, HTML in place of it: progress or the error).
     """
 
     def work(encoder: str) -> Callable[[background_call.Say], Shown]:
@@ -155,18 +154,18 @@ def answers(
 def handlers(
     answering: Answering, nothing: Callable[[Values], Answer]
 ) -> tuple[Handler, Handler, Handler]:
-    """Handlers of a question, of another option, and of a page that was just opened.
+    """Return the handlers of a submit, of a changed option, and of a page load.
 
     Args:
-        answering: computes the answer for a tab; its flag says whether a shipped answer will do.
-        nothing: what is shown while nothing is written; None where something is.
+        answering: computes the answer for a tab; its flag allows a shipped answer.
+        nothing: returns the view of an empty input; None if the input is not empty.
     """
 
     def ask(values: Values, request: gr.Request) -> Iterator[Answer]:
         yield from answering(values, request.session_hash, False)
 
     def again(values: Values, request: gr.Request) -> Iterator[Answer]:
-        """Another option is no reason to ask for a sentence."""
+        """Answer again after an option changed; an empty input is not an error here."""
         shown = nothing(values)
         yield from [shown] if shown else ask(values, request)
 
@@ -177,7 +176,7 @@ def handlers(
 
 
 def opening(encoder: str) -> str:
-    """What is done first, in words."""
+    """The first progress message."""
     return (
         f"Opening {encoder} and its decoder; a model that has not been used yet takes some seconds"
     )

@@ -1,4 +1,4 @@
-"""Decoding in published pages: examples, computed by the decoders of the published encoders."""
+"""Decoding in published pages: examples decoded by the published encoders' decoders."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ANALOGIES = (example.ANALOGY, *(one for one in PRESETS if one.title in TITLES))
 
 
 def carry(published: Published) -> None:
-    """List the decoders of published encoders, in the order that they have here."""
+    """Link and register the decoders of published encoders, in the order of the source store."""
     small = published.workspace.store.decoders
     for row in reversed(published.source.store.decoders.list()):
         if public := published.encoders.get(row["encoder"]):
-            # A decoder is called as its folder is.
+            # A decoder takes its name from its folder.
             small.folder.mkdir(exist_ok=True)
             folder = small.folder / published.renamed(row["name"])
             if not folder.exists():
@@ -43,13 +43,13 @@ def _decoded(published: Published) -> Iterator[str]:
 
 
 def round_trips(published: Published) -> list[View]:
-    """A few sentences, and what each encoder's vector kept of them."""
+    """Views of a few sentences, decoded by each encoder's decoder."""
     encoders = tuple(("encoder", name) for name in _decoded(published))
     return [View(text, (*encoders, ("q", text))) for text in SENTENCES if encoders]
 
 
 def interpolations(published: Published) -> list[View]:
-    """The way between two sentences in each encoder's space; a second one in the first's."""
+    """Views of one interpolation per encoder; a second one for the first encoder."""
     found = []
     for place, name in enumerate(_decoded(published)):
         near = _near(published, name)
@@ -60,16 +60,16 @@ def interpolations(published: Published) -> list[View]:
 
 
 def _near(published: Published, encoder: str) -> str:
-    """The collection whose real sentences stand beside the steps, where they are encoded."""
+    """The first published collection that this encoder has encoded, or `none`."""
     for name in published.data.values():
-        with suppress(UserError):  # its texts stay at home
+        with suppress(UserError):  # its texts are not published
             if not search.lacking(published.workspace, encoder, name):
                 return name
     return "none"
 
 
 def analogies(published: Published) -> list[View]:
-    """A few expressions, and what each decoder says of them."""
+    """Views of a few expressions, decoded by each encoder's decoder."""
     encoders = tuple(("encoder", name) for name in _decoded(published))
     return [
         View(one.title, (*encoders, ("x", one.expression), ("let", one.lines)))

@@ -82,7 +82,7 @@ def build(workspace: Workspace) -> None:
         }
 
     def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
-        """How far it is, then the strip and the chart, or how to come to a decoder."""
+        """Yield progress, then the strip and the chart, or the way to train a decoder."""
         steps = _shipped(workspace, values) if shipped else []
         answers = [_drawn(steps, values)] if steps else _answers(workspace, values, session)
         for found in answers:
@@ -107,7 +107,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _filled(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     kept = choices.names(workspace)
     chosen = choices.from_address(workspace, request, form.first_encoders(workspace))[:1]
     names = [info.name for info in workspace.catalog.list()]
@@ -126,7 +126,7 @@ def _filled(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
 
 
 def _answers(workspace: Workspace, values: Values, session: str | None) -> Iterator[dict[str, Any]]:
-    """Words, strip and chart: first how far it is."""
+    """Yield progress, then words, strip and chart."""
     options, many = form.options(values), int(values.steps or STEPS)
     ends = (service.checked(values.first, "The first sentence"),
             service.checked(values.second, "The second sentence"))  # fmt: skip
@@ -155,7 +155,7 @@ def _answers(workspace: Workspace, values: Values, session: str | None) -> Itera
 
 
 def _shipped(workspace: Workspace, values: Values) -> list[Step]:
-    """The steps that ship, where they are just what is asked."""
+    """The shipped steps for these values; empty if none ship."""
     return example.interpolated(
         workspace, values.encoder, (values.first, values.second), int(values.steps or STEPS),
         values.path, values.collection, form.options(values),
@@ -174,7 +174,7 @@ def _drawn(steps: list[Step], values: Values, lacking: str = "") -> dict[str, An
 
 
 def _place(values: Values) -> str | None:
-    """The collection whose real sentences are shown, if any is."""
+    """The collection whose real sentences are shown; None for none."""
     return values.collection if values.collection and values.collection != "none" else None
 
 

@@ -36,7 +36,7 @@ CONTROLS = (
 )  # fmt: skip
 FROZEN = Frozen(carry=freezing.carry, views=freezing.round_trips)
 LONGEST_EXAMPLE = 8
-"""Words of a sentence that is offered: any decoder knows as many."""
+"""Most words of a random sentence; within the maximum length of any decoder."""
 
 
 def build(workspace: Workspace) -> None:
@@ -60,7 +60,7 @@ def build(workspace: Workspace) -> None:
         return {controls[name]: value for name, value in vars(values).items()}
 
     def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
-        """The cards, one after another as they are ready; quick ones without a word before."""
+        """Yield the cards each time an encoder has answered; fast answers show no progress."""
         names, options = choices.need(values.encoder or []), form.options(values)
         text = service.checked(values.sentence)
         known = example.decoded(workspace, names, text, options) if shipped else {}

@@ -1,7 +1,7 @@
-"""Decoding of sentences, interpolations, expressions, and positions on a map.
+"""Decode sentences, interpolations, expressions, and positions on a map.
 
-For the pages and the command line alike. One encoder that cannot answer leaves the others standing:
-its `DecodeResult` has the error in `problem`.
+Shared by the pages and the command line. An encoder that fails does not stop the others: its
+`DecodeResult` has the error in `problem`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_CHARACTERS = 2000
 
 
 class NoDecoder(UserError):
-    """There is none for this encoder; one can be trained."""
+    """The encoder has no decoder yet; one can be trained."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class DecodeOptions:
 
     Attributes:
         method: as `engine.decode.Method`.
-        beams: hypotheses of the beam, or samples drawn.
-        temperature: of the sampling.
-        top_p: of the sampling.
-        seed: of the sampling.
+        beams: hypotheses of beam search, or samples drawn.
+        temperature: sampling temperature.
+        top_p: sampling: probability mass to draw from.
+        seed: sampling seed.
         rounds: corrections after the first decoding; 0 for none.
-        known_words: whether only words of the decoder's training text are written.
+        known_words: whether to write only words of the decoder's training text.
     """
 
     method: Method = "beam"
@@ -61,10 +61,10 @@ class DecodeOptions:
     known_words: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be decoded by, before a model is loaded.
+        """Validate the options before a model is loaded.
 
         Raises:
-            UserError: names what was given and what fits.
+            UserError: an option is out of range.
         """
         if self.method not in METHODS:
             raise UserError(
@@ -87,7 +87,7 @@ DEFAULTS = DecodeOptions()
 STEPS = 11
 """Points of an interpolation, both ends included."""
 NEAR = 3
-"""Real sentences beneath each of them."""
+"""Real sentences shown beneath each point."""
 
 
 @dataclass(frozen=True)
@@ -100,20 +100,20 @@ class Other:
 
 @dataclass(frozen=True)
 class DecodeResult:
-    """What one encoder's decoder says of a point.
+    """A point decoded by one encoder's decoder.
 
     Attributes:
         encoder: its spec string.
-        decoder: name of the decoder; empty where there is none.
-        sentence: the best by cosine.
-        cosine: of the sentence's own vector to the point; None where there is a problem.
+        decoder: name of the decoder; empty for none.
+        sentence: the best candidate by cosine.
+        cosine: of the re-encoded sentence to the point; None on failure.
         others: the other candidates, best first.
-        words: what became of each word of the sentence given; empty where none was given.
-        cut: whether the decoder was still going on at its greatest length.
-        given: words of the sentence given; 0 where none was.
-        known: most words that the decoder was trained on; 0 where that is not known.
-        seconds: how long it took once everything was loaded; None of an answer that ships.
-        problem: why there is nothing; `NoDecoder` where one could be trained.
+        words: word differences to the input sentence; empty if there was none.
+        cut: whether the sentence was cut at the decoder's maximum length.
+        given: number of words of the input sentence; 0 if there was none.
+        known: most words per sentence in the decoder's training; 0 if unknown.
+        seconds: decoding time, without loading; None for a shipped answer.
+        problem: the error, if decoding failed; `NoDecoder` if a decoder can be trained.
     """
 
     encoder: str
@@ -130,20 +130,20 @@ class DecodeResult:
 
     @property
     def longer(self) -> bool:
-        """Whether the sentence has more words than the decoder knows."""
+        """Whether the input sentence has more words than the decoder was trained on."""
         return 0 < self.known < self.given
 
 
 @dataclass(frozen=True)
 class Step:
-    """A point on the way from one sentence to another.
+    """A point of an interpolation between two sentences.
 
     Attributes:
         share: 0 at the first sentence, 1 at the second.
-        result: what stands there.
-        to_first, to_second: cosine of what was decoded to the ends.
+        result: the decoded point.
+        to_first, to_second: cosine of the decoded sentence to the ends.
         point_first, point_second: cosine of the point itself to the ends.
-        near: real sentences nearest to the point; empty where no collection was named.
+        near: real sentences nearest to the point; empty without a collection.
     """
 
     share: float
@@ -162,14 +162,14 @@ def decode(
     """Encode a sentence with each encoder and decode its vector again.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         encoders: specs.
-        sentence: what is encoded.
-        options: of the decoding.
-        waiting: told how many requests of others come before, while it waits; may raise.
+        sentence: the sentence to encode.
+        options: the decoding options.
+        waiting: called with the number of requests ahead while this one waits; may raise.
 
     Raises:
-        UserError: an empty or endless sentence.
+        UserError: the sentence is empty or too long.
     """
     text = checked(sentence)
     return [_of_sentence(workspace, name, text, options, waiting) for name in encoders]
@@ -191,20 +191,20 @@ def interpolate(
     """Decode points between two sentences, both ends included.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         encoder: a spec.
         first: the sentence at share 0.
         second: the sentence at share 1.
-        steps: how many points, from 2 to `MOST_STEPS`.
-        options: of the decoding.
-        spherical: along the great circle instead of the line.
-        collection: whose nearest sentences stand beneath each step; None for none.
-        near: how many of them.
-        waiting: as of `decode`.
+        steps: number of points, from 2 to `MOST_STEPS`.
+        options: the decoding options.
+        spherical: whether to follow the great circle instead of the line.
+        collection: a data set to search for the sentences nearest to each point; None for none.
+        near: number of nearest sentences per point.
+        waiting: as in `decode`.
 
     Raises:
-        NoDecoder: there is none for this encoder.
-        UserError: a sentence, number, encoder or collection that cannot be used.
+        NoDecoder: the encoder has no decoder.
+        UserError: a sentence, `steps`, the encoder or the collection is invalid.
     """
     from app.pages.search import service as retrieval
     from engine.decode import interpolate as points_between
@@ -240,14 +240,13 @@ def calculate(
     """Decode the point of an expression over named sentences, such as `a - b + c`.
 
     Raises:
-        UserError: an expression that cannot be read, or a name in it without a sentence; says
-            where.
+        UserError: the expression cannot be parsed, or a name in it has no sentence.
     """
     import numpy as np
 
     from engine.decoding import arithmetic
 
-    # With a number for each name it is known at once whether the expression can be worked out.
+    # Evaluating with a number for each name validates the expression before a model is loaded.
     arithmetic.evaluate(expression, {name: np.ones(1) for name in named})
     used = arithmetic.names(expression)
     texts = [checked(named[name], f"The sentence named {name}") for name in used]
@@ -267,15 +266,15 @@ def decode_point(
     """Decode a point, float (dim,), in the encoder's own scale.
 
     Raises:
-        NoDecoder: there is none for this encoder.
-        UserError: an encoder or point that cannot be used.
+        NoDecoder: the encoder has no decoder.
+        UserError: the encoder or the point is invalid.
     """
     row, decoder, model = _open(workspace, encoder)
     return _decode_points(encoder, row, decoder, model, point[None], options, None)[0]
 
 
 def training_time(workspace: Workspace, encoder: str) -> str:
-    """About how long the training of the usual decoder takes, in words; empty if unknown."""
+    """Estimated training time of the default decoder, in words; empty if unknown."""
     from app.pages.train.service import DecoderTraining
     from engine.decoding.presets import default_texts
     from engine.decoding.spec import DecoderSpec
@@ -288,10 +287,10 @@ def training_time(workspace: Workspace, encoder: str) -> str:
 
 
 def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
-    """Say what went wrong; where there is no decoder, how to come to one and how long that takes.
+    """Raise the error; for a missing decoder, with the command that trains one and its time.
 
     Raises:
-        UserError: in any case.
+        UserError: always.
     """
     if not isinstance(error, NoDecoder):
         raise error or UserError("Nothing was decoded.")
@@ -304,10 +303,10 @@ def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoRetu
 
 
 def checked(sentence: str, what: str = "The sentence") -> str:
-    """The sentence without blanks around it.
+    """Return the sentence with whitespace normalised.
 
     Raises:
-        UserError: it is empty, or longer than anything that is a sentence.
+        UserError: the sentence is empty, or longer than `MOST_CHARACTERS`.
     """
     text = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not text:
@@ -379,7 +378,7 @@ def _others(found: Decoded) -> tuple[Other, ...]:
 
 
 def _cosines(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Of every row to every end, float32; 0 for a row or end of nothing."""
+    """Cosines of rows to ends, float32 (rows, ends); 0 for a zero vector."""
     from engine.search.index import unit_rows
 
     return unit_rows(rows) @ unit_rows(ends).T

@@ -1,6 +1,6 @@
-"""What the decode pages show: a card per encoder, a table for an expression, steps of a path.
+"""Views of the decode pages: a card per encoder, the table of an expression, interpolation text.
 
-Everything from outside is escaped. Knows nothing of how a sentence was decoded.
+All outside text is escaped. Knows nothing of how a sentence was decoded.
 """
 
 from __future__ import annotations
@@ -23,15 +23,11 @@ if TYPE_CHECKING:
     from engine.errors import UserError
 
 Shown: TypeAlias = DecodeResult | tuple[str, str]
-"""What an encoder's decoder said, or (its spec, HTML that stands in its place)."""
+"""The result of an encoder, or (its spec, HTML shown in place of it)."""
 
 
 def cards(found: Sequence[Shown]) -> str:
-    """One card an encoder.
-
-    Args:
-        found: what was said, or (encoder, HTML that stands in its place).
-    """
+    """One card per encoder."""
     body = "".join(
         _framed(one[0], one[1]) if isinstance(one, tuple) else card(one) for one in found
     )
@@ -41,7 +37,7 @@ def cards(found: Sequence[Shown]) -> str:
 
 
 def card(result: DecodeResult) -> str:
-    """One card; a problem must have been made HTML by the page, see `cards`."""
+    """The card of a result without a problem; `cards` takes problems as HTML."""
     sentence = word_diff.marked(result.words) if result.words else escape(result.sentence)
     shown = sentence or '<span class="t-muted">nothing at all</span>'
     tally = (
@@ -58,7 +54,7 @@ def card(result: DecodeResult) -> str:
 
 
 def others(found: Sequence[Other]) -> str:
-    """The other candidates, folded away; nothing for none."""
+    """The other candidates, collapsed; empty for none."""
     if not found:
         return ""
     items = "".join(
@@ -70,7 +66,7 @@ def others(found: Sequence[Other]) -> str:
 
 
 def alike(left: str, right: str) -> bool:
-    """Whether two sentences have the same words, whatever their case and marks."""
+    """Whether two sentences have the same words, ignoring case and punctuation."""
     first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
     return bool(first) and first == second
 
@@ -83,7 +79,7 @@ def _framed(encoder: str, body: str, beside: str = "") -> str:
 
 
 def _limits(result: DecodeResult) -> str:
-    """What to know before judging: a sentence that is too long, an end that was not reached."""
+    """A note about an input that is too long for the decoder, or an output that was cut."""
     if result.longer:
         return _note(
             f"The sentence has {result.given} words, but this decoder was trained on at most "
@@ -101,13 +97,13 @@ def _note(text: str) -> str:
 def calculated(
     expression: str, used: Mapping[str, str], answer: str, found: Sequence[Shown]
 ) -> str:
-    """What each encoder's decoder says, and what a person might say.
+    """A table of each encoder's result, with the expected answer below.
 
     Args:
         expression: over names.
-        used: the names in it, with their sentences.
-        answer: what a person might say; empty where that is not known.
-        found: as of `cards`.
+        used: the names in the expression, with their sentences.
+        answer: the expected answer; empty if unknown.
+        found: as in `cards`.
     """
     person = (
         f'<p class="t-person">A person might say: <span dir="auto">{escape(answer)}</span></p>'
@@ -139,13 +135,13 @@ def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, st
 def interpolated(
     steps: Sequence[Step], headline: str, lacking: str = "", collection: str | None = None
 ) -> str:
-    """What an interpolation shows, in words.
+    """The text of an interpolation.
 
     Args:
-        steps: of it.
-        headline: what the picture shows. Plain text.
-        lacking: why no real sentences can be shown; empty where they are.
-        collection: whose they would be.
+        steps: the decoded points.
+        headline: a summary of the chart; plain text.
+        lacking: why no real sentences can be shown; empty if they are.
+        collection: the data set of the real sentences.
     """
     first = steps[0].result
     shipped = f" {parts.SHIPPED}" if first.seconds is None else ""
@@ -165,14 +161,14 @@ def interpolated(
 
 
 def instead(workspace: Workspace, encoder: str, problem: UserError) -> str:
-    """What stands in place of an answer: an error, or how to come to a decoder."""
+    """The HTML in place of a result: the error, or the way to train a decoder."""
     if not isinstance(problem, NoDecoder):
         return parts.problem(problem)
     return no_decoder(workspace, encoder)
 
 
 def no_decoder(workspace: Workspace, encoder: str) -> str:
-    """A calm word that there is no decoder, and the way to one."""
+    """A notice that the encoder has no decoder, with a link to train one."""
     if workspace.read_only:
         more = "Visitors cannot train one; choose another encoder."
         link = ""

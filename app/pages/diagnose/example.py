@@ -19,7 +19,7 @@ SENTENCES = 300
 
 
 def make(workspace: Workspace) -> None:
-    """Diagnose it."""
+    """Diagnose the shipped decoder, and write the answer."""
     job = service.DiagnoseJob.of(workspace, ENCODER, TEXT, SENTENCES)
     found = service.diagnosed(workspace, job, nobody)
     answer = {"decoder": decoders.mark_of(workspace, ENCODER), "diagnosis": found.to_dict()}
@@ -27,7 +27,7 @@ def make(workspace: Workspace) -> None:
 
 
 def read(workspace: Workspace) -> Diagnosis | None:
-    """The diagnosis, where encoder and decoder are those that it is of."""
+    """The shipped diagnosis; None if the encoder or decoder differs from the one diagnosed."""
     example = shipped.read("diagnose")
     if example is None or not example.is_of(workspace, ENCODER):
         return None

@@ -1,4 +1,4 @@
-"""Diagnoses as tables and pictures: numbers in, rows and figures out."""
+"""Diagnoses as tables and charts: numbers in, rows and figures out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE_COLUMNS = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest co
 
 
 def name_of(metric: str) -> str:
-    """A figure's name for people."""
+    """The display name of a metric."""
     from engine.decoding.diagnosis import NAMES
 
     if metric.startswith(_MOVER):
@@ -41,10 +41,10 @@ def shown(figure: Figure) -> tuple[str, str]:
 
 
 def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
-    """Whether a figure of the decoder is above the baselines, interval against interval.
+    """Compare a figure of the decoder with the baselines by their intervals.
 
     Returns:
-        What to say, and whether it is above all of them; None where that says nothing.
+        A phrase, and whether the figure is above all baselines; "" and None if not comparable.
     """
     from engine.decoding.diagnosis import SYSTEMS
 
@@ -81,7 +81,7 @@ def sample_rows(found: Diagnosis) -> list[list[Any]]:
 
 
 def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
-    """One figure by the length of the sentences, with its interval; None where there is none."""
+    """Chart one metric by sentence length, with intervals; None if there are no values."""
     from engine.decoding.diagnosis import SYSTEMS
 
     what = name_of(metric)
@@ -123,7 +123,7 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
 
 
 def _ends(figures: Sequence[Figure]) -> dict[str, Any]:
-    """The intervals as plotly takes them."""
+    """The intervals as plotly error bars."""
     return {
         "type": "data", "symmetric": False, "thickness": 1.5, "width": 4,
         "array": [max(0.0, one.high - one.value) for one in figures],

@@ -69,7 +69,7 @@ def build(workspace: Workspace) -> None:
                              encoder=address.first(request, "encoder"))  # fmt: skip
         filled = _filled(workspace, controls.from_address(request))
         opened = {controls[name]: value for name, value in filled.items()} | _at(listed, found)
-        if not views.diagnoses(workspace):  # nothing is chosen, so no change will show anything
+        if not views.diagnoses(workspace):  # no choice is made, so no change event will follow
             opened |= _at(shown, views.shown(workspace, None, None, METRICS))
         return opened
 
@@ -89,7 +89,7 @@ def build(workspace: Workspace) -> None:
         return _at(listed, views.listed(workspace, chosen, known))
 
     opened = on_load(load, [*inputs, *listed.values(), *shown.values()], notice)
-    # No notice of its own: it would empty the one that says what was queued.
+    # Without a notice: it would clear the one that reports what was queued.
     opened.then(_command, inputs, command, **ONE_AT_A_TIME)
     gr.on([box.change for box in inputs], _command, inputs, command, **ONE_AT_A_TIME)
     on(go.click, start, controls, [*listed.values()], notice, **HIDE_PROGRESS)
@@ -100,12 +100,12 @@ def build(workspace: Workspace) -> None:
 
 
 def _at(places: Mapping[str, Any], found: Mapping[str, Any]) -> dict[Any, Any]:
-    """Views at the components of their names."""
+    """Views keyed by the components of their names."""
     return {places[name]: view for name, view in found.items()}
 
 
 def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
-    """The form as the address has it."""
+    """The values of the form from the address."""
     from app import decoders
     from app.pages.diagnose import service
 
@@ -125,10 +125,10 @@ def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
 
 
 def _chosen(name: str | None, source: str | None, many: str) -> tuple[str, str | None, int]:
-    """What was chosen.
+    """Parse the form into encoder, text and number of sentences.
 
     Raises:
-        UserError: no encoder, or a number that is none.
+        UserError: there is no encoder, or the number is not one.
     """
     if not name:
         raise UserError("There are no decoders yet.", "Train one on Train decoder.")
@@ -139,7 +139,7 @@ def _chosen(name: str | None, source: str | None, many: str) -> tuple[str, str |
 
 
 def _command(name: str | None, source: str | None, many: str) -> str:
-    """The command that does the same, with a button to copy it; nothing while it cannot be."""
+    """The equivalent command, with a button to copy it; empty while the form is invalid."""
     try:
         encoder, text, number = _chosen(name, source, many)
     except UserError:
@@ -150,7 +150,7 @@ def _command(name: str | None, source: str | None, many: str) -> str:
 
 
 def _start(workspace: Workspace, name: str | None, source: str | None, many: str) -> str:
-    """Queue the diagnosis; what was done, in words."""
+    """Queue the diagnosis and return a message."""
     from app.jobs.submit import queue
     from app.pages.diagnose.service import DiagnoseJob
 

@@ -1,6 +1,6 @@
 """All diagnoses together: whether they rank encoders as other scores do.
 
-Vec2Sent, figure 2, table 1 and section 3.3, over what is in the store.
+Vec2Sent, figure 2, table 1 and section 3.3, over the results in the store.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Across:
     """Correlations over encoders, or why there are none.
 
     Attributes:
-        text: what the sentences are of, as in the name of the task; empty without any diagnosis.
-        relations: of the diagnostics with every other score, over encoders.
-        without: the same without each encoder in turn.
-        problem: why there are no relations; None where there are.
-        agreements: of decoders of different kinds.
-        unstable: why there are no agreements; None where there are.
+        text: the diagnosed text, as in the name of the task; empty without any diagnosis.
+        relations: correlations of the diagnostics with every other score, over encoders.
+        without: the same, leaving out each encoder in turn.
+        problem: why there are no relations; None if there are.
+        agreements: rank agreement of decoders of different kinds.
+        unstable: why there are no agreements; None if there are.
     """
 
     text: str = ""
@@ -44,10 +44,10 @@ class Across:
 
 
 def across(workspace: Workspace) -> Across:
-    """Correlate what is in the store.
+    """Correlate the diagnoses in the store with the other scores.
 
-    Diagnoses are compared on the same sentences alone: those that most encoders were asked about.
-    Of several decoders of one kind for an encoder the newest counts.
+    Only diagnoses on the same sentences are compared: those with which most encoders were
+    diagnosed. Of several decoders of one kind for an encoder, the newest counts.
     """
     from engine.stats.relations import relate, stability, without_each
 

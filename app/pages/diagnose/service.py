@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from engine.decoding.spec import DecoderSpec
 
 HELD_OUT = "kept-apart"
-"""Stands where a text does, for the sentences of the training that were not learned from."""
+"""In place of a text: the sentences held out of the decoder's training."""
 SENTENCES = 1000
-"""As many as the released code of Vec2Sent tests on."""
+"""Default number of sentences: as many as the released code of Vec2Sent tests on."""
 MOST_SENTENCES = 10_000
 MOST_KNOWN = 200_000
-"""Training sentences among which the nearest is looked for."""
+"""Most training sentences searched for the nearest one."""
 LEAST_WORDS = 3
-"""Of a sentence: any decoder knows Yes."""
+"""Fewest words of a sentence: shorter ones are too easy."""
 
 
 @dataclass(frozen=True)
 class DiagnoseJob(Job):
-    """A diagnosis; made with `of`.
+    """A diagnosis; create it with `of`.
 
     Attributes:
         encoder: canonical spec.
-        decoder: the name of its decoder.
+        decoder: name of its decoder.
         text: data set or file, or `HELD_OUT`.
-        sentences: how many of them at most.
+        sentences: maximum number of sentences.
     """
 
     kind = "diagnose"
@@ -65,18 +65,18 @@ class DiagnoseJob(Job):
         text: str | None = None,
         sentences: int | None = None,
     ) -> DiagnoseJob:
-        """Check what is asked.
+        """Validate the arguments and create the job.
 
         Args:
-            workspace: which knows the decoders.
-            encoder: a spec; it needs a decoder.
-            text: data set or file, or `HELD_OUT`; None for one that the decoder has not learned
-                from.
-            sentences: how many at most; None for the usual number.
+            workspace: the workspace.
+            encoder: spec of an encoder with a decoder.
+            text: data set or file, or `HELD_OUT`; None for a text that the decoder was not
+                trained on.
+            sentences: maximum number of sentences; None for the default.
 
         Raises:
-            NoDecoder: the encoder has none.
-            UserError: an encoder that cannot be read, or a number that cannot be.
+            NoDecoder: the encoder has no decoder.
+            UserError: the encoder spec is invalid, or the number is out of range.
         """
         from app.pages.decode.service import NoDecoder
 
@@ -100,11 +100,11 @@ class DiagnoseJob(Job):
         return f"diagnosis of {self.encoder} on {last_part(self.text)}"
 
     def units(self) -> list[str]:
-        """One unit: it takes minutes, and its vectors are kept."""
+        """The whole diagnosis as one unit: it takes minutes, and its vectors are cached."""
         return [self.title]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Diagnosis]:
-        """Diagnose, and keep the result; yields the diagnosis."""
+        """Diagnose, store the result, and yield the diagnosis."""
         yield diagnosed(workspace, self, reporter.tick)
 
 
@@ -112,12 +112,12 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
     """Queue the diagnosis that gave a result once more and return the run's id.
 
     Args:
-        workspace: which keeps the results.
-        row: of `store.results.table`.
+        workspace: the workspace.
+        row: a row of `store.results.table`.
 
     Raises:
-        NoDecoder: the encoder has none any more.
-        UserError: nothing of that name can be read, and no run knows what it was.
+        NoDecoder: the encoder's decoder is gone.
+        UserError: there is no data set of that name, and no run that records the file.
     """
     from engine.decoding.diagnosis import source_of
 
@@ -135,7 +135,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
 
 
 def newest(workspace: Workspace, job: DiagnoseJob) -> Diagnosis:
-    """The last result that a diagnosis of this encoder on this text has left."""
+    """The newest stored diagnosis of the job's encoder on its text."""
     from engine.decoding.diagnosis import Diagnosis, task_of
 
     results = workspace.store.results
@@ -144,15 +144,15 @@ def newest(workspace: Workspace, job: DiagnoseJob) -> Diagnosis:
 
 
 def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
-    """Diagnose a decoder, keep the result in the store, and return it.
+    """Diagnose a decoder, store the result, and return it.
 
     Args:
-        workspace: which knows the decoder and the text.
-        job: what is asked.
-        tick: called with the share that is done.
+        workspace: the workspace.
+        job: the diagnosis to make.
+        tick: progress callback.
 
     Raises:
-        UserError: the decoder is gone, or the text has no sentences that fit.
+        UserError: the decoder is gone, or the text has no suitable sentences.
     """
     from engine.decoding.diagnosis import to_result
     from engine.diagnose import diagnose
@@ -185,10 +185,10 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
 def _training_text(
     workspace: Workspace, row: DecoderInfo, text: str, folder: Path
 ) -> tuple[list[str], list[str], list[str]]:
-    """What the decoder learned from, what was held out, and what to note of that.
+    """The decoder's training sentences, the held-out sentences, and notes.
 
-    Where that is not here, texts of the same kind stand in for it: all but the sentences that are
-    asked about, unless the decoder learned from these.
+    If the training text is not available, the default texts replace it, without the sentences to
+    diagnose unless the decoder was trained on them.
     """
     from engine.decoding.dataset import sentences_of
 
@@ -211,7 +211,7 @@ def _training_text(
 
 
 def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
-    """What was asked of a training: as its run has it, for the folder tells no whole paths."""
+    """The spec of a decoder's training, from its run if known: the folder has no absolute paths."""
     from engine.decoding.spec import DecoderSpec
 
     specs = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=DECODERS))
@@ -231,20 +231,20 @@ def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> li
 
 
 def _drawn(sentences: list[str], number: int) -> list[str]:
-    """Some from all over, the same for every decoder that may be asked about them."""
+    """Draw a random subset, in order; the same for every decoder."""
     order = np.random.default_rng(1111).permutation(len(sentences))[:number]
     return [sentences[i] for i in np.sort(order)]
 
 
 def _unseen(workspace: Workspace, row: DecoderInfo) -> str:
-    """The first text to judge on that the decoder did not learn from."""
+    """The first of `TEST_TEXTS` that the decoder was not trained on, or `HELD_OUT`."""
     known = set(workspace.catalog.names())
     train = _learned_from(row)
     return next((name for name in TEST_TEXTS if name in known and name not in train), HELD_OUT)
 
 
 def _learned_from(row: DecoderInfo) -> set[str]:
-    """Names of the texts of a decoder's training."""
+    """Names of the texts that a decoder was trained on."""
     spec = decoders.facts_of(row.folder).get("spec")
     train = set(spec.get("train", ())) if isinstance(spec, dict) else set()
     return train | {"starter-topics"} if "starter" in train else train

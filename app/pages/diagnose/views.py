@@ -1,4 +1,4 @@
-"""What the page *Diagnose* shows: current runs, the details of a diagnosis, and all encoders."""
+"""Views of the page *Diagnose*: current runs, the details of a diagnosis, and all encoders."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ NOTHING = parts.empty(
 
 
 def diagnoses(workspace: Workspace) -> list[dict[str, Any]]:
-    """The diagnoses that count, the newest first; rows of the store."""
+    """Rows of the successful diagnoses in the store, newest first."""
     rows = workspace.store.results.table(protocols=[PROTOCOL])
     return [row for row in reversed(rows) if row["error"] is None]
 
 
 def marks(workspace: Workspace) -> list[Any]:
-    """What decides whether the page is drawn anew: runs, and which diagnoses there are."""
+    """A signature of the page's state, runs and diagnoses; if it changes, the page is redrawn."""
     return [progress.signature(_live(workspace)), [row["id"] for row in diagnoses(workspace)]]
 
 
 def listed(
     workspace: Workspace, chosen: str | None, known: Sequence[Any] = (), *, encoder: str = ""
 ) -> dict[str, Any]:
-    """The runs, the choice of a diagnosis, what all encoders show together, and the marks, by name.
+    """Views by name: runs, the choice of a diagnosis, the table across encoders, and the marks.
 
     Args:
-        workspace: where they are.
-        chosen: id of the diagnosis that is shown; one that came since takes its place.
-        known: the marks of before.
-        encoder: whose newest diagnosis is shown if none is chosen.
+        workspace: the workspace.
+        chosen: id of the diagnosis shown; a newly finished one replaces it.
+        known: the previous marks.
+        encoder: the encoder whose newest diagnosis is shown if none is chosen.
     """
     rows, new = diagnoses(workspace), marks(workspace)
     ids = [str(row["id"]) for row in rows]
@@ -66,7 +66,7 @@ def listed(
 def shown(
     workspace: Workspace, result: str | None, metric: str | None, metrics: Sequence[str]
 ) -> dict[str, Any]:
-    """One diagnosis in full: the table, the choice of a figure, its picture, the samples."""
+    """Views of one diagnosis by name: the table, the choice of a metric, its chart, the samples."""
     found = diagnosis(workspace, result)
     if found is None:
         return {"table": NOTHING, "metric": gr.update(visible=False), "picture": None,
@@ -83,13 +83,13 @@ def shown(
 
 
 def by_length(workspace: Workspace, result: str | None, metric: str | None) -> Any:
-    """The picture of another figure."""
+    """The chart of a metric by sentence length."""
     found = diagnosis(workspace, result)
     return figures.by_length(found, metric) if found and metric else None
 
 
 def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
-    """A diagnosis of the store; the one that ships while there is none; None for an id of none."""
+    """A stored diagnosis; the shipped one if none is stored; None for an unknown id."""
     from engine.decoding.diagnosis import Diagnosis
 
     known = [row["id"] for row in diagnoses(workspace)]
@@ -101,7 +101,7 @@ def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
 
 
 def across(workspace: Workspace) -> str:
-    """How the figures order the encoders, and what that has to do with their scores."""
+    """How the diagnostics rank the encoders, and how that correlates with their scores."""
     from app.pages.diagnose.relations import across as related
 
     found = related(workspace)
@@ -116,7 +116,7 @@ def across(workspace: Workspace) -> str:
 
 
 def _correlations(found: Across) -> str:
-    """A row a score and a column a diagnostic; then without each encoder."""
+    """A table of scores by diagnostics, and one that leaves out each encoder in turn."""
     relations = found.relations
     if relations is None:
         return ""
@@ -159,7 +159,7 @@ def _correlations(found: Across) -> str:
 
 
 def _stability(found: Across) -> str:
-    """Whether decoders of different kinds order the encoders alike."""
+    """Whether decoders of different kinds rank the encoders alike."""
     head = parts.heading(
         "Stability", "Spearman between decoders of two kinds, other architectures or training "
         "sizes, over the encoders that have both.",
@@ -231,7 +231,7 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
 
 
 def _facts(found: Diagnosis) -> str:
-    """What is known of the decoder, as HTML."""
+    """The decoder's architecture and training, as HTML."""
     facts = found.decoder
     kind = str(facts.get("architecture"))
     words = ARCHITECTURES.get(kind, kind)

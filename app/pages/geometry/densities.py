@@ -1,7 +1,7 @@
 """How an encoder distributes its cosines over pairs of known similarity, from stored results.
 
-Reads what an evaluation of scored pairs left behind, or the page Geometry; nothing is encoded here.
-Used by the page Distributions.
+Reads results of evaluations on scored pairs, or of the page Geometry; encodes nothing. Used by the
+page Distributions.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ class Distribution:
 
     Attributes:
         panel: densities by gold-score group, on `grid()`.
-        overlap: area shared by the lowest and the highest group; None when one is empty.
-        spearman: main score of the task; None where it was not evaluated.
-        random, alignment, uniformity: of all sentences; None where the task does not define them.
-        n: pairs.
+        overlap: area shared by the lowest and the highest group; None if one is empty.
+        spearman: main score of the task; None if it was not evaluated.
+        random: mean cosine of random pairs of sentences; None if the task does not define it.
+        alignment, uniformity: of all sentences; None if the task does not define them.
+        n: number of pairs.
     """
 
     panel: figures.Panel
@@ -52,14 +53,14 @@ class Distribution:
 
 
 def grid() -> np.ndarray:
-    """The cosines at which densities are taken, a little past 1 so that curves come down."""
+    """The cosines at which densities are evaluated, slightly past 1 so that curves reach zero."""
     import numpy as np
 
     return np.arange(-1.0, 1.0 + 10 * GRID_STEP, GRID_STEP)
 
 
 def pair_tasks(workspace: Workspace) -> list[str]:
-    """Tasks on scored pairs: those whose data is here, then those that have results."""
+    """Tasks on scored pairs: those with available data, then others with results."""
     from engine.tasks import available
 
     here = [task.name for task in available(workspace.catalog) if task.type == "sts"]
@@ -69,10 +70,10 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 
 
 def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
-    """What the page begins with: STS-B once an encoder was measured on it, else the starter's.
+    """The page's default task: STS-B if an encoder was evaluated on it, else StarterSTS.
 
     Raises:
-        UserError: there are none, as in a store of chosen results.
+        UserError: there are no tasks, as in a store of selected results.
     """
     if not tasks:
         raise UserError("No scored pairs are available.", "Add some on the page Data.")
@@ -84,10 +85,10 @@ def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
 def distributions(
     workspace: Workspace, encoders: Sequence[str], task: str
 ) -> dict[str, Distribution]:
-    """By encoder, for those that were measured on the task; the newest result counts.
+    """Distributions by encoder, from the newest result on the task.
 
-    Where there is none, the geometry of the task's data has the same cosines. Those whose values
-    per example cannot be read are left out: see `unreadable`.
+    Without a result, the geometry of the task's data provides the same cosines. Encoders whose
+    values per example cannot be read are left out: see `unreadable`.
     """
     newest = _newest(workspace, encoders, task)
     found: dict[str, Distribution] = {}
@@ -100,7 +101,7 @@ def distributions(
 
 
 def _of_geometry(workspace: Workspace, encoder: str, task: str) -> Distribution | None:
-    """What the geometry of the task's data says of its pairs, where that was measured."""
+    """The distribution from the geometry of the task's data; None if it was not measured."""
     from engine import tasks
 
     known = service.found(workspace, encoder, tasks.get(task, workspace.catalog).dataset)
@@ -114,16 +115,16 @@ def _of_geometry(workspace: Workspace, encoder: str, task: str) -> Distribution 
 def unreadable(
     workspace: Workspace, encoders: Sequence[str], task: str, found: Mapping[str, Distribution]
 ) -> list[str]:
-    """Those that were measured on the task, and of which `distributions` found nothing to read."""
+    """Encoders with a result on the task whose values per example cannot be read."""
     newest = _newest(workspace, encoders, task)
     return [name for name in encoders if name in newest and name not in found]
 
 
 def measure(workspace: Workspace, encoders: Sequence[str], task: str) -> str:
-    """Queue those that were not measured on the task, or cannot be read; return the run's id.
+    """Queue an evaluation of the encoders without a distribution, and return the run's id.
 
     Raises:
-        UserError: for visitors, or when nothing is left to measure.
+        UserError: the reader is a visitor, or nothing is left to measure.
     """
     found = distributions(workspace, encoders, task)
     return queue_evaluation(workspace, [name for name in encoders if name not in found], [task])
@@ -136,7 +137,7 @@ def _newest(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[st
 
 @lru_cache(maxsize=256)
 def _distribution(workspace: Workspace, result: int) -> Distribution:
-    """Results never change, so what is made of one is kept."""
+    """The distribution of a result; cached, since results never change."""
     row = workspace.store.results.by_id(result)
     examples = workspace.store.results.examples(result)
     numbers = {
@@ -161,7 +162,7 @@ def _distribution(workspace: Workspace, result: int) -> Distribution:
 def of(
     encoder: str, cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float], random: float
 ) -> Distribution:
-    """That of pairs that are at hand: no result of an evaluation is needed."""
+    """The distribution of given cosines, without a stored result."""
     import numpy as np
 
     panel = figures.Panel(encoder, _ridges(np.asarray(cosines), np.asarray(gold), scale), random)
@@ -184,13 +185,13 @@ def _ridges(
 
 
 def _scale(details: dict[str, Any]) -> tuple[float, float]:
-    """The ends of the gold scale, as the result's own histogram names them: `0–1` … `4–5`."""
+    """The ends of the gold scale, from the group names of the result's histogram: `0–1` … `4–5`."""
     labels = details["histogram"]["groups"]
     return float(labels[0].split("–")[0]), float(labels[-1].split("–")[1])
 
 
 def reading(found: Distribution) -> str:
-    """What the picture of one encoder says, in words."""
+    """Describe the distribution of one encoder in words."""
     lowest, highest = found.panel.ridges[0], found.panel.ridges[-1]
     sentences = []
     if found.overlap is not None and lowest.mean is not None and highest.mean is not None:

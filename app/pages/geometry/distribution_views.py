@@ -1,4 +1,4 @@
-"""What the page Distributions shows: ridge plots, their table, a summary, alignment."""
+"""Views of the page *Distributions*: ridge plots, their table, a summary, alignment."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from app.pages.geometry.densities import Distribution
 
 NOTHING = {"headline": "", "picture": None, "readings": "", "space-title": "", "space": None}
-"""What `pictures` returns where there is nothing to draw."""
+"""The views without distributions, in the form of `pictures`."""
 
 
 def unreadable(lost: Sequence[str], task: str) -> str:
-    """Whose values cannot be read."""
+    """A warning for each encoder whose values per example cannot be read."""
     return parts.warn([f"The values per example of {name} on {task} cannot be read; "
                        "evaluate it again to restore them." for name in lost])  # fmt: skip
 
 
 @lru_cache(maxsize=32)
 def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> dict[str, Any]:
-    """Headline, ridges, readings and the map of the spaces; they are made once a result."""
+    """Headline, ridge plot, readings and the alignment chart, by name; cached."""
     drawn = dict(found)
     panels = [one.panel for one in drawn.values()]
     headline = figures.ridges_headline(panels, densities.grid())
@@ -53,7 +53,7 @@ def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> dict[str
 
 
 def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[Any]]]:
-    """The table twin: one row an encoder."""
+    """The columns and rows of the chart's table: one row per encoder."""
     labels = [ridge.label for ridge in next(iter(drawn.values())).panel.ridges]
     columns = ["encoder", "pairs", *(f"mean cosine {label}" for label in labels), "overlap",
                "random pairs", "alignment", "uniformity", "main score"]  # fmt: skip
@@ -66,7 +66,7 @@ def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[An
 
 
 def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
-    """Alignment and uniformity, where the task defines them."""
+    """Title and chart of alignment against uniformity; empty if the task does not define them."""
     points = [
         figures.SpacePoint(name, s.alignment, s.uniformity)
         for name, s in drawn.items()

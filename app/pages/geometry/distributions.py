@@ -71,7 +71,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     tasks = densities.pair_tasks(workspace)
     named = address.first(request, "task")
     if named.startswith("hub:"):  # hub files are named, not listed
@@ -85,7 +85,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
 
 
 def _shown(workspace: Workspace, names: list[str], task: str) -> dict[str, Any]:
-    """What is missing in words, how many encoders can be measured for it, and the pictures."""
+    """The views below the controls: missing encoders, the button that measures them, the charts."""
     found = densities.distributions(workspace, names, task)
     absent = [name for name in names if name not in found]
     lost = densities.unreadable(workspace, names, task, found)

@@ -1,4 +1,4 @@
-"""Charts of the page Geometry: spectrum, hubs, thresholds. Numbers in, a figure out."""
+"""Charts of the page *Geometry*: spectrum, hubs, thresholds. Numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 @dataclass(frozen=True, eq=False)
 class EncoderCurve:
-    """A line of one encoder.
+    """A curve of one encoder.
 
     Attributes:
         encoder: its name.
         x, y: float (m,).
-        marks: (x, y) of points to be marked.
-        kind: a second word for the legend; lines of one encoder share their colour.
+        marks: (x, y) of points to mark.
+        kind: the kind of curve, for the legend; curves of one encoder share their colour.
     """
 
     encoder: str
@@ -36,7 +36,7 @@ class EncoderCurve:
 
 
 def spectrum(curves: Sequence[EncoderCurve]) -> Figure:
-    """Singular values over their rank, the largest 1 (SimCSE figure E.1)."""
+    """Singular values by rank, relative to the largest (SimCSE figure E.1)."""
     lines = _lines(curves, "number %{x}: %{y:.4f}")
     x = axis("singular values, largest first", rangemode="tozero")
     y = axis("size relative to the largest", rangemode="tozero")
@@ -44,7 +44,7 @@ def spectrum(curves: Sequence[EncoderCurve]) -> Figure:
 
 
 def hubs(curves: Sequence[EncoderCurve], k: int) -> Figure:
-    """Share of sentences that are a neighbour at least so often; both axes logarithmic."""
+    """Share of sentences that are a neighbour at least x times; both axes logarithmic."""
     lines = _lines(curves, f"among the {k} nearest of %{{x}} or more: %{{y:.2%}} of sentences")
     x = axis(f"among the {k} nearest of so many others, or more", type="log")
     y = axis("share of sentences", type="log", tickformat=".2~%")
@@ -52,7 +52,7 @@ def hubs(curves: Sequence[EncoderCurve], k: int) -> Figure:
 
 
 def thresholds(curves: Sequence[EncoderCurve]) -> Figure:
-    """Accuracy and F1 over the cosine from which on a pair is called positive."""
+    """Accuracy and F1 by the cosine threshold for positive pairs."""
     lines = _lines(curves, "from cosine %{x:.3f}: %{y:.3f}")
     x = axis("cosine threshold for the same meaning")
     y = axis("accuracy, F1", range=[0, 1.02])
@@ -66,7 +66,7 @@ def _lines(curves: Sequence[EncoderCurve], hover: str) -> list[Trace]:
     for curve in curves:
         place = names.index(curve.encoder)
         line: dict[str, Any] = {"color": SERIES[place % len(SERIES)], "width": 2}
-        # Where one encoder has one line its dash tells it apart; where it has two, the kind.
+        # With one curve per encoder the dash distinguishes encoders; with several, their kinds.
         line["dash"] = DASHES[(kinds.index(curve.kind) if len(kinds) > 1 else place) % len(DASHES)]
         label = plain(formats.shorten(curve.encoder) + (f" · {curve.kind}" if curve.kind else ""))
         traces.append(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def carry(published: Published) -> None:
-    """Bring along what was measured of published encoders and data sets."""
+    """Copy the stored geometries of published encoders and data sets."""
     for row in published.source.store.derived.list(service.KIND):
         info = row["info"]
         if info["encoder"] in published.encoders and info["dataset"] in published.data:
@@ -26,7 +26,7 @@ def carry(published: Published) -> None:
 
 
 def views(published: Published) -> list[View]:
-    """Every data set of which there is something to show."""
+    """One view per data set with a geometry to show."""
     small, encoders = published.workspace, published.encoders.values()
     return [
         View(dataset, (("data", dataset),))
@@ -36,7 +36,7 @@ def views(published: Published) -> list[View]:
 
 
 def _there(workspace: Workspace, encoder: str, dataset: str) -> bool:
-    """Whether it was measured, or the page measures it at once."""
+    """Whether the geometry is stored, or the page measures it at once."""
     with suppress(UserError):
         if service.found(workspace, encoder, dataset):
             return True

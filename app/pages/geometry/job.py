@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeometryJob(Job):
-    """What is measured; made with `of`.
+    """A measurement of geometry; create it with `of`.
 
     Attributes:
         encoders: canonical specs.
@@ -35,10 +35,10 @@ class GeometryJob(Job):
 
     @classmethod
     def of(cls, encoders: Sequence[str], dataset: str, split: str = service.ALL) -> GeometryJob:
-        """Check what is asked and put it into one form, so that equal questions are equal.
+        """Validate and normalise the arguments, so that equivalent jobs are equal.
 
         Raises:
-            UserError: no encoder, or a spec that cannot be read.
+            UserError: there is no encoder, or a spec is invalid.
         """
         from engine.encoders import parse
 
@@ -54,19 +54,19 @@ class GeometryJob(Job):
         return f"Geometry of {of} on {self.dataset}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse an unknown data set or split."""
+        """Raise for an unknown data set or split."""
         if self.split not in service.splits(workspace, self.dataset):
-            service.take(workspace.catalog.load(self.dataset), self.split)  # says what there is
+            service.take(workspace.catalog.load(self.dataset), self.split)  # raises with a hint
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether every encoder was measured."""
+        """Whether the geometry of every encoder is stored or ships."""
         return all(
             service.found(workspace, encoder, self.dataset, self.split) is not None
             for encoder in self.encoders
         )
 
     def units(self) -> list[str]:
-        """Two an encoder."""
+        """Two units per encoder: encoding and geometry."""
         return [
             label
             for encoder in self.encoders
@@ -74,7 +74,7 @@ class GeometryJob(Job):
         ]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Do one of `units`."""
+        """Do the unit at a position of `units`."""
         encoder = self.encoders[position // 2]
         if position % 2:
             service.measure(workspace, encoder, self.dataset, self.split, reporter)
@@ -83,10 +83,10 @@ class GeometryJob(Job):
 
 
 def start(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str) -> str:
-    """Queue what a page cannot measure at once; return the run's id, empty when nothing is left.
+    """Queue the encoders that are not measured at once; return the run's id, or "" for none.
 
     Raises:
-        UserError: for visitors, no encoder, or what cannot be used.
+        UserError: the reader is a visitor, there is no encoder, or an argument is invalid.
     """
     workspace.refuse_visitors()
     job = GeometryJob.of(encoders, dataset, split)

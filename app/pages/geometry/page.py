@@ -104,7 +104,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     dataset, offered = collections.filled(workspace, values.dataset, service.opening(workspace))
     return {
@@ -115,7 +115,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
 
 
 def _picked(workspace: Workspace, dataset: str, values: Values) -> dict[str, Any]:
-    """Split, rule, cut and label, as data and address have them."""
+    """Updates of split, rule, cut and label for a data set, with the given values if valid."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
     data = workspace.catalog.load(dataset)
@@ -139,7 +139,7 @@ def _picked(workspace: Workspace, dataset: str, values: Values) -> dict[str, Any
 
 
 def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
-    """Everything below the controls."""
+    """All views below the controls, by name."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
     dataset, split = values.dataset, values.split or service.ALL
@@ -148,7 +148,7 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     for name in choices.need(values.encoder):
         try:
             found = service.quick(workspace, name, dataset, split)
-        except UserError as error:  # one encoder that fails leaves the others standing
+        except UserError as error:  # one encoder that fails does not stop the others
             failures.append(parts.problem(error))
             continue
         if found is None:
@@ -173,7 +173,7 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
 def _sections(
     workspace: Workspace, measured: Sequence[service.Geometry], values: Values
 ) -> dict[str, Any]:
-    """Title, chart and readings of each kind of number."""
+    """Title, chart and readings of each section, by name."""
     drawn = dict.fromkeys(SECTIONS, views.NOTHING)
     if measured:
         everyone = service.everyone(workspace, values.dataset, values.split or service.ALL)
@@ -192,7 +192,7 @@ def _sections(
 
 
 def _numbers(measured: Sequence[service.Geometry], rule: str) -> str:
-    """All encoders' numbers side by side."""
+    """The table of all encoders' numbers."""
     rows = []
     for geometry in measured:
         info = geometry.info | {"alignment": geometry.info.get(f"alignment_{rule}"),

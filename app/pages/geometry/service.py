@@ -1,6 +1,6 @@
 """The geometry of one encoder's space on one data set: computed once and stored.
 
-The page Geometry and `theodolite geometry` read it; what takes long is a job, see
+Used by the page Geometry and `theodolite geometry`; long measurements are jobs, see
 `app.pages.geometry.job`.
 """
 
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 
 KIND = "geometry"
 FORMAT = 1
-"""Raised when the same question would be answered otherwise."""
+"""Increased whenever the result of the same measurement would change."""
 ALL = "all"
 USUAL = ("STSBenchmark", "starter-pairs")
-"""What is measured on where no data set is named: the first that is there."""
+"""Default data sets: the first that is available is used."""
 AT_ONCE = 3000
-"""So many sentences are measured while the page waits, within a second."""
+"""Most sentences that are measured while the page waits, within a second."""
 MOST_SENTENCES = 40_000
-"""All pairs of more would take minutes: then so many are drawn, and it is said."""
+"""Most sentences measured: all pairs of more would take minutes, so a sample is drawn."""
 HUB_NEIGHBOURS = 10
 NUMBERS = (
     "encoder", "dataset", "split", "dim", "n_data", "n_distinct", "n_over", "alignment_over",
     "n_from", "alignment_from", "cut", "uniformity", "effective_rank", "isoscore", "mean_cosine",
     "std_cosine", "hub_skew", "hub_never", "hub_most", "n_zero", "drawn",
 )  # fmt: skip
-"""What is known of a space, beside its curves."""
+"""Names of the numbers of a geometry, besides its curves."""
 ARRAYS = ("singular", "occurrence", "cosine", "gold", "part")
 
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """What of a data set is measured.
+    """The part of a data set that is measured.
 
     Attributes:
-        sentences: distinct.
-        rows: int (n_data,), positions in `sentences`: every occurrence, of pairs both sides.
-        left, right: int (n,), positions of the pairs; empty where the data set has none.
-        gold: float64 (n,), their scores; empty for pairs with labels.
-        labels: n labels of pairs; empty for pairs with scores.
-        part: int (n,), which of `parts` each pair is from.
+        sentences: distinct sentences.
+        rows: int (n_data,), positions in `sentences`: every occurrence, both sides of pairs.
+        left, right: int (n,), positions of the pairs; empty for a data set without pairs.
+        gold: float64 (n,), scores of the pairs; empty for pairs with labels.
+        labels: n labels of the pairs; empty for pairs with scores.
+        part: int (n,), index in `parts` of each pair.
         parts: names of the splits or subsets.
         scale: lowest and highest possible score.
         drawn: whether `rows` is a sample.
@@ -76,15 +76,15 @@ class Taken:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """What was measured.
+    """The measured geometry of a space.
 
     Attributes:
-        encoder, dataset, split: of what.
+        encoder, dataset, split: what was measured.
         info: the numbers by name, see `_measured`.
         singular: float64 (m,), singular values, the largest first.
-        occurrence: int64 (n_distinct,), how often each sentence is among the 10 nearest.
+        occurrence: int64 (n_distinct,), how often each sentence is among the 10 nearest of others.
         cosine: float64 (n,), of the pairs.
-        gold: float64 (n,), their scores, or the number of their label.
+        gold: float64 (n,), scores of the pairs, or indices of their labels.
         part: int (n,), position of each pair's split or subset in `info["parts"]`.
     """
 
@@ -100,10 +100,10 @@ class Geometry:
 
 
 def splits(workspace: Workspace, dataset: str) -> list[str]:
-    """`all`, then the names of the splits of a data set that has them.
+    """`all`, then the names of the splits of a data set that has several.
 
     Raises:
-        UserError: an unknown data set.
+        UserError: the data set is unknown.
     """
     return [ALL, *_splits(workspace.catalog.load(dataset))]
 
@@ -121,15 +121,15 @@ def _splits(data: Dataset) -> list[str]:
 
 
 def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> Taken:
-    """Read from a data set what is measured: one split, or everything.
+    """Take the part of a data set to measure: one split, or everything.
 
     Args:
         data: the data set.
         split: one of its splits, or `all`.
-        most: of more occurrences of sentences so many are drawn; None for no limit.
+        most: sample size if there are more occurrences of sentences; None for no limit.
 
     Raises:
-        UserError: no such split, or fewer than two sentences.
+        UserError: there is no such split, or there are fewer than two sentences.
     """
     import numpy as np
 
@@ -179,17 +179,17 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
 
 
 def key(fingerprint: str, data_hash: str, split: str) -> str:
-    """Under which a measurement is kept."""
+    """The store key of a measurement."""
     facts = {"format": FORMAT, "encoder": fingerprint, "data": data_hash, "split": split,
              "most": MOST_SENTENCES, "k": HUB_NEIGHBOURS}  # fmt: skip
     return hash_of(KIND, to_json(facts))
 
 
 def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
-    """What was measured before, or ships; None when it was not.
+    """The stored or shipped geometry; None for neither.
 
     Raises:
-        UserError: an encoder or data set that cannot be used.
+        UserError: the encoder or data set is invalid.
     """
     data = workspace.catalog.load(dataset)
     place = key(workspace.bound(encoder, dataset).fingerprint, data.hash, split)
@@ -198,7 +198,7 @@ def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
 
 
 def _shipped(place: str, encoder: str, dataset: str) -> Geometry | None:
-    """What ships under a key."""
+    """The shipped geometry under a key; None if none ships."""
     example = shipped.read(KIND)
     if example is None or place not in example.facts:
         return None
@@ -208,7 +208,7 @@ def _shipped(place: str, encoder: str, dataset: str) -> Geometry | None:
 
 
 def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[str, Any]]:
-    """Numbers of every encoder that was measured on a split, by name; reads no arrays."""
+    """Numbers of every encoder with a stored geometry on a split, by name; reads no arrays."""
     data_hash = workspace.catalog.load(dataset).hash
     rows = reversed(workspace.store.derived.list(KIND))
     return {
@@ -219,16 +219,16 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 
 
 def opening(workspace: Workspace) -> str:
-    """What the page begins with: STS-B once an encoder was measured on it, else what ships."""
+    """The page's default data set: STS-B if an encoder was measured on it, else the shipped one."""
     first, example = USUAL
     here = set(workspace.catalog.names())
-    # Asked before `everyone`, which reads all of the data.
+    # Checked before `everyone`, which loads the data set.
     known = any(row["info"]["dataset"] == first for row in workspace.store.derived.list(KIND))
     return first if known and first in here and everyone(workspace, first, ALL) else example
 
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
-    """`found`, or measured now when that takes no more than a second or two; else None."""
+    """As `found`, but measure a small, mostly encoded data set now; None for others."""
     from app import vectors
 
     before = found(workspace, encoder, dataset, split)
@@ -249,11 +249,10 @@ def measure(
     split: str = ALL,
     progress: Progress | None = None,
 ) -> Geometry:
-    """The shape, from the store or measured now and kept there.
+    """Return the stored geometry, or measure and store it.
 
     Raises:
-        UserError: an encoder, data set or split that cannot be used, or vectors that hold no
-            numbers.
+        UserError: the encoder, data set or split is invalid, or a vector is NaN or infinite.
     """
     before = found(workspace, encoder, dataset, split)
     if before is not None:
@@ -276,7 +275,7 @@ def measure(
 def encode(
     workspace: Workspace, encoder: str, dataset: str, split: str, progress: Progress
 ) -> None:
-    """Bring the vectors that are measured into the cache."""
+    """Encode the sentences to measure into the vector cache."""
     taken = take(workspace.catalog.load(dataset), split)
     _encoded(workspace.bound(encoder, dataset), taken, progress)
 
@@ -290,9 +289,9 @@ def _measured(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Numbers by name, and arrays.
 
-    Alignment is of the pairs above (`over`) and from (`from`) the cut on: four fifths of the
-    scale, which is 4 of 5. Singular values and IsoScore are of the vectors as they are; the rest
-    takes directions only.
+    Alignment is over the pairs above the cut (`over`) and at or above it (`from`): four fifths of
+    the scale, which is 4 of 5. Singular values and IsoScore are of the raw vectors; the rest uses
+    directions only.
     """
     import numpy as np
 
@@ -337,7 +336,7 @@ def _measured(
 
 
 def cut(scale: Sequence[float]) -> float:
-    """From where on a pair counts as a positive one: four fifths of the scale."""
+    """The lowest score of a positive pair: four fifths of the scale."""
     low, high = scale
     return round(low + 0.8 * (high - low), 6)
 
@@ -359,7 +358,7 @@ def _isoscore(rows: np.ndarray) -> float | None:
 
     try:
         return isoscore(rows)
-    except ValueError:  # one dimension, or all the same
+    except ValueError:  # one dimension, or identical vectors
         return None
 
 
@@ -379,10 +378,10 @@ def _read(row: DerivedRow, encoder: str, dataset: str) -> Geometry:
 def lacking(
     workspace: Workspace, encoders: Sequence[str], dataset: str, split: str = ALL
 ) -> list[str]:
-    """Encoders that a run has to measure: the others are there, or measured now."""
+    """Encoders that need a run; the others are stored, or measured now."""
     return [name for name in encoders if quick(workspace, name, dataset, split) is None]
 
 
 def rows(measured: Iterable[Geometry]) -> list[dict[str, Any]]:
-    """All numbers, one row an encoder."""
+    """All numbers, one row per encoder."""
     return [{name: one.info.get(name) for name in NUMBERS} for one in measured]

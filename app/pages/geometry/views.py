@@ -1,4 +1,4 @@
-"""What the page Geometry shows: title, chart and a sentence for each measured encoder."""
+"""Views of the page *Geometry*: title, chart and a sentence for each measured encoder."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from app.pages.geometry.service import Geometry
 
 View = tuple[str, Any, str]
-"""Title, value of a chart, readings; empty texts and None where there is nothing to show."""
+"""Title, value of a chart, readings; "" and None if there is nothing to show."""
 NOTHING: View = ("", None, "")
 HUBS, MANY_HUBS = 1.0, 3.0
-"""Skew of the k-occurrence: below the first there are hardly hubs, above the second strong ones."""
+"""Skew of the k-occurrence: hardly any hubs below the first, strong hubs from the second on."""
 LITTLE = 0.02
-"""Of accuracy: less than this above the majority class is no use."""
+"""A threshold must beat the accuracy of the majority class by more than this to be useful."""
 RULES = {"over": "above", "from": "from"}
 
 
 def missing(absent: Sequence[str], data: str, *, some: bool, visitor: bool) -> str:
-    """Which encoders were not measured, and what to do where none was."""
+    """Name the encoders that were not measured, and what to do if none was."""
     if not absent:
         return ""
     if some:
@@ -41,7 +41,7 @@ def missing(absent: Sequence[str], data: str, *, some: bool, visitor: bool) -> s
 
 
 def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str) -> View:
-    """Alignment against uniformity of all encoders that were measured (SimCSE figure 3)."""
+    """Alignment against uniformity of all measured encoders (SimCSE figure 3)."""
     known = {n: i for n, i in everyone.items() if i.get(f"alignment_{rule}") is not None}
     if not known:
         return NOTHING
@@ -82,7 +82,7 @@ def _best(points: Sequence[figures.SpacePoint]) -> str:
 
 
 def _apart(point: figures.SpacePoint, points: Sequence[figures.SpacePoint]) -> str:
-    """What both numbers mean for one encoder: how much closer paraphrases are than strangers."""
+    """Describe both numbers of one encoder as distances, and its rank by their sum."""
     place = sorted(p.alignment + p.uniformity for p in points).index(
         point.alignment + point.uniformity
     )
@@ -203,7 +203,7 @@ def _hub_words(geometry: Geometry) -> str:
 
 
 def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
-    """Densities of the cosine by gold score; nothing where pairs have no scores."""
+    """Densities of the cosine by gold score; `NOTHING` for pairs without scores."""
     scored = [
         geometry for geometry in geometries if len(geometry.gold) and not geometry.info["labels"]
     ]
@@ -236,12 +236,12 @@ def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
 def thresholds(
     geometries: Sequence[Geometry], positive_from: float | None, label: str | None
 ) -> View:
-    """From which cosine on pairs count as the same, and what that is worth.
+    """The cosine thresholds of positive pairs with the best accuracy and F1.
 
     Args:
         geometries: of one data set.
-        positive_from: for scored pairs, the gold score from which on a pair is positive.
-        label: for labelled pairs, the label that is positive.
+        positive_from: for scored pairs, the lowest gold score of a positive pair.
+        label: for labelled pairs, the positive label.
     """
     from engine.stats.thresholds import sweep
 
@@ -316,13 +316,13 @@ def _positive(
 
 
 def default_label(labels: Sequence[str]) -> str:
-    """The label that most likely says that two sentences mean the same."""
+    """The label that most likely marks pairs of the same meaning."""
     likely = ("entailment", "entail", "1", "true", "yes", "same", "paraphrase", "duplicate")
     return next((x for word in likely for x in labels if x.casefold() == word), labels[-1])
 
 
 def _held_out(geometry: Geometry, positive: np.ndarray) -> tuple[str, list[list[Any]]]:
-    """The threshold chosen on the dev split, judged on the test split, where there are both."""
+    """The threshold chosen on the dev split, judged on the test split; empty without both."""
     from engine.stats.thresholds import judge, sweep
 
     parts = geometry.info["parts"]
@@ -341,7 +341,7 @@ def _held_out(geometry: Geometry, positive: np.ndarray) -> tuple[str, list[list[
 
 
 def _places(n: int, most: int = 400) -> np.ndarray:
-    """Which points of a long curve are drawn."""
+    """Indices of at most `most` evenly spaced points of a curve."""
     import numpy as np
 
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))

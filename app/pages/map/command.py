@@ -44,7 +44,7 @@ def map_job(
     min_dist: Annotated[float, typer.Option(help="Minimum distance between points (UMAP).")] = 0.1,
     seed: Annotated[str, typer.Option(help="Random seed, or any: different every time.")] = "0",
 ) -> MapJob:
-    """The map that is meant; the parameters are options of every verb about one."""
+    """The map to compute; each parameter is an option of every command about maps."""
     return MapJob.of(
         encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
         seed=seed_of(seed),
@@ -108,7 +108,7 @@ def _write(found: StoredMap, out: Path, spreadsheet: bool) -> None:
 
 
 def _print(found: StoredMap, as_json: bool) -> None:
-    """As JSON the facts and then every point; for people the facts and the names on the map."""
+    """Print facts and points as JSON, or a table of regions and the trust of the map."""
     info = {name: value for name, value in found.info.items() if name != "fingerprint"}
     if as_json:
         emit_json({"key": found.key, **info})

@@ -1,4 +1,4 @@
-"""A position between the points of a map: its vector, and what the decoder makes of it."""
+"""Decode a position between the points of a map."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 NEAREST = 8
-"""Points of the plane that have a say."""
+"""Number of nearest points whose vectors are averaged."""
 
 
 def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The points nearest to a place on the plane, and what each counts.
+    """The points nearest to a position on the plane, with interpolation weights.
 
-    By the inverse square of the distance (Shepard 1968): a place on a point is that point.
+    Weights are inverse squared distances (Shepard 1968): a position on a point is that point.
 
     Args:
         points: float (n, 2).
-        x: the place.
-        y: the place.
-        k: how many count at most.
+        x: of the position.
+        y: of the position.
+        k: maximum number of points.
 
     Returns:
-        int64 (k,) numbers, nearest first; float64 (k,) weights that sum to 1.
+        int64 (k,) ids, nearest first; float64 (k,) weights that sum to 1.
     """
     import numpy as np
 
@@ -40,27 +40,26 @@ def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray
     if away[near[0]] == 0:
         weights = (away[near] == 0).astype(np.float64)
     else:
-        weights = away[near[0]] / away[near]  # the nearest has 1: no square of a tiny number
+        weights = away[near[0]] / away[near]  # relative to the nearest: no overflow near a point
     return near, weights / weights.sum()
 
 
 def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) -> dict[str, Any]:
-    """What the decoder says of a place, through the full vectors of the nearest points.
+    """Decode a position as the weighted mean of the full vectors of the nearest points.
 
     Args:
-        workspace: where encoder and decoder are.
+        workspace: the workspace.
         found: a map with at least one point.
-        x: of the plane.
-        y: of the plane.
+        x: of the position.
+        y: of the position.
 
     Returns:
-        `x`, `y`, and `sentence`, `cosine` (of the sentence's own vector to the mean), `dim`,
-        `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the
-        encoder) and `time` (that a training takes) where there is no decoder;
-        or `failure` and `hint` where it cannot be used.
+        `x`, `y`, and `sentence`, `cosine` (of the re-encoded sentence to the mean), `dim`,
+        `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the encoder) and `time`
+        (of a training) without a decoder; or `failure` and `hint` if decoding fails.
 
     Raises:
-        UserError: an encoder that cannot be loaded.
+        UserError: the encoder cannot be loaded.
     """
     encoder = found.info["encoder"]
     ids, weights = weighted(found.points, x, y, NEAREST)
@@ -70,7 +69,7 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
     except NoDecoder:
         time = decode.training_time(workspace, encoder)
         return {"x": x, "y": y, "lacking": encoder, "time": time}
-    except UserError as error:  # part of the conversation: browsers log a 400 as a fault
+    except UserError as error:  # returned as a value: browsers log a 400 as an error
         return {"x": x, "y": y, "failure": error.message, "hint": error.hint}
     near = [
         {"id": int(i), "text": formats.encodable(found.sentences[i]), "weight": float(weight)}

@@ -1,4 +1,4 @@
-"""Maps that ship, found by their settings, whatever library is installed here."""
+"""Shipped maps, found by their settings, independently of the installed libraries."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import numpy as np
 
 NAMES = ("map", "spaces")
-"""Examples that have maps."""
+"""Shipped examples that contain maps."""
 
 
 def key_of(question: Mapping[str, Any]) -> str | None:
-    """The key of the map that answers a question; None where none ships."""
+    """The key of the shipped map for a `MapJob.question`; None if none ships."""
     digest = hash_of(to_json(question))
     found = (shipped.read(name) for name in NAMES)
     return next((e.facts["keys"][digest] for e in found if e and digest in e.facts["keys"]), None)
 
 
 def get(key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-    """Facts and arrays of the map under a key, as the store would have them."""
+    """Facts and arrays of a shipped map, in the form of the store; None for an unknown key."""
     for name in NAMES:
         example = shipped.read(name)
         if example is not None and key in example.facts["maps"]:

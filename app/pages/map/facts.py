@@ -1,6 +1,6 @@
 """The attributes of the points of a map: labels, length, density, trust, clusters, topics.
 
-From a data set and arrays to columns; the store keeps what comes out. Computes with the engine.
+Turns a data set and arrays into columns, with the engine. Knows nothing of the store.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Tripl
 from engine.progress import ProgressCallback
 
 TRUSTED_WHOLE = 5000
-"""Up to so many points trust is measured at each; of more, at a fixed sample of 2,000."""
+"""Up to this size, trust is measured at every point; above it, at a fixed sample of 2,000."""
 NEIGHBOURS = 15
 _CELLS = 256
 
 
 def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
-    """What needs no measuring: labels of the data set, length, density."""
+    """The facts that are fast to compute: labels of the data set, length, density."""
     facts = Facts()
     for key, name, of in _labels(dataset):
         first: dict[str, int] = {}
@@ -33,9 +33,9 @@ def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> F
 
 
 def _labels(dataset: Dataset) -> list[tuple[str, str, dict[str, str]]]:
-    """(key, name, sentence -> label) for whatever tells the sentences of a data set apart.
+    """(key, name, sentence -> label) for each kind of label in a data set.
 
-    A sentence that occurs twice goes by its first place.
+    A sentence that occurs twice keeps its first label.
     """
     if isinstance(dataset, LabelledSentences):
         columns = [("label", "Label", dataset.labels)]
@@ -60,7 +60,7 @@ def _first(sentences: Sequence[str], values: Sequence[str]) -> dict[str, str]:
 
 
 def density(points: np.ndarray) -> np.ndarray:
-    """How crowded the map is at each point: log10 of points a cell of 1/256 of its side, smoothed.
+    """Density at each point: log10 of the smoothed count per cell, on a 256 x 256 grid.
 
     Args:
         points: (n, 2).
@@ -86,11 +86,11 @@ def measured(
     points: np.ndarray,
     tick: ProgressCallback,
 ) -> dict[str, float | int]:
-    """Add clusters of the full space, topics of the plane with their names, and trust.
+    """Add clusters of the full space, named topics of the plane, and trust.
 
     Returns:
-        The means of trust, the neighbours compared and the points looked at; empty where there are
-        too few points to say.
+        The means of the trust measures, `k` and `looked_at` (points measured); empty for too few
+        points.
     """
     from engine.space.topics import RegionWords, distinct, groups, regions
 
@@ -119,7 +119,7 @@ def measured(
 def trusted(
     facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback
 ) -> dict[str, float | int]:
-    """Add trustworthiness, continuity and recall of neighbours; see `measured`."""
+    """Add trustworthiness, continuity and neighbour recall; see `measured`."""
     from engine.space.trust import trust
 
     n = len(points)

@@ -1,4 +1,4 @@
-"""Maps in published pages: which there are."""
+"""Maps in published pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IN_ADDRESS = {"method": "method", "neighbours": "neighbours", "min_dist": "dista
 
 
 def carry(published: Published) -> None:
-    """Bring the maps of published encoders and data sets along."""
+    """Copy the stored maps of published encoders and data sets."""
     small = published.workspace
     for row in published.source.store.projections.list():
         for job, key, info in _made(published, row["info"]):
@@ -32,7 +32,7 @@ def carry(published: Published) -> None:
 def _made(
     published: Published, info: Mapping[str, Any]
 ) -> Iterator[tuple[MapJob, str, dict[str, Any]]]:
-    """The question that a map answers, as it is published; its key at home; its facts."""
+    """Yield a map's job under its published names, its key in the source store, and its facts."""
     from app.pages.map.job import MapJob
 
     encoder, dataset = info["encoder"], info["dataset"]
@@ -47,7 +47,7 @@ def _made(
 
 
 def views(published: Published) -> list[View]:
-    """Every map that was made, else what is drawn at once."""
+    """One view per computed map, else of the principal components if they are drawn at once."""
     found = []
     for dataset, encoder in product(published.data.values(), published.encoders.values()):
         jobs = list(_jobs(published, encoder, dataset))
@@ -59,7 +59,7 @@ def views(published: Published) -> list[View]:
 
 
 def _jobs(published: Published, encoder: str, dataset: str) -> Iterator[MapJob]:
-    """The maps of a data set by one encoder, that which the page begins with first."""
+    """The maps of a data set by one encoder, the page's default first."""
     from app.pages.map.job import MapJob
 
     small = published.workspace

@@ -1,6 +1,6 @@
-"""The job *project*: a map of a collection, stored under everything that determines it.
+"""The job *project*: a map of a collection, stored under a hash of everything that determines it.
 
-Only the first two principal components are worked out wherever they are asked for.
+Only the first two principal components are also computed outside the job, by the page itself.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Method = Literal["umap", "umap-learn", "tsne", "pacmap", "pca", "quick"]
-"""`quick` is `pca` without what takes time to measure: trust, clusters, names."""
+"""`quick` is `pca` without the slow measurements: trust, clusters, names."""
 
 FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 2}
-"""Raised when a method's map of the same question would come out otherwise."""
+"""Increased whenever a method's map of the same question would change."""
 MOST_NEIGHBOURS = 200
 ANY_SEED = "any"
 
 
 @dataclass(frozen=True)
 class MapJob(Job):
-    """What a map is asked to be; made with `of`.
+    """The specification of a map; create it with `of`.
 
     Attributes:
         encoder: canonical spec.
         dataset: name in the catalog.
-        method: how vectors become points.
-        neighbours: of each point, for UMAP and PaCMAP; the perplexity of t-SNE.
-        min_dist: how close UMAP may put points.
-        seed: None for a map that is not reproducible.
-        initial: key of a stored map of the same collection to begin from (UMAP), for two spaces
+        method: projection method.
+        neighbours: n_neighbors of UMAP and PaCMAP; the perplexity of t-SNE.
+        min_dist: min_dist of UMAP.
+        seed: random seed; None for a map that is not reproducible.
+        initial: key of a stored map of the same collection to start from (UMAP), for two spaces
             side by side.
     """
 
@@ -58,10 +58,10 @@ class MapJob(Job):
 
     @classmethod
     def of(cls, encoder: str, dataset: str, **how: Any) -> MapJob:
-        """Check what is asked and put it into one form, so that equal questions are equal.
+        """Validate and normalise the arguments, so that equivalent jobs are equal.
 
         Raises:
-            UserError: a spec, method or parameter that cannot be used.
+            UserError: a spec, method or parameter is invalid.
         """
         from engine import encoders
 
@@ -83,7 +83,7 @@ class MapJob(Job):
             )
         if job.seed is not None and not 0 <= job.seed < 2**32:
             raise UserError(f"{job.seed} cannot be a random seed.", "Choose from 0 to 4294967295.")
-        if job.method in ("pca", "quick"):  # nothing else decides these
+        if job.method in ("pca", "quick"):  # the other parameters have no effect
             return cls(job.encoder, job.dataset, job.method)
         if job.method in ("tsne", "pacmap"):
             return cls(job.encoder, job.dataset, job.method, job.neighbours, seed=job.seed)
@@ -97,7 +97,7 @@ class MapJob(Job):
         return f"{NAMES[self.method]} of {self.dataset} with {self.encoder}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse a method whose package is missing, and t-SNE of more than it can lay out."""
+        """Raise if the method's package is missing, or t-SNE has too many points."""
         self._library()
         if self.method != "tsne":
             return
@@ -122,22 +122,21 @@ class MapJob(Job):
             ) from None
 
     def key(self, workspace: Workspace) -> str:
-        """Under which the map is kept: 32 hexadecimal digits.
+        """The store key of the map: 32 hexadecimal digits.
 
-        The name of the data set is part of it, and so are its labels: the columns of a map hold
-        them, and a map is opened by the name it was made under.
+        It covers the name and the labels of the data set: a map's columns contain the labels, and
+        a map opens its data set by name.
 
         Raises:
-            UserError: an encoder or data set that cannot be used; a method whose package is not
-                installed.
+            UserError: the encoder or data set is invalid, or the method's package is not installed.
         """
         return hash_of(to_json(self.question(workspace) | {"library": self._library()}))
 
     def question(self, workspace: Workspace) -> dict[str, Any]:
-        """All that decides the map but the library that lays it out.
+        """Everything that determines the map, except the projection library.
 
         Raises:
-            UserError: an encoder or data set that cannot be used.
+            UserError: the encoder or data set is invalid.
         """
         return asdict(self) | {
             "format": FORMATS[self.method], "data": workspace.catalog.load(self.dataset).hash,
@@ -145,37 +144,37 @@ class MapJob(Job):
         }  # fmt: skip
 
     def stored(self, workspace: Workspace) -> StoredMap | None:
-        """The map, if it was made here or ships."""
+        """The stored or shipped map; None for neither."""
         made = service.stored(workspace, self.key(workspace))
         return made or service.shipped(workspace, self.question(workspace))
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether the map was made."""
+        """Whether the map is stored or ships."""
         return self.stored(workspace) is not None
 
     def units(self) -> list[str]:
-        """Encoding and the map."""
+        """Two units: encoding, and the map."""
         return [
             f"Encoding {self.dataset} with {self.encoder}",
             f"{NAMES[self.method]} of {self.dataset}, its topics and how far it can be trusted",
         ]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Do one of `units`."""
+        """Do the unit at a position of `units`."""
         if position == 0:
             service.vectors(workspace, self.encoder, self.dataset, reporter)
         else:
             self.make(workspace, reporter.tick)
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> StoredMap:
-        """The map: from the store, or made now and kept there.
+        """Return the stored map, or compute and store it.
 
         Args:
-            workspace: where everything is.
-            tick: called with the share done; what it raises stops the work.
+            workspace: the workspace.
+            tick: progress callback; an exception from it stops the work.
 
         Raises:
-            UserError: an encoder, data set or package that cannot be used.
+            UserError: the encoder, data set or package cannot be used.
         """
         key = self.key(workspace)
         found = service.stored(workspace, key)
@@ -192,10 +191,10 @@ class MapJob(Job):
 
 
 def seed_of(text: str | None) -> int | None:
-    """The random seed that a person writes; None for any.
+    """Parse a random seed; None for `any` or no text.
 
     Raises:
-        UserError: something else than a whole number, `any` or nothing.
+        UserError: the text is not a whole number, `any` or empty.
     """
     written = (text or ANY_SEED).strip()
     if written == ANY_SEED:
@@ -208,9 +207,9 @@ def seed_of(text: str | None) -> int | None:
 
 
 def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
-    """The first two principal components; None for more points than a page may wait for.
+    """The map of the first two principal components; None for more than `QUICK_POINTS` points.
 
-    What the cache lacks is encoded first: pages do that before, with `background_call.encode`.
+    Encodes sentences that are not cached: pages do so before, with `background_call.encode`.
     """
     sentences, _ = workspace.catalog.sentences(dataset)
     if not 0 < len(sentences) <= service.QUICK_POINTS:

@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "umap-learn": 0.8, "tsne": 0.8, "pacmap": 0.6}
-"""About which share of the making is the projection itself."""
+"""Approximate share of the computing time that the projection takes, by method."""
 
 WATCHED_POINTS = 50_000
-"""More are not shown while they move: a browser would fetch megabytes a few times a second."""
+"""Larger maps are not shown during the projection: each update would be megabytes."""
 
 LIBRARIES = {"umap": "numpy", "umap-learn": "umap-learn", "tsne": "scikit-learn",
              "pacmap": "pacmap", "pca": "numpy", "quick": "numpy"}  # fmt: skip
 
 
 def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) -> None:
-    """Make a map and keep it under a key.
+    """Compute a map and store it under a key.
 
     Args:
-        workspace: where everything is.
-        job: what it is asked to be.
-        key: under which it is kept.
-        tick: called with the share done; what it raises stops the work.
+        workspace: the workspace.
+        job: the specification of the map.
+        key: the store key.
+        tick: progress callback; an exception from it stops the work.
 
     Raises:
-        UserError: an encoder, data set or package that cannot be used.
+        UserError: the encoder, data set or package cannot be used.
     """
     from app.pages.map import facts as map_facts
 
@@ -83,10 +83,10 @@ def _project(
     tick: ProgressCallback,
     watch: Callable[[np.ndarray], None] | None = None,
 ) -> tuple[np.ndarray, float | None]:
-    """Points float32 (n, 2), and the share of variance kept where it has a meaning.
+    """Points float32 (n, 2), and the share of variance explained; None unless by PCA.
 
-    A collection too small for its method is laid out by its principal components, a single sentence
-    in the middle.
+    A collection too small for its method is projected by PCA; a single sentence is put at the
+    origin.
     """
     import numpy as np
 

@@ -82,7 +82,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     place, collection = collections.filled(workspace, values.collection)
     encoder = next(iter(choices.from_address(workspace, request)), None)
@@ -94,10 +94,10 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
 
 
 def _spec(values: Values) -> MapJob:
-    """The controls as a question.
+    """The map that the controls describe.
 
     Raises:
-        UserError: no encoder, or a parameter that cannot be used.
+        UserError: there is no encoder, or a parameter is invalid.
     """
     if not values.encoder:
         raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
@@ -109,10 +109,10 @@ def _spec(values: Values) -> MapJob:
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
-    """The map that is seen: its principal components until it is made.
+    """The report of the map shown: the principal components until the map is computed.
 
     Raises:
-        UserError: there is none yet.
+        UserError: there is no map yet.
     """
     spec = _spec(values)
     meanwhile = MapJob.of(spec.encoder, spec.dataset, method="quick")
@@ -122,7 +122,7 @@ def _report(workspace: Workspace, values: Values) -> Report:
 
 
 def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
-    """How far it is, then the map, or its principal components, or what to do."""
+    """Yield progress, then the map, or its principal components, or what to do."""
     spec = _spec(values)
     alive = bool(values.run) and workspace.store.runs.get(values.run)["state"] in LIVE
 

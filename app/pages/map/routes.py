@@ -1,7 +1,7 @@
 """The numbers and texts of maps over HTTP, behind the same login as the pages.
 
-A request names a map by its content key and columns by names that the map has; nothing of it opens
-a path. Visitors may ask for everything here: it changes nothing.
+A request names a map by its content key and a column by its name; no part of a request becomes a
+path. All routes are open to visitors: none changes anything.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Taking = Callable[["Workspace", service.StoredMap, bytes], Response]
 
 
 def routes(workspace: Workspace) -> list[Route]:
-    """Everything below `theodolite/map/KEY`."""
+    """All routes below `theodolite/map/KEY`."""
 
     def at(path: str, answer: Answer) -> Route:
         def respond(request: Request) -> Response:
@@ -104,7 +104,7 @@ def _point(workspace: Workspace, found: service.StoredMap, request: Request) -> 
 
 
 def _decode(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:
-    """What the decoder says of a place of the plane."""
+    """Decode a position on the plane."""
     from app.pages.map import decoding
 
     try:
@@ -133,7 +133,7 @@ def _column(workspace: Workspace, found: service.StoredMap, request: Request) ->
 
 
 def _texts(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:
-    """Texts by number."""
+    """Texts of the points with the given ids."""
     numbers = _numbers(request.query_params.get("ids", ""), len(found.sentences))
     if not numbers:
         return PlainTextResponse(f"Name 1 to {MOST_TEXTS} points", status_code=404)
@@ -141,7 +141,7 @@ def _texts(workspace: Workspace, found: service.StoredMap, request: Request) -> 
 
 
 def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:
-    """Numbers of the points whose text has some words or matches a pattern; or what is wrong."""
+    """Ids of the points whose text contains some words or matches a pattern; or an error text."""
     import numpy as np
 
     from app.pages.search import service as retrieval
@@ -150,7 +150,7 @@ def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> R
     if request.query_params.get("pattern"):
         try:
             hits = [i for i, *_ in retrieval.matches(wanted, found.sentences)]
-        except UserError as error:  # part of the conversation: browsers log a 400 as a fault
+        except UserError as error:  # returned as text: browsers log a 400 as an error
             return PlainTextResponse(str(error))
     else:
         folded = wanted.casefold()
@@ -159,7 +159,7 @@ def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> R
 
 
 def _numbers(text: str, n: int) -> list[int]:
-    """Numbers of points, separated by commas; none when any is not one, or they are too many."""
+    """Parse comma-separated ids of points; empty if any is invalid or there are too many."""
     parts = text.split(",")
     if len(parts) > MOST_TEXTS or not all(p.isascii() and p.isdigit() for p in parts):
         return []

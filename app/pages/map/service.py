@@ -1,6 +1,6 @@
 """Stored maps of a collection: opening them, looking up points and neighbours.
 
-A map is found by a key over everything that decides it, see `app.pages.map.job`.
+A map is found by a hash of everything that determines it, see `app.pages.map.job`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 QUICK_POINTS = 100_000
 NEIGHBOURS = 15
-"""Of a point that is opened."""
+"""Neighbours shown for an opened point."""
 NAMES = {"umap": "UMAP", "umap-learn": "UMAP by umap-learn", "tsne": "t-SNE", "pacmap": "PaCMAP",
          **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
 _MAPS_OPEN = 6
@@ -42,17 +42,17 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class StoredMap:
-    """A map as it lies in the store.
+    """A stored map.
 
     Attributes:
         key: its content key.
-        points: float32 (n, 2), a memory map.
-        sentences: the collection's, in order, each once: row i is of sentence i.
-        columns: what is known of every point; `values[column.key]` has the numbers.
-        values: uint16 or float32 (n,) for each column, memory maps.
+        points: float32 (n, 2), memory-mapped; row i is sentence i.
+        sentences: the distinct sentences of the collection, in order.
+        columns: attributes of the points; `values[column.key]` has the numbers.
+        values: uint16 or float32 (n,) for each column, memory-mapped.
         regions: names on the map.
         info: method, parameters, library, encoder, data set, trust, seconds; plain values.
-        nearest: of a map that ships, of each point the nearest in the full space: their numbers,
+        nearest: for a shipped map, the nearest neighbours of each point in the full space: ids,
             int (n, k), and cosines, float32 (n, k).
     """
 
@@ -67,9 +67,9 @@ class StoredMap:
 
 
 def stored(workspace: Workspace, key: str) -> StoredMap | None:
-    """The map under a key; None when it was not made, or its collection is gone or has changed.
+    """The map under a key; None if it does not exist, or its collection is gone or has changed.
 
-    The last few stay open: a page asks for one map many times.
+    The last few maps stay open: a page requests the same map many times.
     """
     kept = _kept(workspace, key)
     if kept is None:
@@ -80,7 +80,7 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
         return None
     with _lock:
         known = _open.get((workspace.store.folder, key))
-        # The catalog gives the same object until the data set is another one.
+        # The catalog returns the same object until the data set changes.
         if known is not None and known[0] is dataset:
             return known[1]
     found = _opened(workspace, key, *kept)
@@ -94,13 +94,13 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
 
 
 def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | None:
-    """The map that ships and answers a question; None where there is none."""
+    """The shipped map for a `MapJob.question`; None if none ships."""
     key = example.key_of(question)
     return stored(workspace, key) if key else None
 
 
 def _kept(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-    """Facts and arrays of a map: from the store, else of one that ships."""
+    """Facts and arrays of a stored map, else of a shipped one."""
     row = workspace.store.projections.get(key)
     return example.get(key) if row is None else (dict(row["info"]), arrays(row))
 
@@ -120,12 +120,12 @@ def _opened(
 
 
 def url(key: str) -> str:
-    """Where the browser finds the numbers of a map, relative to the page."""
+    """The address of a map's files, relative to the page."""
     return f"theodolite/map/{key}"
 
 
 def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[str, Any]:
-    """One point for people: text, facts, and its k nearest in the full space.
+    """One point for display: text, facts, and its k nearest in the full space.
 
     Returns:
         `text`, `facts` (pairs of name and value) and `neighbours`: each with `id`, `text`, `cosine`
@@ -153,13 +153,13 @@ def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[s
 
 
 def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str, Any]:
-    """Where a sentence that is not on the map belongs: the middle of its nearest ones' places.
+    """Place a new sentence on the map, at the weighted mean of its nearest neighbours.
 
     Returns:
-        `x`, `y` and `neighbours` as of `point`, without `kept`.
+        `x`, `y` and `neighbours` as in `point`, without `kept`.
 
     Raises:
-        UserError: an empty sentence, or an encoder that cannot be loaded.
+        UserError: the sentence is empty, or the encoder cannot be loaded.
     """
     from engine.space.projection import placed
 
@@ -192,17 +192,17 @@ def _hits(found: StoredMap, ids: np.ndarray, cosines: np.ndarray) -> list[dict[s
 
 
 def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
-    """Of every point, in the full space."""
+    """Unit vectors of all points in the full space, float32 (n, dim)."""
     from engine.search.index import unit_rows
 
     return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))
 
 
 def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
-    """Whether all of a data set is encoded, and it has no more points than a page waits for.
+    """Whether a data set is fully encoded, and has at most `QUICK_POINTS` sentences.
 
     Raises:
-        UserError: an encoder or data set that cannot be used.
+        UserError: the encoder or data set is invalid.
     """
     from app.vectors import missing
 
@@ -218,11 +218,11 @@ def _shown(column: MapColumn, value: Any) -> str:
 
 
 def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd.DataFrame:
-    """Points as rows: number, sentence, place, and every column with its labels written out.
+    """A table of points: id, sentence, x, y, and every column with its labels written out.
 
     Args:
         found: the map.
-        ids: numbers of points, in the order wanted.
+        ids: ids of the points, in the order of the rows.
         spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
     """
     import numpy as np
@@ -247,16 +247,15 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
 
 
 def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any], Folders]:
-    """What a map reads where nobody serves it, of the value that `components.map.points` makes.
+    """Return the value of a published map, from that of `components.map.points`, and its files.
 
-    A browser fetches coordinates and columns whole; texts and true neighbours in parts, when a
-    point of the part is looked at.
+    A browser fetches coordinates and columns whole; texts and true neighbours in parts, on demand.
 
     Returns:
-        The value, and address of a folder -> makes its files by name.
+        The value, and folder address -> function that makes its files by name.
 
     Raises:
-        UserError: it is gone.
+        UserError: the map no longer exists.
     """
     found = stored(workspace, value["url"].rpartition("/")[2])
     if found is None:
@@ -283,11 +282,11 @@ def _numbers(workspace: Workspace, found: StoredMap, k: int) -> Iterator[tuple[s
 
 
 def _near(workspace: Workspace, found: StoredMap, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each point its k nearest in the full space, as the live page has them.
+    """The k nearest neighbours of each point in the full space, as on the live page.
 
     Returns:
-        uint32 (n, k): their numbers doubled, and one more where they are among its k nearest on
-        the map; float32 (n, k): cosines.
+        uint32 (n, k): 2 * id, plus 1 for neighbours that are also among the k nearest on the map;
+        float32 (n, k): cosines.
     """
     import numpy as np
 
@@ -300,7 +299,7 @@ def _near(workspace: Workspace, found: StoredMap, k: int) -> tuple[np.ndarray, n
     ids = np.asarray(ids, np.int64)
     on_map = _nearest_on_map(found.points, k)
     n = len(found.points)
-    # A pair of points is one number: those that stand in both lists are found at once.
+    # A pair of points is encoded as one number, so one call intersects all the lists.
     own = np.arange(n)[:, None] * n
     kept = np.isin(own + ids, own + on_map)
     return (2 * ids + kept).astype("<u4"), np.asarray(cosines, "<f4")
@@ -314,6 +313,6 @@ def _nearest_on_map(points: np.ndarray, k: int) -> np.ndarray:
     plane = np.asarray(points, np.float64)
     _, ids = cKDTree(plane).query(plane, k + 1)
     others = ids != np.arange(len(plane))[:, None]
-    others[others.all(axis=1), -1] = False  # others lie at the same place and pushed it out
+    others[others.all(axis=1), -1] = False  # coincident points displaced the point itself
     near: np.ndarray = ids[others].reshape(-1, k)
     return near

@@ -1,4 +1,4 @@
-"""What the page Map shows: the map, how far to trust it, or how to compute one."""
+"""Views of the page *Map*: the map, how far to trust it, or how to compute one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
-"""Columns that a map is coloured by when nothing is said: the first that it has."""
+"""Default colour columns of a map, in order of preference."""
 
 
 def drawn(
@@ -28,16 +28,16 @@ def drawn(
     meanwhile: bool,
     making: str = "",
 ) -> dict[str, Any]:
-    """The map and how far it is to be believed.
+    """The map and how far to trust it.
 
     Args:
-        workspace: where it is.
+        workspace: the workspace.
         found: the map.
-        view: what the address says of it, see `map_address.asked`.
-        meanwhile: whether it stands there until the one that was asked for is made.
-        making: key of that one while a run makes it.
+        view: the view of the map in the address, see `map_address.from_address`.
+        meanwhile: whether the map is a placeholder until the requested one is computed.
+        making: key of the requested map while a run computes it.
     """
-    if meanwhile:  # the place is that of another map
+    if meanwhile:  # the position in the address is of the requested map
         view = {**view, "view": ""}
     training = "" if workspace.read_only else address.link("train-decoder")
     return {
@@ -49,13 +49,13 @@ def drawn(
 def nothing(
     workspace: Workspace, collection: str, alive: bool, left: float | None = None
 ) -> dict[str, Any]:
-    """No map, and what to do.
+    """The views without a map: what to do.
 
     Args:
-        workspace: where the collection is.
+        workspace: the workspace.
         collection: its name.
-        alive: whether a run is about to make it.
-        left: seconds that encoding would take.
+        alive: whether a run is computing the map.
+        left: estimated seconds of encoding.
     """
     return {"trust": _nothing(workspace, collection, alive, left), "map": None}
 
@@ -104,7 +104,7 @@ def _value(found: StoredMap, view: Mapping[str, Any], training: str) -> dict[str
 
 
 def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
-    """How far the plane is to be believed, in words with numbers."""
+    """How far to trust the map, as a paragraph with numbers."""
     info, facts = found.info, []
     ask = "" if workspace.read_only else " Press Compute map."
     if meanwhile:

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def answer(
     workspace: Workspace, spec: SearchSpec, move: Move | None = None
 ) -> dict[str, list[list[Hit]]]:
-    """Hits by encoder, a list a query; of words and patterns under the name of the mode.
+    """Search, and return hits by encoder, one list per query; by mode for words and patterns.
 
     Args:
-        workspace: where everything is.
-        spec: the question.
-        move: told how far the encoding of a large collection is.
+        workspace: the workspace.
+        spec: the search.
+        move: progress callback for encoding a large collection.
 
     Raises:
-        UserError: an encoder, collection or query that cannot be used.
+        UserError: an encoder, the collection or a query is invalid.
     """
     limits = service.limits_of(workspace, spec)
     if not spec.is_near:
@@ -37,10 +37,10 @@ def answer(
 
 
 def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> list[list[Hit]]:
-    """Hits among sentences that are no data set, each of them once; nothing is kept.
+    """Search distinct sentences that are not a data set; nothing is stored.
 
     Raises:
-        UserError: a query that cannot be used.
+        UserError: a query is invalid.
     """
     distinct = list(dict.fromkeys(sentences))
     exact = searchable.Exact(encoder, distinct)

@@ -1,4 +1,4 @@
-"""The query that Search starts with, and what the shipped encoders find for it."""
+"""The initial query of Search, and the shipped encoders' hits for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUERY = "The storm cut the power to our street."
 
 
 def make(workspace: Workspace) -> None:
-    """Ask every shipped encoder."""
+    """Search with every shipped encoder, and write the hits."""
     spec = service.spec([QUERY])
     found = {
         encoder: [
@@ -30,7 +30,7 @@ def make(workspace: Workspace) -> None:
 
 
 def known(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
-    """Encoder -> its hits, where just this was asked of it when the example was made."""
+    """Encoder -> its shipped hits for exactly this search; empty if none ship."""
     example = shipped.read("search")
     if example is None or spec != service.spec([QUERY], encoders=spec.encoders):
         return {}

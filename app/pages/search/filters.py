@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
-    """What sentences of a collection can be chosen by: property -> value -> positions.
+    """Properties to filter a collection's sentences by: property -> value -> positions.
 
-    A sentence that occurs with several labels is found under each.
+    A sentence that occurs with several labels is listed under each.
 
     Raises:
-        UserError: an unknown collection.
+        UserError: the collection is unknown.
     """
     import numpy as np
 
@@ -51,7 +51,7 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
 
 
 def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
-    """What sentences can be chosen by, `label: sport`; of very many values the commonest."""
+    """Filters such as `label: sport`; the `most` commonest if there are more."""
     held = [
         (len(ids), f"{name}: {value}")
         for name, values in properties(workspace, collection).items()
@@ -63,15 +63,17 @@ def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]
 
 
 def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndarray | None:
-    """Positions of the sentences that have all of that, of one property any; None for all.
+    """Positions of the sentences that pass the filters; None for all sentences.
+
+    Values of one property are alternatives; different properties must all match.
 
     Args:
-        workspace: where data sets are.
-        collection: one of them.
-        only: as `offered` writes them.
+        workspace: the workspace.
+        collection: a data set.
+        only: filters as `offered` returns them.
 
     Raises:
-        UserError: an unknown collection, or a property that none of its sentences has.
+        UserError: the collection is unknown, or no sentence has a property.
     """
     import numpy as np
 

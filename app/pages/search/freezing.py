@@ -1,7 +1,7 @@
-"""Search in published pages: static encoders answer new sentences there, without a server.
+"""Search in published pages: static encoders answer new queries there, without a server.
 
-A page fetches the vectors of a collection's sentences whole, texts, words and neighbours in parts,
-when one of them is looked at. An encoder that needs Python has the neighbours of every sentence.
+A page fetches the vectors of a collection whole, and texts, word vectors and neighbours in parts,
+on demand. For an encoder that needs Python the neighbours of every sentence are precomputed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 K = 10
 MOST_SENTENCES = 200_000
 MOST_BYTES = 2**24
-"""Of the vectors of a collection by one encoder: more are brought to fewer dimensions."""
+"""Most values of a collection's vectors, a byte each; larger ones are projected to `FEWER`
+dimensions."""
 FEWER = 128
 PART = 2**20
-"""Bytes of them that are fetched at a time, about."""
+"""Approximate bytes of vectors per file."""
 
 
 def views(published: Published) -> list[View]:
-    """Every data set whose texts may be read and are not too many."""
+    """One view per data set whose texts are published and not too many."""
     found = []
     for name in published.data.values():
-        with suppress(UserError):  # its texts stay at home
+        with suppress(UserError):  # its texts are not published
             sentences, _ = published.workspace.catalog.sentences(name)
             if K < len(sentences) <= MOST_SENTENCES:
                 found.append(View(name, (("in", name),)))
@@ -43,11 +44,11 @@ def views(published: Published) -> list[View]:
 
 
 def files(workspace: Workspace, value: Any) -> tuple[Any, Folders]:
-    """What the page searches where nobody serves it, and what it fetches.
+    """Return the value of a published search page, and the files that it fetches.
 
     Args:
-        workspace: of what is published.
-        value: `collection` and `encoders`, their names.
+        workspace: the published workspace.
+        value: `collection` and `encoders`, by name.
     """
     collection = value["collection"]
     sentences, data_hash = workspace.catalog.sentences(collection)
@@ -75,19 +76,19 @@ def _about(collection: str, sentences: Sequence[str], columns: Sequence[dict[str
 
 
 Nearest = list[tuple[int, float]]
-"""Numbers of sentences and their cosines."""
+"""Positions of sentences and their cosines."""
 
 
 def _column(
     workspace: Workspace, name: str, collection: str
 ) -> tuple[dict[str, Any], in_browser.Held, Nearest]:
-    """What the page is told of an encoder, its files, and what is nearest to the first sentence."""
+    """The page's description of an encoder, its files, and the neighbours of the first sentence."""
     from app import vectors
     from engine.encoders.variants import baseline
     from engine.search.index import Index
 
     described = in_browser.described(workspace.bound(name, collection))
-    # Word vectors are quick; what else is to be encoded would take minutes.
+    # Encoding with word vectors is fast; with other encoders it could take minutes.
     if not baseline(name) and vectors.missing(workspace, name, collection) > vectors.SMALL:
         return {}, {}, []
     rows = vectors.vectors(workspace, name, collection)
@@ -107,7 +108,7 @@ def _column(
 
 
 def _at_once(runs: dict[str, Any], held: in_browser.Held) -> int:
-    """Bytes that an encoder loads before it can split a text; of its words only those it meets."""
+    """Bytes that an encoder loads at start; its word vectors are fetched on demand."""
     words = runs.get("parts", {"bytes": 0})["bytes"]
     return _size(held) - int(words)
 
@@ -117,7 +118,7 @@ def _size(held: in_browser.Held) -> int:
 
 
 def _note(runs: dict[str, Any], rows: np.ndarray, points: np.ndarray) -> dict[str, str]:
-    """What is less here than in Python."""
+    """A note about reduced dimensions or vocabulary, compared with Python."""
     sentences = []
     if points.shape[1] < rows.shape[1]:
         sentences.append(f"Compared in {points.shape[1]} of {rows.shape[1]:,} dimensions.")
@@ -127,10 +128,10 @@ def _note(runs: dict[str, Any], rows: np.ndarray, points: np.ndarray) -> dict[st
 
 
 def _fewer(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The vectors, and where they are too many bytes the directions that tell most of them apart.
+    """Unit vectors, projected to their leading eigenvectors if they are too large.
 
     Returns:
-        float32 (n, k); None, or float32 (d, k), which a query is to be multiplied by.
+        float32 (n, k); None, or the float32 (d, k) projection to apply to a query.
     """
     import numpy as np
 
@@ -145,7 +146,7 @@ def _fewer(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _neighbours(rows: np.ndarray) -> Iterator[bytes]:
-    """Of each sentence the nearest others: uint32 (n, K - 1), then float32 (n, K - 1) cosines."""
+    """Yield parts of each sentence's neighbours: uint32 (n, K - 1) ids, float32 cosines."""
     from engine.search.index import neighbours_of_each
 
     cosines, ids = neighbours_of_each(rows, K - 1)

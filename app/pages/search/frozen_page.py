@@ -20,11 +20,11 @@ DESCRIPTION = (
     "several of them found."
 )
 SEARCH = "search"
-"""Id of the component."""
+"""Element id of the component."""
 
 
 def build(workspace: Workspace) -> None:
-    """Lay out the page; its component is told which collection and encoders its address names."""
+    """Lay out the page; its component takes the collection and encoders from the address."""
     with parts.bar("Search", DESCRIPTION):
         pass
     notice = parts.notice()

@@ -1,8 +1,8 @@
 """Encoders that run in the browser: their tokenization, and their word vectors.
 
-A static encoder's vector of a sentence is the mean of its words' vectors, so a page needs no more
-than these: `app/components/js/search/encoder.js` reads what is written here. Vectors are rounded to
-255 steps a row.
+A static encoder's vector of a sentence is the mean of its words' vectors, so a page needs nothing
+else: `app/components/js/search/encoder.js` reads the files written here. Vectors are quantised to
+255 levels per row.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 Held = dict[str, dict[str, bytes]]
 """Address of a folder, relative to the first page -> its files by name."""
 Described = tuple[dict[str, Any], Held]
-"""What a page is told, and what it then fetches."""
+"""The value of a page, and the files that it fetches."""
 STEPS = 127
-"""On either side of zero."""
+"""Quantisation levels on either side of zero."""
 MOST_BYTES = 2**25
-"""Of a table: of a larger file of word vectors the first words, which are the most frequent."""
+"""Most bytes of a word table; a larger one keeps its first words, which are the most frequent."""
 PART = 65_536
-"""Bytes of words' vectors that are fetched at a time, about: what a page loads for a rare word."""
+"""Approximate bytes of word vectors per file: the download for one rare word."""
 
 
 def described(encoder: Encoder) -> Described | None:
-    """What a page is told of an encoder, and the files that it loads to run it.
+    """Describe an encoder for a page, with the files that run it.
 
     Args:
-        encoder: loaded.
+        encoder: a loaded encoder.
 
     Returns:
-        What `encoder.js` reads, and the files that it fetches; None for an encoder that
+        The value that `encoder.js` reads, and the files that it fetches; None for an encoder that
         needs Python.
     """
     from engine.encoders.cached import CachedEncoder
@@ -58,15 +58,15 @@ def described(encoder: Encoder) -> Described | None:
 
 
 def packed(name: str, rows: np.ndarray, part: int = PART) -> Described:
-    """Vectors as `js/search/rows.js` reads them, in parts that are fetched one by one.
+    """Pack vectors for `js/search/rows.js`, in parts that are fetched one by one.
 
     Args:
-        name: in the addresses of the files.
-        rows: float32 (n, d); a row of zeros stays one.
-        part: bytes of a file, about.
+        name: prefix of the files' addresses.
+        rows: float32 (n, d); zero rows stay zero.
+        part: approximate bytes per file.
 
     Returns:
-        `dim`, `rows` a part, `parts`, and `mean` where that is taken from the rows; and the files.
+        `dim`, `rows` per part, `parts`, and `mean` if it was subtracted from the rows; the files.
     """
     many = max(1, part // rows.shape[1])
     mean = _mean(rows)
@@ -81,15 +81,15 @@ def packed(name: str, rows: np.ndarray, part: int = PART) -> Described:
 
 
 def in_parts(name: str, parts: Iterable[bytes]) -> Described:
-    """Something in files that a page fetches one by one, in a folder with the hash of it.
+    """Put data into files that a page fetches one by one, in a folder named by its hash.
 
     Args:
-        name: in its address.
-        parts: what the files hold.
+        name: prefix of the folder's address.
+        parts: the contents of the files.
 
     Returns:
-        As `js/search/parts.js` reads it: `at`, what the addresses begin with, which go on with a
-        hyphen and a number from 0; `many`, how many; `bytes` of all. And the files.
+        The description that `js/search/parts.js` reads, and the files: `at`, the start of the
+        addresses, which end in a hyphen and a number from 0; `many`, their number; `bytes` in all.
     """
     files = {f"part-{number}": part for number, part in enumerate(parts)}
     folder = hashed(name, *files.values())
@@ -98,19 +98,19 @@ def in_parts(name: str, parts: Iterable[bytes]) -> Described:
 
 
 def one(name: str, data: bytes) -> tuple[str, Held]:
-    """Something in one file: its address, and that."""
+    """Put data into one file; return its address, and the file."""
     parts, held = in_parts(name, [data])
     return f"{parts['at']}-0", held
 
 
 def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows in whole steps.
+    """Quantise rows to int8.
 
     Args:
         rows: float (n, d).
 
     Returns:
-        int8 (n, d), and float32 (n,), what a step of each row is; 0 for a row of zeros.
+        int8 (n, d), and float32 (n,), the step size of each row; 0 for a row of zeros.
     """
     steps = np.abs(rows).max(axis=1, initial=0).astype(np.float32) / STEPS
     whole = np.divide(rows, steps[:, None], out=np.zeros_like(rows), where=steps[:, None] > 0)
@@ -118,7 +118,7 @@ def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean(rows: np.ndarray) -> np.ndarray | None:
-    """The mean of the rows where they lean so much one way that the steps around it are finer."""
+    """The mean of the rows, if quantising around it gives smaller steps; else None."""
     mean = rows.mean(axis=0)
     around = [np.square(quantised(some)[1]).sum() for some in (rows, rows - mean)]
     return mean if around[1] < around[0] else None
@@ -133,7 +133,7 @@ def _of_words(source: WordVectors) -> Described:
 
 
 def _of_tokens(source: WordLlama) -> Described:
-    """What `bpe.js` splits texts by, and the vectors of its tokens."""
+    """The tokenizer that `bpe.js` reads, and the vectors of its tokens."""
     vocabulary = source.bpe["vocab"]
     numbers = {token: number for number, token in enumerate(vocabulary)}
     pairs = np.array([[numbers[token] for token in pair] for pair in source.bpe["merges"]], "<u2")

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 KIND = "index"
 FORMAT = 2
-"""Raised when an index of the same vectors would come out otherwise. The first held them too."""
+"""Increased whenever the index of the same vectors would change. Format 1 also held the vectors."""
 
 
 def is_large(n: int) -> bool:
-    """Whether a collection of so many sentences is worth an index."""
+    """Whether a collection of n sentences is worth an index."""
     from engine.search.ann_index import EXACT_BELOW
 
     return n > EXACT_BELOW
 
 
 def key(fingerprint: str, data_hash: str, format_: int = FORMAT) -> str:
-    """Under which the index of a collection is kept."""
+    """The store key of a collection's index."""
     return hash_of(KIND, str(format_), fingerprint, data_hash)
 
 
 def opened(
     workspace: Workspace, encoder: Encoder, sentences: Sequence[str], data_hash: str
 ) -> MappedIndex | None:
-    """The index if it was made; what a query needs of the vectors is read from their cache."""
+    """Open the index; None if it was not built. Queries read vectors from the vector cache."""
     from engine.search.ann_index import MappedIndex
 
     row = workspace.store.derived.get(key(encoder.fingerprint, data_hash))
@@ -50,14 +50,14 @@ def opened(
 
 
 def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
-    """Vectors by position, out of the cache: on the disk they stand once."""
+    """Return a function from positions to unit vectors, which reads the vector cache."""
     from engine.search.index import unit_rows
 
     return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
 
 
 def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | None:
-    """What is known of an index: its recall against comparing with all, and its times."""
+    """The recall of an index against exact search, and its times; None if it was not built."""
     from engine.search.ann_index import Built
 
     row = workspace.store.derived.get(key(fingerprint, data_hash))
@@ -69,10 +69,10 @@ def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | Non
 def make(
     workspace: Workspace, encoder: str, dataset: str, progress: Progress | None = None
 ) -> None:
-    """Make the index of a collection, unless it is there.
+    """Build and store the index of a collection, unless it exists.
 
     Raises:
-        UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
+        UserError: the encoder or data set is invalid, or a vector is NaN or infinite.
     """
     from engine.search import ann_index
 
@@ -92,7 +92,7 @@ def make(
 
 
 class _Encoded:
-    """The vectors of a collection, read from the cache or an encoded corpus a block at a time."""
+    """The vectors of a collection as an array, read from the cache or an encoded corpus."""
 
     def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
         self._encoder, self._sentences = encoder, sentences
@@ -111,5 +111,5 @@ class _Encoded:
 
 
 def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
-    """Beside the store: the system's own place for such files may be memory."""
+    """A temporary folder beside the store: the system's may be in memory."""
     return tempfile.TemporaryDirectory(dir=workspace.store.folder, prefix="index-")

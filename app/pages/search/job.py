@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 OFTEN = 3
-"""A large collection that was searched so often gets an index."""
+"""A large collection gets an index at this number of searches."""
 _searches: Counter[tuple[Path, str, str]] = Counter()
-"""Of large collections, by (store, encoder, collection)."""
+"""Searches of large collections, by (store, encoder, collection)."""
 
 
 @dataclass(frozen=True)
 class CollectionJob(Job):
-    """Make a collection ready to be searched.
+    """Prepare a collection for search.
 
     Attributes:
         encoder: canonical spec.
@@ -50,26 +50,26 @@ class CollectionJob(Job):
 
 @dataclass(frozen=True)
 class EncodeJob(CollectionJob):
-    """Bring the vectors of a collection into the cache, for search to find them there."""
+    """Encode a collection into the vector cache."""
 
     kind = "encode"
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether no vector is lacking."""
+        """Whether all vectors are cached."""
         return not missing(workspace, self.encoder, self.dataset)
 
     def units(self) -> list[str]:
-        """One: it goes on where it was."""
+        """One unit: a restarted run continues from the cache."""
         return [f"{self.dataset} · {self.encoder}"]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Encode; what is in the cache is not encoded again."""
+        """Encode the sentences that are not cached."""
         encode(workspace, self.encoder, self.dataset, reporter)
 
 
 @dataclass(frozen=True)
 class IndexJob(CollectionJob):
-    """Make the index of a large collection."""
+    """Encode a large collection, and build its index."""
 
     kind = "index"
 
@@ -81,7 +81,7 @@ class IndexJob(CollectionJob):
         ]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Do one of `units`."""
+        """Do the unit at a position of `units`."""
         if position == 0:
             encode(workspace, self.encoder, self.dataset, reporter)
         else:
@@ -91,16 +91,16 @@ class IndexJob(CollectionJob):
 def needed(
     workspace: Workspace, encoder: str, dataset: str, *, index: bool = False
 ) -> CollectionJob | None:
-    """What has to be done before a whole collection is searched, if it takes a job's worth.
+    """Return the job that must run before the whole collection can be searched; None for none.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         encoder: a spec.
         dataset: the collection.
-        index: whether a large collection is to get an index in any case.
+        index: whether to index a large collection even if exact search would do.
 
     Raises:
-        UserError: an encoder or a collection that cannot be used.
+        UserError: the encoder or collection is invalid.
     """
     from engine import encoders
 
@@ -113,7 +113,7 @@ def needed(
 
 
 def runs(workspace: Workspace, collection: str) -> list[RunRow]:
-    """Encodings and indexings of a collection, the newest first."""
+    """Encoding and indexing runs of a collection, newest first."""
     every = workspace.store.runs.list(kinds=[EncodeJob.kind, IndexJob.kind])
     return [run for run in every if run["spec"]["dataset"] == collection]
 
@@ -121,14 +121,14 @@ def runs(workspace: Workspace, collection: str) -> list[RunRow]:
 def readied(
     workspace: Workspace, encoder: str, dataset: str, opened: Searchable, *, start: bool
 ) -> RunRow | None:
-    """The last run of what an encoder has yet to do before all of a collection is searched.
+    """Return the last run that prepares a collection for search, queueing one if allowed.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         encoder: canonical spec.
         dataset: the collection.
-        opened: the same, as far as it can be searched.
-        start: begin one when none is alive; visitors never do.
+        opened: the collection as far as it can be searched.
+        start: queue a run if none is live; visitors never do.
     """
     job = (IndexJob if opened.needs_index else EncodeJob)(encoder, dataset)
 
@@ -143,7 +143,7 @@ def readied(
 
 
 def searched(workspace: Workspace, encoder: str, dataset: str, opened: Searchable) -> None:
-    """Have an index made for a large collection that is searched often, but not by visitors."""
+    """Count a search of a large collection, and queue its index at `OFTEN`; ignores visitors."""
     if workspace.read_only or not opened.is_exact or not indexes.is_large(len(opened.sentences)):
         return
     key = (workspace.store.folder, encoder, dataset)

@@ -31,7 +31,7 @@ TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
     "dog": "A dog runs on the green grass near a wooden fence.",
 }
-"""The queries of SimCSE's table 10, asked of Flickr30k's captions there."""
+"""The queries of SimCSE's table 10, which searches Flickr30k's captions."""
 FLICKR = "flickr30k"
 MODES = [("Meaning", "meaning"), ("Examples", "examples"), ("Words", "words"),
          ("Pattern", "pattern")]  # fmt: skip
@@ -142,7 +142,7 @@ def _has(workspace: Workspace, dataset: str) -> bool:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     place, collection = collections.filled(workspace, values.collection)
     found = vars(values) | {
@@ -156,19 +156,19 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
 
 
 def _usual(mode: str) -> str:
-    """The query where the address has none; words and patterns are looked for as they stand."""
+    """The default query; empty for words and patterns."""
     return example.QUERY if mode in ("meaning", "examples") else ""
 
 
 def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
-    """The properties a collection's sentences can be chosen by."""
+    """The update of the label filter for a collection."""
     offered = filters.offered(workspace, collection)
     kept = [text for text in wanted if text in offered]
     return gr.update(choices=offered, value=kept, visible=bool(offered))
 
 
 def _shaped(controls: Controls, pick: gr.Button, mode: str) -> dict[Any, Any]:
-    """Only the controls that matter to a way of searching are shown."""
+    """Updates that show only the controls a search mode uses."""
     label, placeholder = LABELS[mode]
     near = gr.update(visible=mode in ("meaning", "examples"))
     return {
@@ -179,10 +179,10 @@ def _shaped(controls: Controls, pick: gr.Button, mode: str) -> dict[Any, Any]:
 
 
 def _spec(values: Values) -> SearchSpec:
-    """The controls as a question.
+    """The search that the controls describe.
 
     Raises:
-        UserError: something that cannot be asked.
+        UserError: a value is invalid.
     """
     query, mode = service.mode_of(values.query, values.mode)
     return service.spec(
@@ -193,7 +193,7 @@ def _spec(values: Values) -> SearchSpec:
 
 
 def _reopened(workspace: Workspace, values: Values) -> Iterator[dict[str, Any]]:
-    """A page just opened is no reason to ask for a query, nor to work long."""
+    """Answer on page load: an empty query is no error, and no run is started."""
     if values.query.strip():
         spec = _spec(values)
         known = example.known(workspace, spec)

@@ -1,4 +1,4 @@
-"""Collections opened for search: exactly, as far as they are encoded, or with an index."""
+"""Collections opened for search: exact over the vectors encoded so far, or with an index."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from engine.search.ann_index import MappedIndex
 
 IN_MEMORY = 2 * 2**30
-"""Bytes of vectors that are kept for exact search; the longest unused collection goes first."""
+"""Bytes of vectors kept for exact search; the least recently used collection goes first."""
 
 MOST_MAPPED = 6
-"""Indexes that are kept open."""
+"""Most indexes kept open."""
 
 Key = tuple[Path, str, str]
 """Store, fingerprint, hash of the collection."""
@@ -38,13 +38,13 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Searchable:
-    """A collection with what searches it.
+    """A collection with its index.
 
     Attributes:
-        index: finds positions.
-        sentences: at these positions.
-        encoder: for queries.
-        lacking: how many sentences wait for their vectors, or for an index to be found by.
+        index: finds positions of sentences.
+        sentences: the sentences by position.
+        encoder: encodes queries.
+        lacking: number of sentences that cannot be found yet, for lack of vectors or an index.
     """
 
     index: Exact | MappedIndex
@@ -59,16 +59,16 @@ class Searchable:
 
     @property
     def needs_index(self) -> bool:
-        """Whether it is too large to be searched without an index."""
+        """Whether the collection is too large to be searched without an index."""
         return isinstance(self.index, Exact) and self.index.bytes > IN_MEMORY
 
 
 class Exact:
-    """The vectors of a collection in memory, taken in as they become known.
+    """Exact search over the vectors of a collection in memory, which may be added in parts.
 
     Args:
         encoder: bound to the collection.
-        sentences: the collection's, each once.
+        sentences: the collection's distinct sentences.
     """
 
     def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
@@ -85,33 +85,33 @@ class Exact:
 
     @property
     def size(self) -> int:
-        """How many sentences can be found so far."""
+        """Number of sentences whose vectors are loaded."""
         return int(self._there.sum())
 
     @property
     def lacking(self) -> int:
-        """How many cannot."""
+        """Number of sentences without a loaded vector."""
         return len(self._there) - self.size
 
     @property
     def bytes(self) -> int:
-        """What the vectors take, once all are there."""
+        """Memory that all vectors of the collection take."""
         return 4 * len(self._there) * self.encoder.dim
 
     def search(
         self, queries: np.ndarray, k: int, among: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `engine.search.index.Index.search`, among what is there."""
+        """Search the loaded vectors; see `engine.search.index.Index.search`."""
         if self._there.all():
             return self._index.search(queries, k, among)
         with self._lock:
             return self._index.search(queries, k, among)
 
     def refresh(self) -> None:
-        """Take in what the cache has.
+        """Load the vectors that the cache has.
 
-        A run encodes from the first sentence on. So only the first look goes through all of them,
-        each later one up to where the run is.
+        A run encodes in the order of the sentences. So only the first refresh visits all of them;
+        later ones stop where the run is.
         """
         for block in self._blocks():
             found, rows = vectors.known(self.encoder, [self._sentences[i] for i in block.tolist()])
@@ -121,7 +121,7 @@ class Exact:
         self._refreshed = True
 
     def complete(self, progress: Progress | None = None) -> None:
-        """Encode what is lacking."""
+        """Encode the lacking sentences."""
         total = len(self._there)
         for block in self._blocks():
             moved = None if progress is None else partial(_moved, progress, self.size, total)
@@ -138,7 +138,7 @@ class Exact:
         )
 
     def _take(self, positions: np.ndarray, rows: np.ndarray) -> None:
-        with self._lock:  # another thread may have brought some of them meanwhile
+        with self._lock:  # another thread may have added some of them meanwhile
             new = ~self._there[positions]
             self._index.add(rows[new], positions[new])
             self._there[positions] = True
@@ -149,12 +149,12 @@ def _moved(progress: Progress, before: int, total: int, done: int, of: int) -> N
 
 
 def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
-    """A collection as far as it can be searched now, without asking a model.
+    """Open a collection as far as it can be searched now, without encoding.
 
-    Where a step is fitted on data nothing can, until all is encoded.
+    With an encoder that has a fitted step, nothing can be found until all is encoded.
 
     Raises:
-        UserError: for an encoder or a collection that cannot be used.
+        UserError: the encoder or collection is invalid.
     """
     opened = _opened(workspace, spec, collection)
     if not isinstance(opened.index, Exact) or opened.needs_index:
@@ -169,13 +169,13 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
 def open_collection(
     workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
 ) -> Searchable:
-    """A whole collection: by its index if it has one, else exactly, after encoding what is lacking.
+    """Open a whole collection: with its index if it has one, else exact, encoding the rest.
 
     Raises:
-        UserError: for an encoder or a collection that cannot be used.
+        UserError: the encoder or collection is invalid.
     """
     opened = _opened(workspace, spec, collection)
-    if opened.needs_index and progress is not None:  # a command waits; a page queues a run before
+    if opened.needs_index and progress is not None:  # a command waits; a page queues a run instead
         indexes.make(workspace, spec, collection, progress)
         opened = _opened(workspace, spec, collection)
     if isinstance(opened.index, Exact):
@@ -184,7 +184,7 @@ def open_collection(
 
 
 def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
-    """By its index, else with the vectors that were taken in before."""
+    """Open a collection with its index, else with the vectors loaded before."""
     sentences, data_hash = workspace.catalog.sentences(collection)
     encoder = workspace.bound(spec, collection)
     key = (workspace.store.folder, encoder.fingerprint, data_hash)
@@ -204,7 +204,7 @@ def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
 def _keep(
     kept: OrderedDict[Key, T], key: Key, made: T, too_many: Callable[[OrderedDict[Key, T]], bool]
 ) -> None:
-    """Put something last, and forget the first ones while they are too many."""
+    """Insert as the most recent, and evict the oldest while there are too many."""
     kept[key] = made
     kept.move_to_end(key)
     while len(kept) > 1 and too_many(kept):

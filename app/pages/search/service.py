@@ -1,6 +1,6 @@
-"""Sentences of a collection by meaning, example, words or pattern: for the page and the command.
+"""Search a collection by meaning, example, words or pattern, for the page and the command.
 
-A `SearchSpec` is what either asks; `hits_in` and `hits_of_text` answer it.
+A `SearchSpec` describes a search; `hits_in` and `hits_of_text` answer it.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 UNLIKE = 0.5
-"""Weight of the examples to be unlike, beside 1 for those to be like."""
+"""Weight of the negative examples; that of the positive ones is 1."""
 SENTENCES_A_SECOND = 100_000
-"""How many sentences a harmless pattern is through in a second, on a slow machine."""
+"""Sentences per second that an ordinary pattern searches on a slow machine."""
 
 Mode = Literal["meaning", "examples", "words", "pattern"]
 DEFAULT = "starter-topics"
 MOST_HITS = 1000
 MOST_QUERIES = 10
 MOST_CHARACTERS = 2000
-"""Of a query on the page, whose address has limits; the box takes twice as many in all."""
+"""Most characters of a query on the page: addresses are limited. The box takes twice as many."""
 
 _few_patterns = threading.Semaphore(2)
-"""Each pattern keeps a processor busy, perhaps for all the time it has."""
+"""Limits simultaneous patterns: each may occupy a processor until its timeout."""
 
 
 @dataclass(frozen=True)
 class SearchSpec:
-    """What is looked for; made with `spec`.
+    """A search; create it with `spec`.
 
     Attributes:
-        queries: texts, examples, words or patterns, as `mode` says.
+        queries: texts, examples, words or patterns, according to `mode`.
         collection: a data set.
-        mode: how they are meant.
-        k: at most so many hits, of each query and each encoder.
+        mode: how the queries are interpreted.
+        k: most hits per query and encoder.
         least: minimum cosine; None for any.
-        only: `property: value`, what sentences must have; of one property any of its values.
-        unlike: for `examples`, sentences to be unlike.
-        encoders: that are asked, for `meaning` and `examples`.
+        only: filters `property: value`; values of one property are alternatives.
+        unlike: negative examples, for `examples`.
+        encoders: specs, for `meaning` and `examples`.
     """
 
     queries: tuple[str, ...]
@@ -66,18 +66,18 @@ class SearchSpec:
 
     @property
     def is_near(self) -> bool:
-        """Whether vectors are compared; words and patterns are no matter of encoders."""
+        """Whether the search compares vectors; words and patterns need no encoder."""
         return self.mode in ("meaning", "examples")
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What may be found.
+    """Limits of the hits.
 
     Attributes:
-        k: at most so many.
+        k: most hits.
         least: minimum cosine; None for any.
-        among: int64, positions to choose from; None for all.
+        among: int64, positions to search; None for all.
     """
 
     k: int
@@ -96,10 +96,10 @@ def spec(
     unlike: Sequence[str] = (),
     encoders: Sequence[str] = (),
 ) -> SearchSpec:
-    """Check what is asked.
+    """Validate the arguments and create a `SearchSpec`.
 
     Raises:
-        UserError: an empty query, or a mode or a number that cannot be.
+        UserError: a query is empty, or a mode or number is invalid.
     """
     if mode not in get_args(Mode):
         raise UserError(
@@ -119,7 +119,7 @@ def spec(
 
 
 def mode_of(text: str, mode: str) -> tuple[str, str]:
-    """What is written in the box and what it means: marks around it say so as well as the control.
+    """Return query text and mode; quotes or slashes around the text override the mode `meaning`.
 
     >>> mode_of('"a boat"', "meaning"), mode_of("/boats?/", "meaning"), mode_of("/x", "words")
     (('a boat', 'words'), ('boats?', 'pattern'), ('/x', 'words'))
@@ -133,10 +133,10 @@ def mode_of(text: str, mode: str) -> tuple[str, str]:
 
 
 def lines(text: str) -> list[str]:
-    """What stands in a box of the page, one query a line.
+    """Split the text of a box into queries, one per line.
 
     Raises:
-        UserError: more and longer ones than a page can show.
+        UserError: there are too many queries, or one is too long.
     """
     found = [line.strip() for line in text.splitlines() if line.strip()]
     longest = max(map(len, found), default=0)
@@ -150,20 +150,20 @@ def lines(text: str) -> list[str]:
 
 
 def limits_of(workspace: Workspace, query_spec: SearchSpec) -> Limits:
-    """How many may be found, how near, and among which sentences.
+    """Return the limits of a search, with its filters resolved to positions.
 
     Raises:
-        UserError: an unknown collection, or a property that none of its sentences has.
+        UserError: the collection is unknown, or no sentence has a property.
     """
     among = filters.among(workspace, query_spec.collection, query_spec.only)
     return Limits(query_spec.k, query_spec.least, among)
 
 
 def hits_in(opened: Searchable, query_spec: SearchSpec, limits: Limits) -> list[list[Hit]]:
-    """Hits by vectors, of what is there of a collection: a list a query, one for all examples.
+    """Search an opened collection by vectors: one list per query, or one for all examples.
 
     Raises:
-        UserError: for a query that cannot be used.
+        UserError: a query is invalid.
     """
     if query_spec.mode == "examples":
         return [alike_in(opened, query_spec.queries, query_spec.unlike, limits)]
@@ -173,10 +173,10 @@ def hits_in(opened: Searchable, query_spec: SearchSpec, limits: Limits) -> list[
 def hits_of_text(
     workspace: Workspace, query_spec: SearchSpec, query: str, limits: Limits
 ) -> tuple[list[Hit], int]:
-    """Hits by words or pattern, and how many there are in all.
+    """Search by words or pattern; return the first hits, and their total number.
 
     Raises:
-        UserError: a pattern that cannot be read or takes too long.
+        UserError: the pattern is invalid or takes too long.
     """
     find = containing if query_spec.mode == "words" else matching
     return find(workspace, query_spec.collection, query, limits)
@@ -192,27 +192,27 @@ def nearest(
 ) -> list[list[Hit]]:
     """Return the nearest sentences of the collection for each query, nearest first.
 
-    Sentences that occur twice are searched once. The vectors stay in memory for the next query.
+    Duplicate sentences are searched once. The vectors stay in memory for the next query.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         spec: an encoder.
         collection: a data set.
         queries: texts.
-        limits: what may be found; a number is how many.
-        progress: of the encoding of the collection.
+        limits: limits of the hits, or k.
+        progress: progress callback for encoding the collection.
 
     Raises:
-        UserError: for an encoder, a collection or a query that cannot be used.
+        UserError: the encoder, the collection or a query is invalid.
     """
     return nearest_in(open_collection(workspace, spec, collection, progress), queries, limits)
 
 
 def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits) -> list[list[Hit]]:
-    """As `nearest`, of what is there of a collection.
+    """As `nearest`, in an opened collection.
 
     Raises:
-        UserError: for a query that cannot be used.
+        UserError: a query is invalid.
     """
     from engine.encoders import query_side
 
@@ -227,14 +227,14 @@ def around(
     """Return the nearest sentences of the collection for points of the space, nearest first.
 
     Args:
-        workspace: where everything is.
+        workspace: the workspace.
         spec: an encoder.
         collection: a data set.
         points: float (n, dim), in the encoder's own scale.
-        limits: what may be found; a number is how many.
+        limits: limits of the hits, or k.
 
     Raises:
-        UserError: for an encoder or a collection that cannot be used.
+        UserError: the encoder or collection is invalid.
     """
     return _found(open_collection(workspace, spec, collection), points, limits)
 
@@ -250,10 +250,10 @@ def alike(
 ) -> list[Hit]:
     """Return the sentences near some examples and away from others, without the examples.
 
-    The query is the mean direction of the former less half that of the latter (Rocchio 1971).
+    The query is the mean direction of the former minus half that of the latter (Rocchio 1971).
 
     Raises:
-        UserError: as `nearest`, or no example to be like.
+        UserError: as in `nearest`, or there is no positive example.
     """
     return alike_in(open_collection(workspace, spec, collection, progress), like, unlike, limits)
 
@@ -261,10 +261,10 @@ def alike(
 def alike_in(
     opened: Searchable, like: Sequence[str], unlike: Sequence[str], limits: int | Limits
 ) -> list[Hit]:
-    """As `alike`, of what is there of a collection.
+    """As `alike`, in an opened collection.
 
     Raises:
-        UserError: no example to be like.
+        UserError: there is no positive example.
     """
     import numpy as np
 
@@ -298,10 +298,10 @@ def _found(opened: Searchable, vectors: np.ndarray, limits: int | Limits) -> lis
 def containing(
     workspace: Workspace, collection: str, words: str, limits: Limits
 ) -> tuple[list[Hit], int]:
-    """Return the first sentences that hold some text, whatever the case, and how many do.
+    """Return the first sentences that contain a text, ignoring case, and how many do.
 
     Raises:
-        UserError: no text, or a collection that cannot be used.
+        UserError: the text is empty, or the collection is invalid.
     """
     if not words:
         raise UserError("The query is empty.", "Write the words to search for.")
@@ -309,7 +309,7 @@ def containing(
     for i, sentence in _chosen(workspace, collection, limits):
         folded = sentence.casefold()
         start = folded.find(wanted)
-        if start >= 0:  # ß folds to ss: then the places are others, and nothing is marked
+        if start >= 0:  # ß folds to ss: then the positions differ, and nothing is marked
             same = len(folded) == len(sentence)
             spans.append((i, start, start + len(wanted)) if same else (i, 0, 0))
     return _spanned(workspace, collection, spans, limits)
@@ -318,10 +318,10 @@ def containing(
 def matching(
     workspace: Workspace, collection: str, pattern: str, limits: Limits
 ) -> tuple[list[Hit], int]:
-    """Return the first sentences in which a regular expression matches, and how many there are.
+    """Return the first sentences in which a regular expression matches, and how many do.
 
     Raises:
-        UserError: a pattern that cannot be read or takes too long.
+        UserError: the pattern is invalid or takes too long.
     """
     chosen = list(_chosen(workspace, collection, limits))
     found = matches(pattern, [sentence for _, sentence in chosen])
@@ -330,10 +330,10 @@ def matching(
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
-    """`engine.search.regex.matching` in a time that fits the number of sentences, few at once.
+    """`engine.search.regex.matching` with a timeout by number of sentences, two calls at a time.
 
     Raises:
-        UserError: a pattern that cannot be read or takes too long.
+        UserError: the pattern is invalid or takes too long.
     """
     from engine.search import regex
 
@@ -362,16 +362,16 @@ def _spanned(
 
 
 def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
-    """What has to be done before all of a collection is searched, in words; else nothing.
+    """Why a collection cannot be searched completely yet, in words; empty if it can.
 
     Raises:
-        UserError: for an encoder or a collection that cannot be used.
+        UserError: the encoder or collection is invalid.
     """
     return undone(so_far(workspace, encoder, collection), collection)
 
 
 def undone(opened: Searchable, collection: str) -> str:
-    """What has to be done before all of a collection is searched, in words; else nothing."""
+    """As `lacking`, of an opened collection."""
     if opened.needs_index:
         n = len(opened.sentences)
         return f"{collection} has {n:,} sentences, and no index for this encoder yet."

@@ -1,4 +1,4 @@
-"""What the page Search shows: columns of hits, or the progress of what they wait for."""
+"""Views of the page *Search*: columns of hits, or the progress of the runs they wait for."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def answer(
     workspace: Workspace, spec: SearchSpec, *, start: bool,
     known: Mapping[str, list[list[Hit]]] | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Columns as they become ready; those that wait for a background run are looked at again.
+    """Yield the columns as they become ready; the timer polls those that wait for a run.
 
     Args:
-        workspace: where everything is.
-        spec: the question.
-        start: whether what must be encoded or indexed before may be started.
-        known: encoder -> hits that ship; these encoders are not asked.
+        workspace: the workspace.
+        spec: the search.
+        start: whether encoding and indexing runs may be started.
+        known: encoder -> shipped hits; these encoders are not asked.
 
     Yields:
-        By name what changes: `nothing`, what stands when there is nothing; `hits`, the columns;
-        `timer`; `seen`, the marks of the runs.
+        Updates by name: `nothing`, shown if there are no hits; `hits`, the columns; `timer`;
+        `seen`, the marks of the runs.
     """
     limits = service.limits_of(workspace, spec)
     if not spec.is_near:
@@ -60,7 +60,7 @@ def answer(
         yield {"nothing": "", "hits": columns(title, done, more)}
         try:
             done[place] = _column(workspace, name, spec, limits, start)
-        except UserError as error:  # one encoder that fails leaves the others standing
+        except UserError as error:  # one encoder that fails does not stop the others
             done[place] = HitsColumn(name, instead=parts.problem(error))
     live = any(run["state"] in LIVE for run in job.runs(workspace, spec.collection))
     waiting = live and any(column.instead or column.above for column in done)
@@ -79,7 +79,7 @@ def _without(limits: Limits) -> str:
 
 
 def _by_words(workspace: Workspace, spec: SearchSpec, limits: Limits) -> str:
-    """One column: which words stand where is no matter of encoders."""
+    """One column of hits by words or pattern, which need no encoder."""
     blocks = []
     for query in spec.queries:
         begun = time.perf_counter()
@@ -107,7 +107,7 @@ def _examples(spec: SearchSpec) -> str:
 
 
 def _more(spec: SearchSpec) -> Any:
-    """Links beside a hit: more sentences like it, or fewer."""
+    """Return a function that makes the links beside a hit: more sentences like it, or fewer."""
     examples = spec.mode == "examples"
 
     def links(sentence: str) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ def _more(spec: SearchSpec) -> Any:
 
 
 def _searching(name: str) -> str:
-    """A column whose turn is to come; the first search with a model loads it."""
+    """The placeholder of a column that is not searched yet; the first search loads the model."""
     return (
         '<div class="t-run"><p class="t-muted">Searching; a model that is not loaded yet takes '
         f"some seconds.</p>{parts.progress_bar(None, f'Searching with {name}')}</div>"
@@ -134,7 +134,7 @@ def _searching(name: str) -> str:
 def _column(
     workspace: Workspace, name: str, spec: SearchSpec, limits: Limits, start: bool
 ) -> HitsColumn:
-    """Search, among what is encoded so far where that is not all, and start what is to be done."""
+    """Search the sentences encoded so far, and start the run for the rest if allowed."""
     opened = searchable.so_far(workspace, name, spec.collection)
     waiting = ""
     if service.undone(opened, spec.collection):
@@ -167,7 +167,7 @@ def _none_near(spec: SearchSpec) -> str:
 
 
 def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) -> str:
-    """For a collection searched by lists, what that costs and saves."""
+    """The recall and speed of an indexed collection; empty for exact search."""
     from app.pages.search import indexes
 
     if opened.is_exact:
@@ -184,7 +184,7 @@ def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) 
 
 
 def marks(workspace: Workspace, collection: str) -> list[Any]:
-    """What must change before waiting columns are drawn anew."""
+    """A signature of the collection's runs; waiting columns are redrawn when it changes."""
     from app.web.progress import signature
 
     return signature(job.runs(workspace, collection))
@@ -193,7 +193,7 @@ def marks(workspace: Workspace, collection: str) -> list[Any]:
 def _waiting(
     workspace: Workspace, name: str, collection: str, opened: searchable.Searchable, start: bool
 ) -> str:
-    """What an encoder has yet to do before all of the collection is searched, and how far it is."""
+    """The progress of the run that a column waits for, or how to start it."""
     last = job.readied(workspace, name, collection, opened, start=start)
     if last is not None and last["state"] != "done":
         return card(last)

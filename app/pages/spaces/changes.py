@@ -1,6 +1,6 @@
-"""Sentences whose neighbours differ between two encoders: a list that opens both neighbour lists.
+"""A list of sentences whose neighbours differ between two encoders, with both neighbour lists.
 
-Knows nothing of how they were found.
+Knows nothing of how the sentences were found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST = 400
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A neighbour: its number in the collection, its text and its cosine."""
+    """A neighbour: its position in the collection, its text and its cosine."""
 
     index: int
     sentence: str
@@ -28,12 +28,12 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Changed:
-    """A sentence and its nearest with either encoder, nearest first.
+    """A sentence and its nearest neighbours with either encoder, nearest first.
 
     Attributes:
-        index: its number in the collection.
+        index: its position in the collection.
         sentence: its text.
-        jaccard: shared neighbours over all that either encoder names, 0 to 1.
+        jaccard: Jaccard index of the two lists, 0 to 1.
         overlap: rank-biased overlap of the two lists, 0 to 1.
         first, second: the two lists.
     """
@@ -47,17 +47,17 @@ class Changed:
 
 
 def changes(**kwargs: Any) -> gr.HTML:
-    """Make the component; its value is what `listed` returns."""
+    """Make the component; `listed` makes its value."""
     return gr.HTML("", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 
 def listed(found: Sequence[Changed], encoders: tuple[str, str], group: str) -> str:
-    """The list, in the order given.
+    """The list as HTML, in the given order.
 
     Args:
-        found: what changed.
-        encoders: their names.
-        group: the linked maps on which a sentence can be shown; see `js/map/link.js`.
+        found: the changed sentences.
+        encoders: names of the two encoders.
+        group: the group of linked maps that can show a sentence; see `js/map/link.js`.
     """
     items = "".join(_item(rank, one, encoders) for rank, one in enumerate(found, 1))
     return f'<ol class="t-changes" data-group="{escape(group)}">{items}</ol>'

@@ -73,7 +73,7 @@ def spaces(
 
 
 def _address(job: SpacesJob) -> str:
-    """The page's address, without what is usual."""
+    """The page's address, without defaults."""
     from urllib.parse import urlencode
 
     usual = {"k": 10, "groups": "k-means", "size": None, "method": "umap"}
@@ -84,7 +84,7 @@ def _address(job: SpacesJob) -> str:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Shares of one need a third decimal, which the tables do not give to points of a hundred."""
+    """Format floats with three decimals: `emit` gives tables fewer, too few for shares."""
     return {key: f"{v:.3f}" if isinstance(v, float) else v or None for key, v in row.items()}
 
 

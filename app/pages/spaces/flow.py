@@ -19,7 +19,7 @@ _GREY = SERIES[-1]
 
 
 def names(clusters: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Names of the groups of both sides, noise last where there is any, as in the counts."""
+    """Names of the groups of both sides, with noise last if there is any, as in the counts."""
     first, second = (
         [*own, NOISE] if noise else list(own)
         for own, noise in zip(clusters["names"], clusters["noise"], strict=True)
@@ -28,7 +28,7 @@ def names(clusters: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def rows(clusters: dict[str, Any]) -> list[list[Any]]:
-    """One row a pair of groups that share sentences, the largest first.
+    """One row per pair of groups that share sentences, the largest first.
 
     Columns: name before, name after, sentences, whether the two are matched.
     """
@@ -44,7 +44,7 @@ def rows(clusters: dict[str, Any]) -> list[list[Any]]:
 
 
 def figure(clusters: dict[str, Any], encoders: Sequence[str]) -> Figure:
-    """A Sankey diagram: groups that are matched are joined in colour, all else in grey.
+    """A Sankey diagram: flows between matched groups in colour, all others in grey.
 
     Args:
         clusters: as `app.pages.spaces.making.measured` reports them.
@@ -107,7 +107,7 @@ def _bands(clusters: dict[str, Any], links: Sequence[tuple[int, int, int]]) -> d
 
 
 def _links(clusters: dict[str, Any]) -> list[tuple[int, int, int]]:
-    """The largest flows and all between matched groups: (before, after, sentences)."""
+    """The flows between matched groups and the largest others: (before, after, sentences)."""
     matched = {tuple(pair) for pair in clusters["pairs"]}
     every = [
         (i, j, count)
@@ -124,7 +124,7 @@ def _colour(group: int, count: int) -> str:
 
 
 def drawn(clusters: dict[str, Any]) -> tuple[int, int, float]:
-    """How many flows the figure shows, how many there are, and which share of sentences it has."""
+    """Number of flows in the figure, number of all flows, and share of sentences in the figure."""
     shown = _links(clusters)
     total = sum(map(sum, clusters["counts"]))
     every = sum(count > 0 for counts in clusters["counts"] for count in counts)
@@ -132,7 +132,7 @@ def drawn(clusters: dict[str, Any]) -> tuple[int, int, float]:
 
 
 def headline(clusters: dict[str, Any], encoders: Sequence[str]) -> str:
-    """How many sentences stay with their group."""
+    """Summarise how many sentences stay with their group."""
     total = sum(map(sum, clusters["counts"]))
     found = [sum(size > 0 for size in sizes) for sizes in clusters["sizes"]]
     if not all(found):

@@ -19,7 +19,7 @@ METHODS = ("umap", "pca")
 
 
 def carry(published: Published) -> None:
-    """Bring the pairs of published encoders along that were compared as usual."""
+    """Copy the stored pairs of published encoders that were compared with default settings."""
     source, small = published.source.store.projections, published.workspace
     for home, public in _questions(published):
         with suppress(UserError):  # an encoder whose files are gone
@@ -29,7 +29,7 @@ def carry(published: Published) -> None:
 
 
 def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
-    """What may have been compared: by the names at home, and by those that are published."""
+    """Yield each possible comparison twice: with its local names, and with the published ones."""
     from app.pages.spaces.service import SpacesJob
 
     names = published.encoders
@@ -43,7 +43,7 @@ def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
 
 
 def views(published: Published) -> list[View]:
-    """Every pair that was compared, and the first encoder beside each other one, drawn at once."""
+    """Views of every stored pair, and of the first encoder with each other that draws at once."""
     from app.pages.spaces.service import SpacesJob
 
     small, found = published.workspace, []

@@ -1,4 +1,4 @@
-"""Computing a pair of spaces: two maps, differences in all dimensions, clusters."""
+"""Compute a pair of spaces: two maps, differences in all dimensions, clusters."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def make(
     keys: tuple[str, str],
     tick: ProgressCallback,
 ) -> None:
-    """Align two maps, compare their spaces, and keep both.
+    """Align two maps, compare their spaces, and store both.
 
     Args:
-        workspace: where everything is.
-        job: what is asked.
-        planes: the maps as they were made.
-        keys: under which the aligned ones are kept.
-        tick: called with the share done; what it raises stops the work.
+        workspace: the workspace.
+        job: the comparison.
+        planes: the maps before alignment.
+        keys: store keys of the aligned maps.
+        tick: progress callback; an exception from it stops the work.
 
     Raises:
-        UserError: an encoder or collection that cannot be used.
+        UserError: an encoder or the collection is invalid.
     """
     workspace.store.refuse_writing()
     first, second = planes
@@ -65,9 +65,9 @@ def make(
 
 
 def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]]:
-    """The second plane turned and mirrored onto the first and made as wide, its names with it.
+    """Align the second map with the first by Procrustes, rescaled to its width; with its regions.
 
-    Procrustes alone would shrink a plane the more, the less it has in common with the other.
+    Procrustes alone would shrink a map the more, the less it has in common with the other.
     """
     import numpy as np
 
@@ -77,7 +77,7 @@ def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]
     points = procrustes(second.points, first.points) - middle
     points = (middle + points * (width / (float(points.std()) or 1.0))).astype(np.float32)
     ones = np.ones((len(points), 1))
-    # All that is an affine map: fitted to the points it moved, it moves the names alike.
+    # The alignment is affine: fitted to the moved points, it moves the regions likewise.
     moved, *_ = np.linalg.lstsq(np.hstack([second.points, ones]), points, rcond=None)
     regions = [
         replace(region, x=float(x), y=float(y))
@@ -94,13 +94,13 @@ def measured(
 
     Returns:
         report: `n`, `k`, `looked_at`; `rows`: figures of the two spaces, of each against itself
-            (the noise floor) and of chance; `changed`: the sentences that changed most with both
-            neighbour lists; `clusters`: sizes, names, flow, agreement. JSON-able.
+            (the noise floor) and of chance; `changed`: the sentences that changed most, with both
+            neighbour lists; `clusters`: sizes, names, flow, agreement. JSON-serialisable.
         columns: for both maps: how much each point changed, its group in either space.
-        arrays: their values.
+        arrays: the values of the columns.
 
     Raises:
-        UserError: an encoder or collection that cannot be used.
+        UserError: an encoder or the collection is invalid.
     """
     from engine.space import compare as engine
 
@@ -127,7 +127,7 @@ def measured(
 
 
 def _spread(found: Change, n: int) -> np.ndarray:
-    """One minus rank-biased overlap for every point; NaN where it was not looked at."""
+    """One minus rank-biased overlap for every point; NaN for points not in the sample."""
     import numpy as np
 
     values = np.full(n, np.nan)
@@ -147,7 +147,7 @@ def _floors(
     k: int,
     tick: ProgressCallback,
 ) -> list[dict[str, Any]]:
-    """The same figures for each encoder against itself, and for what shares nothing."""
+    """The same figures for each encoder against itself, and for chance."""
     from engine.space import compare as engine
 
     pairs = []
@@ -170,7 +170,7 @@ def _floors(
 
 
 def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | None:
-    """The vectors of the same encoder with another seed; None when nothing in it is drawn."""
+    """The vectors of the same encoder with another seed; None if it uses no random numbers."""
     from engine import encoders
 
     spec = encoders.parse(encoder)
@@ -199,7 +199,7 @@ def _next(seed: int) -> int:
 
 
 def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
-    """The sentences whose neighbourhoods changed most, with (number, cosine) of their nearest."""
+    """The sentences whose neighbourhoods changed most, with (id, cosine) of their neighbours."""
     import numpy as np
 
     def near(vectors: np.ndarray, i: int, ids: np.ndarray) -> list[list[float]]:
@@ -223,7 +223,7 @@ def _clusters(
     workspace: Workspace, job: SpacesJob, first: np.ndarray, second: np.ndarray,
     sentences: Sequence[str], facts: Facts,
 ) -> dict[str, Any]:  # fmt: skip
-    """Groups of either space, matched; their numbers become columns of both maps."""
+    """Cluster both spaces and match the groups; adds the group numbers as columns of both maps."""
     from engine.space import clusters as engine
     from engine.space.topics import RegionWords
 
@@ -233,7 +233,7 @@ def _clusters(
     flow = engine.flow(before, after)
     words = RegionWords(sentences)
     names = [_names(words, side) for side in (before, after)]
-    names[1] = [  # a number that found no match keeps the name it has in the first
+    names[1] = [  # a number that is empty in the second keeps its name from the first
         name if size else names[0][i]
         for i, (name, size) in enumerate(zip(names[1], after.sizes, strict=True))
     ]
@@ -257,7 +257,7 @@ def _clusters(
 
 
 def _names(words: Any, side: Clusters) -> list[str]:
-    """Words of each group; where there are none, or not their own, the group's number too."""
+    """Words that name each group; a group without distinct words gets its number as well."""
     from engine.space.topics import distinct
 
     count = len(side.sizes)
@@ -273,7 +273,7 @@ def _last(side: Clusters, place: int) -> np.ndarray:
 
 
 def _labels(workspace: Workspace, dataset: str, sentences: Sequence[str]) -> np.ndarray | None:
-    """The label of each sentence where the collection has labels, by its first place."""
+    """The label of each sentence at its first occurrence; None for a collection without labels."""
     import numpy as np
 
     from engine.datasets.types import LabelledSentences

@@ -94,7 +94,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     chosen = choices.from_address(workspace, request)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
@@ -109,10 +109,10 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
 
 
 def _spec(values: Values) -> SpacesJob:
-    """The controls as a question.
+    """The comparison that the controls describe.
 
     Raises:
-        UserError: fewer than two encoders, or a parameter that cannot be used.
+        UserError: there are fewer than two encoders, or a parameter is invalid.
     """
     if not values.first or not values.second:
         raise UserError("Choose two encoders.", "Choose them above, or add one on Encoders.")
@@ -125,12 +125,12 @@ def _spec(values: Values) -> SpacesJob:
 
 
 def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
-    """How far it is, then the pair, or its principal components, or what to do."""
+    """Yield progress, then the pair, or its principal components, or what to do."""
     spec = _spec(values)
     sentences = spec.sentences(workspace)
 
     def drawn(pair: Pair) -> dict[str, Any]:
-        # The place that an address names is on the maps that were asked for.
+        # The position in an address is on the requested maps, not on the placeholders.
         waits = not pair.report and spec.method != "pca"
         view = {**values.seen, "view": ""} if waits else values.seen
         return views.drawn(

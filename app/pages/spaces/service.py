@@ -1,8 +1,8 @@
 """The job *spaces*: two encoders over one collection, as an aligned pair of maps and figures.
 
-A pair is two maps of the same points, the second begun from the first and turned onto it, with what
-was measured of the full spaces. It is kept as two projections, so that the browser reads it as it
-reads any map.
+A pair is two maps of the same points, the second started from the first and aligned with it, and
+the measurements of the full spaces. It is stored as two projections, so that the browser reads it
+like any map.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 FORMAT = 1
-"""Raised when the same question would be answered otherwise."""
+"""Increased whenever the result of the same comparison would change."""
 MOST_NEIGHBOURS = 100
 CLUSTERINGS = ("k-means", "hdbscan")
 Method = Literal["umap", "pca", "quick"]
@@ -39,17 +39,17 @@ Part = Callable[["Workspace", "Reporter"], object]
 
 
 def _drawn_by_umap(spec: Spec) -> Spec:
-    """A comparison from before the maps could be chosen, or from soon after."""
+    """Upgrade the spec of a comparison made before its `method` was stored."""
     return {"method": "umap", **spec}
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two maps of one collection, aligned.
+    """Two aligned maps of one collection.
 
     Attributes:
-        first, second: the maps; the second is turned and scaled onto the first.
-        report: what was measured, see `app.pages.spaces.making.measured`; empty for a quick pair.
+        first, second: the maps; the second is aligned with the first.
+        report: measurements, see `app.pages.spaces.making.measured`; empty for a quick pair.
     """
 
     first: StoredMap
@@ -59,15 +59,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class SpacesJob(Job):
-    """A comparison of two spaces; made with `of`.
+    """A comparison of two spaces; create it with `of`.
 
     Attributes:
         first, second: canonical specs.
         dataset: name in the catalog.
-        k: neighbours compared of each sentence.
+        k: number of neighbours compared per sentence.
         clustering: one of `CLUSTERINGS`.
-        size: groups for k-means, points of the smallest group for HDBSCAN; None is the usual one.
-        method: of the two maps: `umap`, `pca`, or `quick`, which is `pca` with nothing measured.
+        size: number of groups for k-means, minimum group size for HDBSCAN; None for the default.
+        method: projection of the maps: `umap`, `pca`, or `quick`, which is `pca` without
+            measurements.
     """
 
     kind = "spaces"
@@ -85,10 +86,10 @@ class SpacesJob(Job):
 
     @classmethod
     def of(cls, first: str, second: str, dataset: str, **how: Any) -> SpacesJob:
-        """Check what is asked and put it into one form, so that equal questions are equal.
+        """Validate and normalise the arguments, so that equivalent jobs are equal.
 
         Raises:
-            UserError: a spec or parameter that cannot be used, or the same encoder twice.
+            UserError: a spec or parameter is invalid, or both encoders are the same.
         """
         from engine import encoders
 
@@ -119,7 +120,7 @@ class SpacesJob(Job):
 
     @property
     def is_quick(self) -> bool:
-        """Whether only the maps are made, by principal components."""
+        """Whether the job only makes the maps, by principal components."""
         return self.method == "quick"
 
     @property
@@ -128,14 +129,14 @@ class SpacesJob(Job):
         return f"Two spaces: {self.first} and {self.second} on {self.dataset}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse a collection that is too small."""
+        """Raise for a collection that is too small."""
         self.sentences(workspace)
 
     def sentences(self, workspace: Workspace) -> list[str]:
-        """What is compared.
+        """The distinct sentences of the collection.
 
         Raises:
-            UserError: fewer than three, which have no neighbourhoods to compare.
+            UserError: there are fewer than three, too few to compare neighbourhoods.
         """
         sentences, _ = workspace.catalog.sentences(self.dataset)
         if len(sentences) < 3:
@@ -147,7 +148,7 @@ class SpacesJob(Job):
         return sentences
 
     def planes(self, workspace: Workspace) -> tuple[MapJob, MapJob]:
-        """The two maps that the pair is made from; a second UMAP begins where the first ended."""
+        """The two maps of the pair before alignment; the second UMAP starts from the first."""
         first = MapJob.of(self.first, self.dataset, method=self.method)
         how: dict[str, str] = {"method": self.method}
         if self.method == "umap":
@@ -155,50 +156,50 @@ class SpacesJob(Job):
         return first, MapJob.of(self.second, self.dataset, **how)
 
     def keys(self, workspace: Workspace) -> tuple[str, str]:
-        """Under which the pair's two sides are kept.
+        """The store keys of the pair's two sides.
 
         Raises:
-            UserError: an encoder or data set that cannot be used.
+            UserError: an encoder or the data set is invalid.
         """
         facts = {
             "format": FORMAT, "maps": [plane.key(workspace) for plane in self.planes(workspace)],
             "k": self.k, "clustering": self.clustering, "size": self.size,
             "library": f"scikit-learn {version('scikit-learn')}",
-            # Names stand in what is kept: other names for the same vectors are another pair.
+            # The stored pair contains the names: other names for the same vectors are another pair.
             "names": [as_before(self.first), as_before(self.second)],
         }  # fmt: skip
         return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 
     def stored(self, workspace: Workspace) -> Pair | None:
-        """The pair, if it was made here or ships."""
+        """The stored or shipped pair; None for neither."""
         made = _pair(*(maps.stored(workspace, key) for key in self.keys(workspace)))
         return made or _pair(*(maps.shipped(workspace, q) for q in self.questions(workspace)))
 
     def questions(self, workspace: Workspace) -> list[dict[str, Any]]:
-        """All that decides the two sides but the libraries: for pairs that ship.
+        """Everything that determines the two sides, except the libraries; keys of shipped pairs.
 
         Raises:
-            UserError: an encoder or data set that cannot be used.
+            UserError: an encoder or the data set is invalid.
         """
         planes = [plane.question(workspace) | {"initial": None} for plane in self.planes(workspace)]
         facts = {"spaces": asdict(self), "format": FORMAT, "maps": planes}
         return [facts | {"side": side} for side in (0, 1)]
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether the pair was made."""
+        """Whether the pair is stored or ships."""
         return self.stored(workspace) is not None
 
     def units(self) -> list[str]:
-        """Encoding, maps, and what is measured in the full dimensions."""
+        """Encoding, maps, and the measurements in the full dimensions."""
         return [label for label, _ in self._parts()]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Do one of `units`."""
+        """Do the unit at a position of `units`."""
         _, do = self._parts()[position]
         do(workspace, reporter)
 
     def _parts(self) -> list[tuple[str, Part]]:
-        """What a run does, in order: a label for people and the doing."""
+        """The parts of a run, in order: a label and a function."""
         encoders, dataset = (self.first, self.second), self.dataset
         name = maps.NAMES[self.method]
         umap = self.method == "umap"
@@ -223,10 +224,10 @@ class SpacesJob(Job):
         ]  # fmt: skip
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> Pair:
-        """The pair: from the store, or made now and kept there.
+        """Return the stored pair, or compute and store it.
 
         Raises:
-            UserError: an encoder or collection that cannot be used.
+            UserError: an encoder or the collection is invalid.
         """
         found = self.stored(workspace)
         if found is not None:
@@ -245,7 +246,7 @@ def _pair(first: StoredMap | None, second: StoredMap | None) -> Pair | None:
 
 
 def quick(workspace: Workspace, job: SpacesJob) -> Pair | None:
-    """The principal components of both, at once and aligned; None where that would take long."""
+    """The aligned principal components of both spaces; None for more than `QUICK_POINTS` points."""
     plain = SpacesJob.of(job.first, job.second, job.dataset, method="quick")
     for encoder in (plain.first, plain.second):
         if map_job.quick(workspace, encoder, plain.dataset) is None:

@@ -1,4 +1,4 @@
-"""What the page Two spaces shows: figures in words, two maps, the list, the flow."""
+"""Views of the page *Two spaces*: headline, figures, two maps, changed sentences, cluster flow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "spaces"
 NOWHERE: Mapping[str, Any] = MappingProxyType({})
-"""An address that says nothing of the view."""
+"""The view of an address without one."""
 COLOURS = ("label", "change", "cluster_a", "part", "role", "length")
 COLUMNS = ("Neighbours shared", "Rank-biased overlap", "Linear CKA", "Procrustes residual")
 KEYS = ("jaccard", "overlap", "cka", "residual")
@@ -42,14 +42,14 @@ _WHAT = (
 def drawn(
     pair: Pair, sentences: Sequence[str], view: Mapping[str, Any], *, moves: bool, visitor: bool
 ) -> dict[str, Any]:
-    """Everything below the controls.
+    """All views below the controls, by name.
 
     Args:
-        pair: what is shown.
+        pair: the pair to show.
         sentences: of the collection.
-        view: what the address says of the maps, see `map_address.asked`.
-        moves: whether one map shows both, by moving its points.
-        visitor: who looks and cannot start a run.
+        view: the view of the maps in the address, see `map_address.from_address`.
+        moves: whether one map shows both spaces, by moving its points.
+        visitor: whether the reader is a visitor, who cannot start a run.
     """
     changed_head, changes = changed(pair, sentences)
     flow_head, picture = flow(pair.report)
@@ -68,13 +68,13 @@ def drawn(
 
 
 def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None) -> dict[str, Any]:
-    """No maps, and what to do.
+    """The views without maps: what to do.
 
     Args:
-        visitor: who looks and cannot start a run.
-        count: of the sentences.
-        alive: whether a run is about to make them.
-        seconds: that encoding would take.
+        visitor: whether the reader is a visitor, who cannot start a run.
+        count: number of sentences.
+        alive: whether a run is computing the maps.
+        seconds: estimated time of encoding.
     """
     rest = "" if seconds is None else formats.time_left(seconds).removesuffix(" left")
     long = f" For one of them this takes {rest}." if rest else ""
@@ -106,7 +106,7 @@ def _waiting(visitor: bool) -> str:
 
 
 def finding(report: dict[str, Any]) -> str:
-    """What the figures come to, in a sentence."""
+    """The headline of the figures, with the number of sentences and neighbours."""
     return parts.heading(headline(report), _sampled(report))
 
 
@@ -145,7 +145,7 @@ def _against(row: dict[str, Any]) -> str:
 
 
 def headline(report: dict[str, Any]) -> str:
-    """How much of the neighbourhoods both encoders share, beside what noise would leave."""
+    """Summarise the share of common neighbours, compared with the noise floor."""
     between, floors = report["rows"][0], [r for r in report["rows"] if r["kind"] == "floor"]
     first, second = report["encoders"]
     shared = percent(between["jaccard"])
@@ -169,7 +169,7 @@ def _sampled(report: dict[str, Any]) -> str:
 
 
 def side(found: StoredMap) -> str:
-    """The name over a map, with how far that map is to be trusted."""
+    """The heading of a map: encoder, projection, and neighbour recall if measured."""
     trust = found.info["trust"]
     kept = (
         f"{maps.NAMES[found.info['method']]}; "
@@ -183,12 +183,12 @@ def side(found: StoredMap) -> str:
 
 
 def left(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
-    """The first encoder's map, linked; it keeps the page's address."""
+    """The first encoder's map, linked; it writes its view to the page's address."""
     return _map(pair.first, pair, view) | {"address": True}
 
 
 def right(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
-    """The second encoder's map, linked and turned onto the first."""
+    """The second encoder's map, linked and aligned with the first."""
     return _map(pair.second, pair, view)
 
 
@@ -223,7 +223,7 @@ def _map(found: StoredMap, pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dic
 
 
 def _same_place(text: str, found: StoredMap, pair: Pair) -> str:
-    """An address has the view in shares of the first map's width; the other has its own."""
+    """Convert a view from units of the first map's width to those of this map's width."""
     x, y, span = [*text.split(","), "", ""][:3]
     try:
         scaled = float(span) * _width(pair.first) / _width(found)
@@ -237,7 +237,7 @@ def _width(found: StoredMap) -> float:
 
 
 def _frame(found: StoredMap, pair: Pair) -> str:
-    """A view that has the points of both maps in it, so that both open on the same place."""
+    """A view that contains the points of both maps, so that both open on the same region."""
     import numpy as np
 
     every = np.vstack([pair.first.points, pair.second.points])
@@ -248,7 +248,7 @@ def _frame(found: StoredMap, pair: Pair) -> str:
 
 
 def changed(pair: Pair, sentences: Sequence[str]) -> tuple[str, str]:
-    """The heading and the list of what changed most; nothing where nothing was measured."""
+    """Heading and list of the most changed sentences; empty for a quick pair."""
     report = pair.report
     if not report:
         return "", ""
@@ -271,7 +271,7 @@ def changed(pair: Pair, sentences: Sequence[str]) -> tuple[str, str]:
 
 
 def flow(report: dict[str, Any]) -> tuple[str, Any]:
-    """The heading and the figure of the clusters; nothing where nothing was measured."""
+    """Heading and figure of the clusters; empty for a quick pair."""
     if not report:
         return "", None
     clusters, encoders = report["clusters"], report["encoders"]
@@ -292,7 +292,7 @@ def flow(report: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _agreement(report: dict[str, Any]) -> str:
-    """How the clusters were made, and how well they agree with each other and with labels."""
+    """The clustering method, and how well the clusters agree with each other and with labels."""
     clusters, encoders = report["clusters"], report["encoders"]
     between = clusters["between"]
     shown, every, share = flows.drawn(clusters)
