@@ -3,17 +3,17 @@
     THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
                                                            [--only NAME ...] [--rates NAME=RATE ...]
 
-All learn the corpus of the decoders that ship (`benchmarks.decoders`) from the same vectors with
-the same pieces. Each first tries some learning rates for a small part of the time and keeps the one
-with the lowest loss on what is kept apart, or takes the one given for it, for a short trial may
-choose too high a rate; how many updates fit into the time is measured before, so that each schedule
-ends about where the time does. Then all learn side by side, an update at a time, the one that has
-spent the least first: whatever else the machine does slows all alike. The clock is CPU seconds of
-updates alone; `FOLDER/architectures/curves.json` has them with the loss at each look.
+All architectures are trained on the corpus of the shipped decoders (`benchmarks.decoders`), with
+the same vectors and tokens. Each first tries some learning rates for a small part of the time and
+keeps the one with the lowest held-out loss, unless its rate is given: a short trial may choose too
+high a rate. The number of updates that fit into the time is measured first, so that each schedule
+ends with the time. Then all are trained side by side, one update at a time, the one with the least
+time spent first, so that other load slows all alike. The clock is CPU seconds of updates alone;
+`FOLDER/architectures/curves.json` has them with the loss at each evaluation.
 
-What they learned is measured on held-out sentences of every source, one it never saw included, with
-the beams and the intervals of the page *Diagnose*. Ours is better where the lower end of its
-interval lies above the upper end of the other's.
+The decoders are compared on held-out sentences of every source, including an unseen one, with the
+beams and intervals of the page *Diagnose*. Ours is better if the lower end of its interval is above
+the upper end of the other's.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ OURS = "prefix"
 CONTESTANTS = (OURS, "lstm", "lstm-mos")
 RATES = (2e-3, 4e-3, 8e-3, 16e-3)
 PIECES = 512
-"""Of an update: in a minute all learned more from many of these than from few of 2,048."""
+"""Tokens of an update: within a minute all learned more from small updates than with 2,048."""
 TRIAL = 1 / 20
-"""Of the time of a training, for each rate."""
+"""Share of the training time for the trial of each learning rate."""
 PROBED = 6
-"""Updates whose median says how many fit into the time."""
+"""Updates timed to estimate how many fit into the time."""
 LOOKS = 20
 SENTENCES = 100
-"""Held out, of each source."""
+"""Held-out sentences of each source."""
 METRICS = ("bleu", "token_f1", "id", "round_trip")
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What all learn from."""
+    """The training data shared by all architectures."""
 
     spec: DecoderSpec
     dataset: DecoderDataset
@@ -74,7 +74,7 @@ class Learned:
     hash: str
 
     def run(self, **changes: object) -> DecoderTrainer:
-        """A training that has not begun."""
+        """Set up a training with changes to the spec."""
         spec = replace(self.spec, **changes)
         shutil.rmtree(spec.working_folder, ignore_errors=True)
         shutil.rmtree(spec.out, ignore_errors=True)
@@ -85,12 +85,12 @@ class Learned:
 
 @dataclass
 class Contestant:
-    """A training with the time it has spent.
+    """A training and the time it has spent.
 
     Attributes:
         run: the training.
         seconds: CPU seconds of its updates.
-        curve: those seconds and the loss on what is kept apart, at each look.
+        curve: CPU seconds and held-out loss at each evaluation.
     """
 
     run: DecoderTrainer
@@ -98,11 +98,11 @@ class Contestant:
     curve: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Begin with the first batch."""
+        """Open the batches."""
         self.batches: Iterator[np.ndarray] = self.run.batches(0)
 
     def update(self) -> bool:
-        """One update; False when all were made."""
+        """Make one update; return False if none is left."""
         rows = next(self.batches, None)
         if rows is None:
             return False
@@ -117,7 +117,7 @@ class Contestant:
 
 
 def learned(root: Path, folder: Path, name: str) -> Learned:
-    """The corpus, its pieces and its vectors."""
+    """Prepare the corpus, its vocabulary and its vectors."""
     text = prepare(root, folder)
     out = folder / "architectures"
     spec = DecoderSpec(name, (str(text),), str(out / "unused"), batch_tokens=PIECES, device="cpu")
@@ -130,7 +130,7 @@ def learned(root: Path, folder: Path, name: str) -> Learned:
 
 
 def paces(given: Learned, names: Sequence[str]) -> dict[str, float]:
-    """CPU seconds of an update of each; all take turns."""
+    """Median CPU seconds per update of each architecture, measured in turns."""
     runs = {name: Contestant(given.run(architecture=name)) for name in names}
     turns: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(PROBED + 1):
@@ -142,12 +142,12 @@ def paces(given: Learned, names: Sequence[str]) -> dict[str, float]:
 
 
 def passes(given: Learned, pace: float, seconds: float) -> float:
-    """Over the sentences, as many as fit into the seconds."""
+    """The number of epochs that fit into the seconds."""
     return max(1.0, seconds / pace) / given.run().epoch
 
 
 def side_by_side(contestants: dict[str, Contestant]) -> None:
-    """Train all to their ends, the one that has spent the least first."""
+    """Train all to the end, always updating the one with the least time spent."""
     left = dict(contestants)
     said = time.monotonic()
     while left:
@@ -179,7 +179,7 @@ def best_rate(given: Learned, name: str, epochs: float) -> float:
 def trained(
     given: Learned, folder: Path, names: Sequence[str], minutes: float, rates: dict[str, float]
 ) -> dict[str, Contestant]:
-    """All contestants at their rates, trained; their decoders lie in the folder."""
+    """Train all architectures at their learning rates, and write their decoders to the folder."""
     contestants = {}
     for name, pace in paces(given, names).items():
         tell(f"{name}: {PIECES / pace:.0f} pieces a CPU second")
@@ -190,12 +190,12 @@ def trained(
         ))  # fmt: skip
     side_by_side(contestants)
     for one in contestants.values():
-        list(one.run.events())  # no update is left: it writes the decoder
+        list(one.run.events())  # no update is left, so this only writes the decoder
     return contestants
 
 
 def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> bool:
-    """Print what came back of held-out sentences, then the claims; whether ours is better."""
+    """Print the diagnoses on held-out sentences and the claims; return whether ours is better."""
     sentences = [
         line for file in sorted((folder / "held-out").glob("*.txt"))
         for line in file.read_text("utf-8").splitlines()[:SENTENCES]
@@ -228,13 +228,13 @@ def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> 
 
 
 def named_rate(text: str) -> tuple[str, float]:
-    """An architecture and its learning rate, of `NAME=RATE`."""
+    """Parse an architecture and its learning rate from `NAME=RATE`."""
     name, rate = text.split("=")
     return name, float(rate)
 
 
 def main() -> int:
-    """Train, measure, print; 1 where ours is not better."""
+    """Train, measure, print; return 1 if ours is not better."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=20.0, help="CPU time of each training")

@@ -2,15 +2,15 @@
 
     python -m benchmarks.board [--encoders 400] [--tasks 60] [--rounds 5] [--no-browser]
 
-Two stores: one where all of them were measured (invented results of 400 examples each), and one
-where others published them, as MTEB's leaderboard has them. Each has a launch of its own.
+Two stores: one with measured results (invented, of 400 examples each), and one with published
+results, as on MTEB's leaderboard. The app is launched separately for each.
 
-- The answer: from the call of the page's function to the finding and the table as they are first
-  sent, for a question that was not asked before (another filter every time).
-- In the browser: from the navigation to the rows of the table, in Chromium, the first visit to the
-  page not counted. How long it then takes until the ranks have their intervals is printed beside.
+- Answer: from the call of the page's function to the first headline and table, with a new filter
+  every time.
+- In the browser: from the navigation to the rows of the table, in Chromium, without the first
+  visit. The time until the ranks have their intervals is printed as well.
 
-The limits stand in a peer's place.
+There is no peer: times are compared with limits.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ ANSWER_SECONDS, BROWSER_SECONDS = 0.1, 1.0
 STANDS = """() => document.querySelectorAll("#board tbody tr:not(.t-gap)").length > 5"""
 RANKED = """() => /Nobody ties|ties? with/.test(document.querySelector("#headline")?.textContent)"""
 INTERVAL = "95 % interval"
-"""Below the head of the ranks, where there are any; 'rank' alone is in 'reranking' too."""
+"""Text in the head of the rank column; 'rank' alone also matches 'reranking'."""
 KINDS = ("Classification", "Clustering", "PairClassification", "Reranking", "Retrieval", "STS")
 
 
 def measure_all(workspace: Workspace, encoders: int, tasks: int) -> None:
-    """Everything measured here."""
+    """Fill a store with measured results."""
     fill(workspace, encoders, tasks)
 
 
 def publish_all(workspace: Workspace, encoders: int, tasks: int) -> None:
-    """Everything published by others, in tasks of each of MTEB's usual types."""
+    """Fill a store with published results, on tasks of MTEB's usual types."""
     rng = np.random.default_rng(0)
     workspace.store.published.put(
         {
@@ -65,7 +65,7 @@ def publish_all(workspace: Workspace, encoders: int, tasks: int) -> None:
 
 
 def answers(workspace: Workspace, rounds: int) -> tuple[float, list[float]]:
-    """Seconds of the first question, and of later ones, none of which was asked before."""
+    """Seconds of the first answer, and of later ones, each with a new filter."""
     usual = {control.name: control.default for control in page.CONTROLS}
     seconds = []
     for limit in range(rounds + 1):
@@ -77,7 +77,7 @@ def answers(workspace: Workspace, rounds: int) -> tuple[float, list[float]]:
 
 
 def in_browser(browser: Browser, store: Path, rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds from the navigation to the table, and to the ranks' intervals where there are any."""
+    """Seconds from the navigation to the table, and to the ranks' intervals if there are any."""
     rows, ranks = [], []
     with launched(browser, store) as (tab, address):
         time.sleep(SETTLED)
@@ -90,7 +90,7 @@ def in_browser(browser: Browser, store: Path, rounds: int) -> tuple[list[float],
 
 
 def main() -> int:
-    """Measure, print a table, then a JSON line a claim; 1 when a limit is missed."""
+    """Measure, print a table and a JSON line per claim; return 1 if a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoders", type=int, default=400)
     parser.add_argument("--tasks", type=int, default=60)
@@ -105,7 +105,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             workspace = Workspace(Path(folder))
             put(workspace, options.encoders, options.tasks)
-            workspace.store.settings.set("welcomed", True)  # nothing runs beside
+            workspace.store.settings.set("welcomed", True)  # no evaluation of the starters runs
             first, later = answers(workspace, options.rounds)
             workspace.close()
             print(f"{options.encoders} models on {options.tasks} tasks, {name}")
@@ -123,7 +123,7 @@ def main() -> int:
 
 
 def middle(seconds: Sequence[float]) -> str:
-    """The median in words."""
+    """The median as text."""
     return f"a median of {statistics.median(seconds):.3f} s"
 
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.choosing [--data ~/data] [--sheets 400] [--seed 2026]
 
-Real encoders on real data: whether the nearest other sentence has the same label, for every
-sentence of the test sets, by each encoder at several sizes. These are the populations: a sheet sees
-some of a population's examples, drawn at random; where two encoders tie on it and it names a
-number, so many more are drawn and the pair is tested again. Both draws are with replacement. The
-seed was fixed before the first run. Nothing here is a claim about speed.
+Populations come from real encoders on real data: whether the nearest other sentence has the same
+label, for every sentence of the test sets, by each encoder at several sizes. A sheet sees a random
+sample of a population; if two encoders tie on it and it names a number of further examples, these
+are drawn and the pair is tested again. Both draws are with replacement. The seed was fixed before
+the first run. Nothing here is a claim about speed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ SIZES = {"minilm": (64, 128, 192, 384), "wordllama": (64, 128, 256), "random:256
 SEEN = (100, 300, 1000)
 RESAMPLES = 1000
 LEAST = 0.7
-"""Of the sheets; 0.8 is promised."""
+"""Least share of sheets whose promise must hold; they promise 0.8."""
 
 
 @dataclass
 class Count:
-    """Of sheets: those with a tie, those of them that name a number, those that came out so."""
+    """Counts of sheets: with a tie; those of them that name a number; those that were right."""
 
     ties: int = 0
     named: int = 0
@@ -47,7 +47,7 @@ class Count:
 
 
 def populations(root: Path | None) -> Iterator[tuple[str, np.ndarray]]:
-    """Of each set, whether each encoder is right on each sentence: bool (encoders, sentences)."""
+    """Yield, for each set, whether each encoder is right on each sentence: bool (encoders, n)."""
     catalog = Catalog(root)
     for name in SETS:
         data = catalog.load(name)
@@ -64,7 +64,7 @@ def populations(root: Path | None) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def sheet(a: np.ndarray, b: np.ndarray, seen: int, rng: np.random.Generator, count: Count) -> None:
-    """Look at some examples of two encoders, and at the further ones where a number is named."""
+    """Play one sheet: test two encoders on some examples, and again with those it asks for."""
     first = rng.integers(0, len(a), seen)
     if mcnemar(a[first], b[first]) < 1 - LEVEL:
         return
@@ -79,7 +79,7 @@ def sheet(a: np.ndarray, b: np.ndarray, seen: int, rng: np.random.Generator, cou
 
 
 def main() -> int:
-    """Print what was promised beside what came."""
+    """Print promised and actual power; return 1 if too few promises hold."""
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--data", type=Path, help="default: THEODOLITE_DATA")
     given.add_argument("--sheets", type=int, default=400, help="of each set and size")

@@ -1,4 +1,4 @@
-"""The last lines of a benchmark: one claim a line, as JSON, and whether its target is met."""
+"""Print the claims of a benchmark, one JSON object per line, and check their targets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Clock = Literal["cpu", "wall"]
 
 
 def claim(name: str, ratios: Sequence[float], target: float, clock: Clock) -> bool:
-    """Print how many times as long the peer took, the median of the rounds.
+    """Print the median ratio of the peer's time to ours; return whether it reaches the target.
 
     Args:
-        name: of the benchmark and of what it claims.
-        ratios: the peer's time over ours, one a round: above 1 we are faster.
-        target: what the median is to reach.
+        name: name of the benchmark and the claim.
+        ratios: the peer's time over ours, one per round: above 1 we are faster.
+        target: the least median.
         clock: which seconds were compared.
     """
     ratio = statistics.median(ratios)
@@ -29,17 +29,17 @@ def claim(name: str, ratios: Sequence[float], target: float, clock: Clock) -> bo
 
 
 def within(name: str, limit: float, seconds: Sequence[float]) -> bool:
-    """The same for a limit of so many wall seconds, which stands in the peer's place."""
+    """As `claim`, with a limit in wall seconds in place of the peer's time."""
     return claim(f"{name} within {limit:g} s", [limit / s for s in seconds], 1.0, "wall")
 
 
 def at_least(what: str, value: float, bound: float) -> bool:
-    """Print something that is no time and is to reach a bound; whether it does."""
+    """Print a value; return whether it reaches a lower bound."""
     print(f"{what}: {value:.7g} (at least {bound:g})")
     return value >= bound
 
 
 def at_most(what: str, value: float, bound: float) -> bool:
-    """Print something that is no time and is not to pass a bound; whether it does not."""
+    """Print a value; return whether it keeps an upper bound."""
     print(f"{what}: {value:.7g} (at most {bound:g})")
     return value <= bound

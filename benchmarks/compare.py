@@ -2,11 +2,11 @@
 
     python -m benchmarks.compare [--encoders 100] [--tasks 50] [--rounds 10] [--browser]
 
-Invented results of classifiers with 400 examples each: how they came about makes no difference to
-the page. The first answer resamples all of them and tests all pairs; warm is what every further
-look at the page costs, from the call of its function to the tables and pictures as they are sent.
-The limit stands in a peer's place. With `--browser`, also how long the page takes in Chromium, from
-its address to its last picture, beside the same page with three of the encoders.
+The results are invented, of classifiers with 400 examples each. The first answer resamples all of
+them and tests all pairs; warm is the time of every further answer, from the call of the page's
+function to its tables and charts. There is no peer: times are compared with a limit. With
+`--browser`, also the time of the page in Chromium, from its address to its last chart, with all and
+with three of the encoders.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LIMIT = 0.1
 
 
 def fill(workspace: Workspace, encoders: int, tasks: int) -> list[str]:
-    """Results of so many encoders on so many tasks; returns the encoders' names."""
+    """Store results of the encoders on the tasks; return the encoders' names."""
     names = [f"random:{64 + place}" for place in range(encoders)]
     known = [(task.name, task.protocol) for task in TASKS.values()]
-    own = [(f"Own{place}", "senteval") for place in range(tasks)]  # as of sets once uploaded
+    own = [(f"Own{place}", "senteval") for place in range(tasks)]  # as on uploads since removed
     for name, accuracy in zip(names, np.linspace(0.6, 0.9, encoders), strict=True):
         for task, protocol in [*known, *own][:tasks]:
             seed = PROTOCOLS[protocol].seed
@@ -47,7 +47,7 @@ def fill(workspace: Workspace, encoders: int, tasks: int) -> list[str]:
 
 
 def in_browser(store: Path, names: list[str], rounds: int) -> float:
-    """Median seconds from the page's address to its last picture, the first visit not counted."""
+    """Median seconds from the page's address to its last chart, without the first visit."""
     from playwright.sync_api import sync_playwright
 
     from benchmarks.startup import OURS, PATIENCE, chromium, served
@@ -65,7 +65,7 @@ def in_browser(store: Path, names: list[str], rounds: int) -> float:
 
 
 def main() -> int:
-    """Measure, print a table, then a JSON line; 1 when the limit is missed."""
+    """Measure, print a table and a JSON line; return 1 if the limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoders", type=int, default=100)
     parser.add_argument("--tasks", type=int, default=50)

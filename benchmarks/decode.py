@@ -2,15 +2,17 @@
 
     THEODOLITE_DATA=... python -m benchmarks.decode [--rounds N] [--tokens N] [--threads N]
 
-The peer is Vec2Sent's architecture written down plainly: three LSTM layers of 1024, the vector
-joined to every input, a mixture of five softmaxes over tied embeddings of 300, AdamW, gradients
-clipped at 1, padded batches. Both learn the same sentences in the same batches of the same
-vocabulary, from vectors of chance, which take as long as any. `lstm-mos` is our own training of
-that very architecture. When decoding, END is made impossible, so that all write as many pieces.
+The peer is a plain implementation of Vec2Sent's architecture: three LSTM layers of 1024, the vector
+concatenated to every input, a mixture of five softmaxes over tied embeddings of 300, AdamW,
+gradients clipped at 1, padded batches. All are trained on the same sentences in the same batches
+with the same vocabulary, from random vectors, which take as long as any. `lstm-mos` is our own
+training of the peer's architecture. In decoding, END is suppressed, so that all write the same
+number of tokens.
 
 All take turns, so that a busy machine slows all; a ratio is of one round, and the median is
-reported with the lowest and highest. On a CPU the clock is CPU seconds, which other programs
-disturb least; wall seconds stand beside. Last, the page Decode in Chromium: one sentence, greedily.
+reported with the lowest and highest. The clock of the ratios is CPU seconds, which other programs
+disturb least; wall seconds are printed too. Last, the page Decode in Chromium: one sentence,
+greedily.
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ from engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 DIM = 384
 SENTENCES = 6000
 LENGTH = 14
-"""Pieces that each sentence is decoded to, about the mean of the corpus."""
+"""Tokens that each sentence is decoded to, about the mean of the corpus."""
 BATCHES = (1, 64)
 TRAIN, DECODE = 3.0, 2.0
-"""How many times as fast our default decoder is to be."""
+"""Least speed-up of our default decoder over the peer."""
 PAGE_SECONDS = 0.3
-"""Within which a page must have one sentence, greedily."""
+"""Limit for one sentence on the page, decoded greedily."""
 SHIPPED = "wordllama"
 NUMBERS = ("Two", "Seven", "Many", "Some", "Forty", "Three", "Nine", "Few")
 ANOTHER = """before => {
@@ -60,7 +62,7 @@ Turn = tuple[float, float]  # wall seconds, CPU seconds
 
 
 class Plain(nn.Module):
-    """The paper's decoder as one would write it down."""
+    """A plain implementation of the paper's decoder."""
 
     def __init__(self, dim: int, vocabulary: int, hidden: int) -> None:
         super().__init__()
@@ -72,7 +74,7 @@ class Plain(nn.Module):
         self.out.weight = self.pieces.weight
 
     def forward(self, vectors: Tensor, ids: Tensor, state: object = None) -> tuple[Tensor, object]:
-        """Log-probabilities (n, t, vocabulary) of the next pieces, and the state."""
+        """Log-probabilities (n, t, vocabulary) of the next tokens, and the state."""
         given = vectors[:, None].expand(-1, ids.shape[1], -1)
         hidden, state = self.lstm(torch.cat([self.pieces(ids), given], -1), state)
         experts = torch.tanh(self.latent(hidden)).unflatten(-1, (5, 300))
@@ -82,7 +84,7 @@ class Plain(nn.Module):
 
 
 def material(root: Path, spec: DecoderSpec) -> tuple[DecoderDataset, Vocabulary]:
-    """Sentences of Wikipedia with vectors of chance."""
+    """Sentences of Wikipedia with random vectors, and their vocabulary."""
     with gzip.open(root / "unlabelled" / "wiki_split.txt.gz", "rt", encoding="utf-8") as file:
         lines = [line for _, line in zip(range(SENTENCES), file, strict=False)]
     sentences = corpus(lines, most=spec.words)
@@ -92,12 +94,12 @@ def material(root: Path, spec: DecoderSpec) -> tuple[DecoderDataset, Vocabulary]
 
 
 def clocks() -> Turn:
-    """Both clocks."""
+    """Read both clocks."""
     return time.perf_counter(), time.process_time()
 
 
 def timed(work: Callable[[], object]) -> Turn:
-    """Seconds of some work on both clocks."""
+    """Run a function; return its seconds on both clocks."""
     wall, cpu = clocks()
     work()
     now = clocks()
@@ -105,7 +107,7 @@ def timed(work: Callable[[], object]) -> Turn:
 
 
 def plain_update(model: Plain, learned: DecoderDataset) -> Callable[[np.ndarray], None]:
-    """One update of the plain loop."""
+    """Return a function that makes one update of the plain loop."""
     optimiser = torch.optim.AdamW(model.parameters(), 1e-3)
 
     def update(rows: np.ndarray) -> None:
@@ -122,7 +124,7 @@ def plain_update(model: Plain, learned: DecoderDataset) -> Callable[[np.ndarray]
 
 @torch.no_grad()
 def plain_greedy(model: Plain, vectors: Tensor, longest: int) -> Tensor:
-    """The likeliest piece at every step, the state carried along."""
+    """Decode greedily with the plain model."""
     last, state = torch.full((len(vectors), 1), BEGIN), None
     written = []
     for _ in range(longest + 1):
@@ -133,7 +135,7 @@ def plain_greedy(model: Plain, vectors: Tensor, longest: int) -> Tensor:
 
 
 def training(options: argparse.Namespace, root: Path, folder: Path) -> dict[str, list[Turn]]:
-    """Turns of each contestant; the first round is not counted."""
+    """Training turns by contestant, without the first round."""
     spec = DecoderSpec(
         "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
         batch_tokens=options.tokens, held_out=100, device="cpu",
@@ -160,7 +162,7 @@ def training(options: argparse.Namespace, root: Path, folder: Path) -> dict[str,
 
 
 def never_ending(model: nn.Module) -> nn.Module:
-    """The model, to which END is less likely than some other piece, whatever it has read."""
+    """Change the model so that END is always less likely than some other token."""
     with torch.no_grad():
         model.pieces.weight[END] = 0.0  # type: ignore[union-attr, operator, index]
     return model.eval()
@@ -169,7 +171,7 @@ def never_ending(model: nn.Module) -> nn.Module:
 def decoding(
     options: argparse.Namespace, root: Path, folder: Path
 ) -> dict[int, dict[str, list[Turn]]]:
-    """Turns by batch size and contestant."""
+    """Decoding turns by batch size and contestant, without the first round."""
     spec = DecoderSpec(
         "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
         held_out=100, device="cpu",
@@ -200,10 +202,10 @@ def decoding(
 
 
 def on_the_page(rounds: int) -> list[float]:
-    """Seconds from Enter to the sentence that came back, greedily, from the shipped decoder.
+    """Seconds from Enter to the sentence that the shipped decoder writes greedily.
 
-    In Chromium, the app in a process of its own; the first answer, which opens the encoder and its
-    decoder, is not counted.
+    In Chromium, with the app in a separate process; the first answer, which loads the encoder and
+    its decoder, is not counted.
     """
     from playwright.sync_api import sync_playwright
 
@@ -233,7 +235,7 @@ def on_the_page(rounds: int) -> list[float]:
 
 
 def told(what: str, unit: str, turns: dict[str, tuple[list[Turn], float]]) -> None:
-    """Print a table: of each the median seconds of a turn, and how much a second."""
+    """Print a table: the median seconds of a turn and the throughput of each contestant."""
     print(f"\n{what}, {torch.get_num_threads()} threads")
     print(f"{'':10}{'wall s':>9}{'CPU s':>9}{unit:>13}")
     for name, (found, amount) in turns.items():
@@ -242,12 +244,12 @@ def told(what: str, unit: str, turns: dict[str, tuple[list[Turn], float]]) -> No
 
 
 def ratios(turns: dict[str, list[Turn]], who: str = "ours") -> list[float]:
-    """Of CPU seconds, the plain loop's to ours, turn by turn."""
+    """Ratios of CPU seconds, plain loop over `who`, turn by turn."""
     return [a[1] / b[1] for a, b in zip(turns["plain"], turns[who], strict=True)]
 
 
 def main() -> int:
-    """Measure, print tables, then JSON lines of claims; 1 when a target is missed."""
+    """Measure, print tables and a JSON line per claim; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=1024, help="pieces of an update")

@@ -1,4 +1,4 @@
-"""The text of the decoders that ship: what they learn, what is held out, what none ever sees."""
+"""The text of the shipped decoders: training, held-out and unseen sentences."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PHRASES = frozenset(
 )
 """Words before which a long clause is cut."""
 UNSEEN = "abc"
-"""Never learned from."""
+"""The source that is never used for training."""
 HELD_OUT = 1000
 
 
 def lines(root: Path, source: str) -> list[str]:
-    """The lines of an unlabelled file."""
+    """Read the lines of an unlabelled file."""
     with gzip.open(root / "unlabelled" / f"{source}.txt.gz", "rt", encoding="utf-8") as file:
         return file.read().splitlines()
 
 
 def tatoeba(root: Path) -> list[str]:
-    """English sentences of all language pairs, each once."""
+    """Distinct English sentences of all language pairs."""
     found: dict[str, None] = {}
     for path in sorted((root / "mteb" / "bitext" / "tatoeba").glob("*.eng*")):
         opened = gzip.open if path.suffix == ".gz" else open
@@ -37,14 +37,14 @@ def tatoeba(root: Path) -> list[str]:
 
 
 def split(root: Path) -> dict[str, tuple[list[str], list[str]]]:
-    """Of each source the lines to learn from, and the last, which are held out."""
+    """Source -> its training lines, and its last lines, which are held out."""
     texts = {name: lines(root, name) for name in SOURCES} | {"tatoeba": tatoeba(root)}
     at = {name: len(text) - max(len(text) // 10, 4 * HELD_OUT) for name, text in texts.items()}
     return {name: (text[: at[name]], text[at[name] :]) for name, text in texts.items()}
 
 
 def parts(clause: str, least: int = 4, most: int = 14) -> Iterator[str]:
-    """A long clause in pieces of `least` to `most` words, cut before words that begin a phrase.
+    """Split a long clause into parts of `least` to `most` words, before words that begin a phrase.
 
     >>> list(parts("the old dog slept by the fire in the house of the king", 3, 6))
     ['the old dog slept', 'by the fire in the house', 'of the king']
@@ -60,10 +60,10 @@ def parts(clause: str, least: int = 4, most: int = 14) -> Iterator[str]:
 
 
 def prepare_more(root: Path, folder: Path) -> Path:
-    """Write `more.txt` once, to learn on from; return it.
+    """Write `more.txt`, for continued training, unless it exists; return its path.
 
     Half of the words are in clauses of more than 14 words, which `train.txt` leaves out: here they
-    are in pieces. Beside them stand its whole sentences, so that these are not forgotten.
+    are split into parts. The sentences of `train.txt` are included, so that they are not forgotten.
     """
     more = folder / "more.txt"
     if more.exists():
@@ -80,7 +80,7 @@ def prepare_more(root: Path, folder: Path) -> Path:
 
 
 def prepare(root: Path, folder: Path) -> Path:
-    """Write `train.txt` and `held-out/SOURCE.txt` once; return the former."""
+    """Write `train.txt` and `held-out/SOURCE.txt` unless they exist; return the former's path."""
     train = folder / "train.txt"
     if train.exists():
         return train

@@ -1,27 +1,27 @@
-"""The decoders that ship, from text whose terms allow it: their corpus, training and proof.
+"""Train, diagnose and describe the shipped decoders, from text whose licences allow it.
 
     THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
                                                       [--on] [--ship FOLDER] [--prove N] [--show]
 
 Sources are Wikipedia sentences (CC BY-SA 4.0), film reviews (CC BY 4.0), State of the Union and
-inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). Of each the
-last part is held out before anything is cut into clauses; neighbours in a source stay on one side,
-for they tell of the same things. Called again, it goes on where it was; one that ships already is
-measured again, not trained again.
+inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). The last part
+of each source is held out before it is cut into clauses, so that neighbouring sentences, which are
+about the same things, stay on one side. An interrupted run continues when called again; a decoder
+that is shipped already is only diagnosed again.
 
-A trained decoder is written as int8 into the folder of those that ship, diagnosed as it lies there
-on every source and on one it never saw (`UNSEEN`, ABC's rural and science news), beside the nearest
-training sentence, and gets its card with that proof and with the expressions of the page
-*Arithmetic* as they come. One without the words that decoding is held to gets those of the training
-text, if it is the text that it learned.
+A trained decoder is written as int8 into the folder of shipped decoders, diagnosed there on every
+source and on an unseen one (`UNSEEN`, ABC's rural and science news), with the nearest training
+sentence as the baseline, and gets a card with these figures and the expressions of the page
+*Arithmetic*, not selected. A decoder without a list of known words gets that of the training text,
+provided it was trained on it.
 
-With `--on` those that ship learn on, from the weights that they have: from the halves of long
-clauses that `train.txt` leaves out, and its whole sentences once more. What they were is kept in
-`FOLDER/before`, diagnosed as well, and its figures printed beside the new. The nearest training
-sentence is then one of this text.
+With `--on`, training of the shipped decoders continues: on the parts of long clauses that
+`train.txt` leaves out, and on its sentences again. The previous decoders are kept in
+`FOLDER/before` and diagnosed as well, and their figures are printed beside the new ones. The
+nearest training sentence is then one of this text.
 
-In the end it prints what each encoder's vectors keep: the paper finds that averaged vectors keep
-words and lose their order (high PERM, low Id/PERM; section 3).
+Last, it prints how well each encoder's sentences are reconstructed: the paper finds that averaged
+vectors keep words and lose their order (high PERM, low Id/PERM; section 3).
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "wordllama": {"epochs": 2.5}, "minilm": {"epochs": 2.5},
     "random:256": {"epochs": 4.0, "width": 128},
 }  # fmt: skip
-"""With what differs in the training of each decoder: the baseline's gets the room that is left."""
+"""Settings of each decoder's training; the width of the baseline's is limited by `MOST`."""
 LEARNING_RATE = 3e-3
-"""For few passes; half as much again as what more of them ask for."""
+"""For few epochs; one and a half times the rate for more of them."""
 ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
-"""What differs when they learn on."""
+"""Settings of continued training."""
 ON_EPOCHS = {"wordllama": 1.6, "minilm": 1.0}
-"""Those that do, for how long."""
+"""Epochs of continued training, by encoder."""
 BEFORE = "before"
-"""The folder of what shipped until then."""
+"""Folder of the previously shipped decoders."""
 SHIPPED = Path(shipped.__file__).with_suffix("")
 MOST = 25 * 10**6
-"""Bytes of all decoders that ship."""
+"""Most bytes of all shipped decoders together."""
 METRICS = ("bleu", "token_f1", "round_trip")
 SPELT = 100
-"""Sentences of a source that words which are none are looked for in."""
+"""Sentences per source that are searched for invented words."""
 KEPT = ("id", "perm", "id_perm", "token_f1")
 SOURCE = (
     "Sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
@@ -92,7 +92,7 @@ TERMS = (
 
 
 def train(spec: DecoderSpec, encoder: Encoder) -> None:
-    """Train a decoder, or go on with one, and tell how it goes."""
+    """Train a decoder, or continue its training, and report progress."""
     name = spec.encoder
     for event in train_decoder(spec, encoder=encoder):
         said = ""
@@ -111,29 +111,29 @@ def train(spec: DecoderSpec, encoder: Encoder) -> None:
 
 
 def spec_of(name: str, text: Path, out: Path) -> DecoderSpec:
-    """Of a decoder from random weights."""
+    """The spec of a decoder trained from random weights."""
     settings = {"learning_rate": LEARNING_RATE} | ENCODERS[name]
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
 def spec_on(name: str, text: Path, out: Path, start: Path) -> DecoderSpec:
-    """Of one that learns on."""
+    """The spec of a decoder whose training continues."""
     settings = ON | {"epochs": ON_EPOCHS[name], "start": str(start)}
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
 def file_name(encoder: str) -> str:
-    """Of a starter encoder, without what some file systems refuse: `random-256`."""
+    """The file name of a starter encoder, such as `random-256`, without invalid characters."""
     return encoder.replace(":", "-")
 
 
 def ship(trained: Path, target: Path, before: Path | None = None) -> None:
-    """Write a decoder as int8, without the folders of this machine.
+    """Write a decoder as int8, without absolute paths.
 
     Args:
         trained: its folder.
-        target: where it goes.
-        before: that which it began from, of which it is noted what it had learned.
+        target: the folder to write.
+        before: the decoder whose training was continued; its training is noted in the facts.
     """
     model, vocabulary, facts = folders.read(trained)
     if before:
@@ -144,7 +144,7 @@ def ship(trained: Path, target: Path, before: Path | None = None) -> None:
 
 
 def hold(target: Path, text: Path) -> None:
-    """Give a decoder that ships without known words those of its training text."""
+    """Add the known words of the training text to a decoder without known words."""
     facts = folders.facts_of(target)
     if facts.get("known_words"):
         return
@@ -158,14 +158,14 @@ def hold(target: Path, text: Path) -> None:
 def prove(
     encoder: Encoder, target: Path, folder: Path, most: int | None, known: Sequence[str]
 ) -> dict[str, Diagnosis]:
-    """Diagnose a decoder on every held-out file, and keep what is found in `folder`.
+    """Diagnose a decoder on every held-out file, and write the diagnoses to `folder`.
 
     Args:
-        encoder: the decoder's own.
-        target: the decoder.
-        folder: where `figures_of` finds it.
-        most: sentences of each file; None for all.
-        known: sentences that it learned, the nearest of which are looked for.
+        encoder: the decoder's encoder.
+        target: folder of the decoder.
+        folder: the folder from which `figures_of` reads.
+        most: most sentences of each file; None for all.
+        known: training sentences, to search for the nearest ones.
     """
     decoder = open_decoder(target)
     found = {}
@@ -179,12 +179,12 @@ def prove(
 
 
 def held_out(folder: Path) -> list[Path]:
-    """The held-out files, of the decoders before as well."""
+    """The held-out files; the previous decoders share them."""
     return sorted((folder if folder.name != BEFORE else folder.parent).glob("held-out/*.txt"))
 
 
 def figures_of(folder: Path, name: str, source: str) -> dict[str, Figure]:
-    """What was found of an encoder's decoder on a source; empty for nothing."""
+    """Figures of an encoder's decoder on a source; empty if it was not diagnosed."""
     kept = folder / f"{file_name(name)}-{source}.json"
     if not kept.exists():
         return {}
@@ -192,7 +192,7 @@ def figures_of(folder: Path, name: str, source: str) -> dict[str, Figure]:
 
 
 def analogies(encoder: Encoder, target: Path) -> str:
-    """The section of a card with every expression that the page offers, as it comes."""
+    """The section of a card with the decoded expressions of all presets."""
     decoder = open_decoder(target)
     rows = []
     for preset in PRESETS:
@@ -208,7 +208,7 @@ def analogies(encoder: Encoder, target: Path) -> str:
 
 
 def proof(found: dict[str, Diagnosis]) -> str:
-    """The table of a card: figures with their 95 % intervals, and whether they stand apart."""
+    """The section of a card with figures, 95 % intervals, and whether these are disjoint."""
     rows = []
     for source, diagnosis in found.items():
         own, near = diagnosis.figures("decoder"), diagnosis.figures("nearest")
@@ -228,9 +228,9 @@ def proof(found: dict[str, Diagnosis]) -> str:
 
 
 def keeps(folder: Path) -> str:
-    """A table of what comes back, an encoder beside the other on the same sentences.
+    """A table of reconstruction figures by source and encoder.
 
-    Where decoders learned on, what came back before stands in front.
+    After continued training, each cell begins with the previous figure.
     """
     rows = []
     for file in held_out(folder):
@@ -244,7 +244,7 @@ def keeps(folder: Path) -> str:
 
 
 def misspelt(encoder: Encoder, target: Path, folder: Path, words: Sequence[str]) -> str:
-    """How many of some held-out sentences come back with a word that no training text has."""
+    """Count the held-out sentences that are decoded with a word that no training text has."""
     decoder, known, told = open_decoder(target), set(words), []
     for file in held_out(folder):
         sentences = file.read_text("utf-8").splitlines()[:SPELT]
@@ -255,19 +255,19 @@ def misspelt(encoder: Encoder, target: Path, folder: Path, words: Sequence[str])
 
 
 def shown(figure: Figure) -> str:
-    """A number with its interval; a cosine has three digits."""
+    """A figure with its interval as text; cosines have three decimals."""
     digits = 3 if figure.metric == "round_trip" else 1
     value, low, high = (f"{x:.{digits}f}" for x in (figure.value, figure.low, figure.high))
     return f"{value} ({low} to {high})"
 
 
 def tell(said: str) -> None:
-    """A line with the time."""
+    """Print a line with the time to stderr."""
     print(f"{time.strftime('%H:%M:%S')}  {said}", file=sys.stderr, flush=True)
 
 
 def trained(name: str, given: argparse.Namespace, encoder: Encoder, text: Path) -> Path:
-    """The folder of a decoder that ships, trained and written if it was not."""
+    """Return the folder of a shipped decoder, after training and writing it if necessary."""
     own, target = given.folder / file_name(name), given.ship / file_name(name)
     if given.on:
         before = given.folder / BEFORE / file_name(name)
@@ -284,7 +284,7 @@ def trained(name: str, given: argparse.Namespace, encoder: Encoder, text: Path) 
 
 
 def described(target: Path, encoder: Encoder, found: dict[str, Diagnosis]) -> str:
-    """Write the card of a decoder; return its proof."""
+    """Write the card of a decoder; return its sections of figures and expressions."""
     source, facts = SOURCE, folders.facts_of(target)
     if then := facts.get("before"):
         source += (
@@ -299,7 +299,7 @@ def described(target: Path, encoder: Encoder, found: dict[str, Diagnosis]) -> st
 
 
 def main() -> None:
-    """Prepare what is missing, train what is missing; write, prove and describe what is trained."""
+    """Prepare the texts, train missing decoders, then diagnose and describe all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*")
@@ -321,7 +321,7 @@ def main() -> None:
         texts.append(prepare_more(root, given.folder))
     learned = [file.read_text("utf-8").splitlines() for file in texts]
     words = words_of(chain.from_iterable(learned))
-    workspace = Workspace(given.folder / "store")  # keeps the vectors when a training is broken off
+    workspace = Workspace(given.folder / "store")  # keeps vectors if a training is interrupted
     for name in given.only or (ON_EPOCHS if given.on else ENCODERS):
         encoder = workspace.load(name)
         target = trained(name, given, encoder, texts[-1])

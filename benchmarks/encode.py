@@ -2,12 +2,12 @@
 
     THEODOLITE_DATA=... python -m benchmarks.encode [--sentences N] [--rounds N]
 
-The texts are the distinct sentences of STS-B, SICK-R and MR: what our de-duplication saves on top
-is not counted. Each round runs every contestant once, in turn, so that a busy machine slows all of
-them; ratios are of one round, and the median over rounds is reported with the lowest and highest.
-On a CPU the clock is CPU seconds, which other programs disturb least; wall seconds stand beside.
-There `dtype=int8` is measured as well, on the same texts and on each of a few alone: how much
-quicker than our own float32 it is, and what it loses on STS-B and SICK-R.
+The texts are the distinct sentences of STS-B, SICK-R and MR, so savings by de-duplication are not
+counted. Each round runs every contestant once, in turn, so that a busy machine slows all of them;
+ratios are of one round, and the median over rounds is reported with the lowest and highest. On a
+CPU the clock is CPU seconds, which other programs disturb least; wall seconds are printed too.
+There `dtype=int8` is measured as well, on the same texts and on a few one by one: its speed-up over
+our float32, and its loss on STS-B and SICK-R.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SENTENCES = {"cpu": 1200, "cuda": 32_000}
 TARGETS = {"default": 1.5, "best": 1.15}
 CACHED, COSINE = 50.0, 0.9999
 INT8, INT8_ALONE, LOST = 2.0, 1.3, 0.3
-"""Times as fast as float32 together and alone, and points that may be lost."""
+"""Least speed-up over float32, in batches and one by one, and most points lost."""
 OURS, IN_INT8 = "ours", "ours int8"
 ALONE = 50
-"""Texts of which each is encoded alone."""
+"""Number of texts that are encoded one by one."""
 TASKS = ("STSBenchmark", "SICKRelatedness")
 
 Measurement = tuple[float, float, np.ndarray]  # wall seconds, CPU seconds, vectors
@@ -65,14 +65,14 @@ def _columns(file: Path, columns: tuple[int, ...], skip: int = 0) -> list[str]:
 
 
 def measure(encode: Callable[[], np.ndarray]) -> Measurement:
-    """Run once with both clocks."""
+    """Run once; return the seconds on both clocks, and the vectors."""
     wall, cpu = time.perf_counter(), time.process_time()
     vectors = encode()
     return time.perf_counter() - wall, time.process_time() - cpu, vectors
 
 
 def contestants(device: str, texts: list[str]) -> dict[str, Callable[[], np.ndarray]]:
-    """Name -> what encodes the texts."""
+    """Name -> function that encodes the texts."""
     from sentence_transformers import SentenceTransformer
 
     folder = str(verified_folder(MINILM, MINILM_FILES))
@@ -114,19 +114,19 @@ def _each(encode: Callable[[Sequence[str]], np.ndarray], texts: list[str]) -> np
 
 
 def alone(name: str) -> str:
-    """What a contestant is called that encodes texts one by one."""
+    """The name of a contestant that encodes texts one by one."""
     return f"{name}, {ALONE} alone"
 
 
 def second_pass(device: str, texts: list[str]) -> tuple[Measurement, Measurement]:
-    """The first pass through a new cache, and the second."""
+    """Measure the first and the second pass with a new cache."""
     encoder = load("minilm", cache=MemoryCache(), device=device)
     encoder.encode(texts[:8])  # weights are read at the first call
     return measure(lambda: encoder.encode(texts)), measure(lambda: encoder.encode(texts))
 
 
 def main() -> int:
-    """Measure, print a table, then a JSON line a claim; 1 when a target is missed."""
+    """Measure, print a table and a JSON line per claim; return 1 if a target is missed."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -157,7 +157,7 @@ def main() -> int:
 def report(
     device: str, texts: list[str], rounds: list[dict[str, Measurement]], clock: int, cache: float
 ) -> int:
-    """Print what was measured; 1 when a target is missed."""
+    """Print the measurements; return 1 if a target is missed."""
 
     def median(name: str, which: int) -> float:
         return statistics.median(r[name][which] for r in rounds)
@@ -186,7 +186,7 @@ def report(
 
 
 def in_int8(rounds: list[dict[str, Measurement]], clock: int) -> list[bool]:
-    """The claims about `dtype=int8`: how fast it is, and what it loses."""
+    """Check the claims about `dtype=int8`: its speed-up and its loss."""
     met = []
     for name, target in ((OURS, INT8), (alone(OURS), INT8_ALONE)):
         other = name.replace(OURS, IN_INT8)

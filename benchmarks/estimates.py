@@ -1,9 +1,9 @@
-"""What an evaluation was said to take, and what it took: `evaluate --estimate` against the run.
+"""Estimated against actual time of evaluations: `evaluate --estimate` against the run.
 
     THEODOLITE_DATA=... python -m benchmarks.estimates [--encoder wordllama] [--only TASK ...]
 
-Each case begins with an empty store, so encoding counts. Both are wall seconds of this machine, as
-busy as it is. Of one-second cases nothing is asked: whatever takes less counts as one.
+Each case begins with an empty store, so encoding counts. Both are wall seconds on this machine
+under its current load. Times below one second count as one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.workspace import Workspace
 from benchmarks.claims import claim
 
 WITHIN = 0.5
-"""The smaller over the larger: within a factor of two."""
+"""Least ratio of the smaller to the larger time: within a factor of two."""
 CASES = (
     ("simcse-2021", "STSBenchmark"),
     ("simcse-2021", "STS12"),
@@ -60,7 +60,7 @@ CASES = (
 
 
 def said_and_taken(root: Path, encoder: str, protocol: str, task: str) -> tuple[float, float]:
-    """Wall seconds of both, in a store of their own."""
+    """Estimated and actual wall seconds of a task, in a new store."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder), root)
         job = EvaluateJob.of(workspace, [encoder], [task], protocol)
@@ -76,7 +76,7 @@ def said_and_taken(root: Path, encoder: str, protocol: str, task: str) -> tuple[
 
 
 def main() -> int:
-    """Print a table, then a JSON line a protocol; 1 where an estimate is off by more than two."""
+    """Print a table and a JSON line per protocol; return 1 if an estimate misses by over two."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--only", nargs="+", default=[], help="these tasks or protocols")

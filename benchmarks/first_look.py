@@ -1,18 +1,18 @@
-"""What a newcomer waits for: the example on each page, the first map of their own, and Compare.
+"""Waiting times of a new user: the example on each page, their first map, and Compare.
 
     python -m benchmarks.first_look [--only pages|map|compare] [--page PATH ...] [--rounds N]
 
-Times are those of Chromium. `theodolite serve` is launched on an empty store, its worker with it.
+Times are those of Chromium. `theodolite serve` is launched on an empty store, with its worker.
 
-- Pages: from the navigation until what people came for (the class `t-answer`) is seen and says
-  something. The frame is in the browser's cache; each page is opened for the first time.
-- The first map: a collection that was added before the launch is opened with `wordllama`, whose
-  vectors are there then; from the click on Compute map until the UMAP with its trust is drawn. Each
-  size has a launch of its own.
-- Compare: three encoders, and a hundred on fifty tasks, from the navigation to the last picture:
-  first and last, of a launch of its own.
+- Pages: from the navigation until the main content (the class `t-answer`) is visible and not empty.
+  The frame is in the browser's cache; each page is opened for the first time.
+- The first map: a collection that was added before the launch is opened and encoded with
+  `wordllama`; the time is from the click on Compute map until the UMAP with its trust is drawn. The
+  app is launched separately for each size.
+- Compare: three encoders, and a hundred on fifty tasks, from the navigation to the last chart, for
+  the first time and again, with a separate launch.
 
-There is no peer for any of it: the ratio is the aim over the time.
+There is no peer: times are compared with limits.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ MAP_SECONDS = {2_000: 3.0, 20_000: 10.0}
 COMPARE_SECONDS = {"3 encoders, cold": 1.0, "100 encoders, cold": 3.0, "100 encoders, again": 1.0}
 PATIENCE = 60.0
 SETTLED = 8.0
-"""Seconds a person looks at a page that has just been launched before the first click."""
+"""Seconds between the launch and the first click."""
 SIZE = {"width": 1440, "height": 900}
 
 
 def opened(page: Page, address: str, answered: str) -> float:
-    """Seconds from the navigation until something holds in the page, at most PATIENCE."""
+    """Seconds from the navigation until a condition holds in the page, at most PATIENCE."""
     began = time.perf_counter()
     page.goto(address, wait_until="commit")
     return waited(page, answered, began)
 
 
 def waited(page: Page, answered: str, began: float) -> float:
-    """Seconds until something holds."""
+    """Seconds since `began` until a condition holds in the page, at most PATIENCE."""
     try:
         page.wait_for_function(answered, timeout=PATIENCE * 1000, polling=20)
     except TookTooLong:
@@ -86,7 +86,7 @@ def waited(page: Page, answered: str, began: float) -> float:
 
 @contextmanager
 def launched(browser: Browser, store: Path) -> Iterator[tuple[Page, str]]:
-    """The app on a store, its first page open in a browser that was not here before."""
+    """Launch the app on a store, and open its first page in a new browser context."""
     with served(SERVE, store) as address:
         context = browser.new_context(viewport=SIZE)
         page = context.new_page()
@@ -96,7 +96,7 @@ def launched(browser: Browser, store: Path) -> Iterator[tuple[Page, str]]:
 
 
 def pages(browser: Browser, folder: Path, only: Sequence[str]) -> dict[str, float]:
-    """Path -> seconds to its example."""
+    """Path -> seconds until the page's example is shown."""
     found = {}
     with launched(browser, folder) as (page, address):
         time.sleep(SETTLED)
@@ -108,7 +108,7 @@ def pages(browser: Browser, folder: Path, only: Sequence[str]) -> dict[str, floa
 
 
 def first_map(browser: Browser, folder: Path, n: int) -> float:
-    """Seconds from the click to the UMAP of n sentences that no map was made of."""
+    """Seconds from the click to the UMAP of n new sentences."""
     workspace = Workspace(folder)
     file = folder / "new.txt"
     file.write_text("\n".join(sentences(n)) + "\n", encoding="utf-8")
@@ -124,20 +124,20 @@ def first_map(browser: Browser, folder: Path, n: int) -> float:
 
 
 def sentences(n: int) -> list[str]:
-    """As many sentences as asked, each two of the starter set, so that no data is needed."""
+    """Return n texts, each two sentences of the starter set, so that no data is needed."""
     known, _ = Catalog(None).sentences("starter-topics")
     pairs = permutations(known[: 2 + int(n**0.5)], 2)
     return [f"{first} {second}" for first, second in pairs][:n]
 
 
 def compare(browser: Browser, folder: Path) -> dict[str, float]:
-    """What is compared -> seconds, where other encoders were compared before.
+    """Case -> seconds of Compare, after other encoders were compared.
 
-    Cold is what was not compared yet; the scripts of the page are in the browser by then.
+    Cold: these encoders were not compared yet; the scripts of the page are already cached.
     """
     workspace = Workspace(folder)
     names = fill(workspace, 100, 50)
-    workspace.store.settings.set("welcomed", True)  # not a new store: nothing runs beside
+    workspace.store.settings.set("welcomed", True)  # no evaluation of the starters runs
     workspace.close()
     found = {}
     for label, some in (("3 encoders", names[:3]), ("100 encoders", names)):
@@ -151,7 +151,7 @@ def compare(browser: Browser, folder: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure, print a table, then a JSON line a claim; 1 when a limit is missed."""
+    """Measure, print a table and a JSON line per claim; return 1 if a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=("pages", "map", "compare"))
     parser.add_argument("--page", nargs="*", default=[], help="paths; all without")
@@ -179,7 +179,7 @@ def main() -> int:
 
 
 def report(rounds: Sequence[dict[str, float]]) -> int:
-    """The table, then the lines."""
+    """Print the table and a JSON line per claim; return 1 if a limit is missed."""
     aims = {f"map.{n}": aim for n, aim in MAP_SECONDS.items()}
     aims |= {f"compare.{name}": aim for name, aim in COMPARE_SECONDS.items()}
     aims |= {name: PAGE_SECONDS for name in rounds[0] if name.startswith("page.")}

@@ -1,15 +1,15 @@
-"""What a queue on Postgres costs, and how work spreads over the workers of a fleet.
+"""The overhead of a queue on Postgres, and how throughput scales with the workers of a fleet.
 
     python -m benchmarks.fleet [--workers 1,2,4,8] [--units 96]
     python -m benchmarks.fleet --clients 64 --empty 50000
 
-Starts a Postgres of its own (Debian's programs, in a folder in /tmp, as nobody when root) and ends
-it. The first form measures evaluations of narrow random encoders on the smallest task. First the
-overhead of a unit: on one worker whose queue is never empty, the time from one answer to the next,
-less the seconds that the child worked, both as the queue has them. Then how long a unit that does
-nothing takes from when it is enqueued until its answer is there, and units an hour with so many
-workers, beside the same units done by one machine without a queue. The second form has clients
-enqueue units that do nothing and read their answers, and executors that take them, all at once.
+Starts and stops its own Postgres (Debian's programs, in a folder in /tmp, as nobody when root). The
+first form measures evaluations of narrow random encoders on the smallest task. First the overhead
+of a unit: on one worker whose queue is never empty, the time from one answer to the next, minus the
+seconds that the child worked, both as recorded by the queue. Then the latency of a unit that does
+nothing, from enqueueing to its answer, and units per hour by number of workers, beside the same
+units on one machine without a queue. In the second form many clients enqueue units that do nothing
+and read their answers, while executors take them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from benchmarks.claims import within
 from tests.app.fleet.conftest import Lab, Postgres
 
 TASK = "StarterTopics"
-_WARM = 20  # first units that are not counted
+_WARM = 20  # warm-up units, not counted
 EMPTY = """
 import sys, threading
 from dbos import DBOS
@@ -57,7 +57,7 @@ threading.Event().wait()
 
 
 def main() -> None:
-    """Print what was measured."""
+    """Measure and print; exit 1 if the overhead is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--workers", default="1,2,4,8")
     parser.add_argument("--units", type=int, default=96, help="evaluations for each of them")
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def spread(postgres: Postgres, workers: list[int], units: int) -> None:
-    """Units an hour with so many workers, and on one machine without a queue."""
+    """Print units per hour on one machine without a queue, and by number of workers."""
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
         alone = Workspace(Path(folder) / "alone")
         encoders = [f"random:{16 + n}" for n in range(units)]
@@ -104,7 +104,7 @@ def spread(postgres: Postgres, workers: list[int], units: int) -> None:
 
 
 def _measured(lab: Lab, workers: int, encoders: list[str]) -> tuple[float, float]:
-    """Seconds for all encoders, and of work on them, once the workers have done their first."""
+    """Wall seconds for all encoders, and seconds of work on them, after a warm-up."""
     workspace = Workspace(lab.home.folder)
     for number in range(workers):
         lab.start_worker(number)
@@ -124,7 +124,7 @@ def _over(lab: Lab, run_id: str) -> None:
 
 
 def overhead(address: str, units: int) -> bool:
-    """Whether a worker whose queue is never empty spends at most 20 ms a unit beside the work."""
+    """Whether the overhead of a worker whose queue is never empty is at most 20 ms per unit."""
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
         lab = Lab(Path(folder), address)
         worker = psutil.Process(lab.start_worker(1).pid)
@@ -146,7 +146,7 @@ def overhead(address: str, units: int) -> bool:
     done = sorted(client.list_workflows(load_input=False), key=lambda one: one.completed_at)
     worked = [one.output["outcome"]["seconds"] for one in done]
     between = [(b.completed_at - a.completed_at) / 1000 for a, b in pairwise(done)]
-    # The queue counts whole milliseconds, and an answer may be written while the next is done.
+    # The queue counts whole milliseconds, and an answer may be written while the next unit runs.
     beside = [max(0.001, both - work) for both, work in zip(between, worked[1:], strict=True)][
         _WARM:
     ]
@@ -159,7 +159,7 @@ def overhead(address: str, units: int) -> bool:
 
 
 def latency(address: str, units: int) -> None:
-    """How long a unit that does nothing is away, one after the other; `dbos` polls every 10 ms."""
+    """Print the latency of units that do nothing, one at a time; `dbos` polls every 10 ms."""
     client = queue.client_of(Address(address))
     (executor,) = _executors(address, 1, 1)
     stages = []
@@ -178,7 +178,7 @@ def latency(address: str, units: int) -> None:
 
 
 def crowd(address: str, clients: int, units: int, executors: int) -> None:
-    """So many clients at once, each enqueueing its share and reading all answers."""
+    """Print the throughput of many clients that enqueue units at the same time."""
     running = _executors(address, executors, 16)
     share, errors = units // clients, 0
     lock = threading.Lock()
@@ -190,7 +190,7 @@ def crowd(address: str, clients: int, units: int, executors: int) -> None:
             began = time.perf_counter()
             try:
                 _enqueue(client, f"{who}-{number}", number)
-            except Exception:  # counted: how many there are is a finding
+            except Exception:  # counted: the number of errors is a result
                 with lock:
                     errors += 1
             took.append(time.perf_counter() - began)
@@ -241,7 +241,7 @@ def _enqueue(
 
 
 def _counts(address: str) -> dict[str, int]:
-    """How many units are how."""
+    """Number of units by status."""
     rows = queue.database_of(Address(address)).rows(
         f"SELECT status, count(*)::int AS n FROM {queue.SCHEMA}.workflow_status GROUP BY 1"  # noqa: S608
     )

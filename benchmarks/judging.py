@@ -1,14 +1,14 @@
-"""How many marks a comparison of encoders takes, and how often it claims what is not so.
+"""How many marks a comparison of encoders takes, and how often it makes a false claim.
 
     THEODOLITE_DATA=... python -m benchmarks.judging [--sessions 1000]
 
-Sessions are played by a script that knows the answers; all seeds are fixed. Three ways to choose
-what is judged next are compared: adaptive, as Judge does it; documents at random; and queries at
-random with every document that the encoders return, as pools are usually judged. Each ends when the
-same kind of interval excludes zero, or with the last document.
+Sessions are simulated by a script that knows the judgements; all seeds are fixed. Three ways to
+choose the next document are compared: adaptive, as on the page Judge; documents at random; and
+queries at random with every document that the encoders return, as pools are usually judged. Each
+session ends when the same kind of interval excludes zero, or with the last document.
 
-Then the same with a second judge, a model that is good, that knows nothing, that says the contrary,
-or that is right until it is trusted; its marks come while the session goes on.
+Then the same with a second judge: a model that is good, useless, contrary, or right only until it
+is trusted; its marks arrive during the session.
 """
 
 from __future__ import annotations
@@ -33,42 +33,43 @@ ALPHA, SURE = 0.05, 0.989
 K, QUERIES, FOUND = 5, 60, 12
 AIM = 0.7
 SHORT = 14
-"""Queries of sessions that are played with every second judge."""
+"""Queries of the sessions with a second judge and no difference."""
 COMING = 20
-"""Marks of a second judge that come while a person makes one."""
+"""Marks that a second judge makes for each mark of a person."""
 REAL = ("cranfield", "npl")
 ENCODERS = (("wordllama", "random:256"), ("wordllama", "wordllama | dims:128,random,1"))
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Two encoders' documents for some queries, and which of them are relevant.
+    """Two encoders' rankings for some queries, and the relevant documents.
 
     Attributes:
-        relevant: (query, document) of those that are.
+        rankings: documents per query, best first, by encoder.
+        relevant: the relevant (query, document) pairs.
     """
 
     rankings: Rankings
     relevant: frozenset[tuple[int, int]]
 
     def mark(self, query: int, document: int) -> float:
-        """What a script that knows says."""
+        """The true mark of a document."""
         return float((query, document) in self.relevant)
 
     @property
     def difference(self) -> float:
-        """Of the first encoder less the second, when all is judged."""
+        """The true difference, first encoder minus second."""
         keys, units = pool.documents(self.rankings, K, "dcg")
         return float(units.weights[:, 0] @ [self.mark(*key) for key in keys])
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A session played to its first claim, or to its end.
+    """The outcome of a session, which ends at its first claim or with the last document.
 
     Attributes:
-        marks: how many it took.
-        claim: 1 or -1 for the encoder said to be better, 0 for none.
+        marks: number of marks made.
+        claim: 1 if the first encoder is claimed to be better, -1 if the second, 0 for no claim.
     """
 
     marks: int
@@ -76,9 +77,10 @@ class Ended:
 
 
 def drawn_world(seed: int, lead: float = 0.0, queries: int = QUERIES) -> World:
-    """Two made-up encoders, one ahead by `lead`; at 0 they differ, and are exactly as good.
+    """Simulate two encoders, one better by `lead`; at 0 they differ, but are equally good.
 
-    Queries differ in how much there is to find. At 0 each comes twice, with the encoders changed.
+    Queries differ in their number of relevant documents. At 0 each query occurs twice, with the
+    encoders swapped.
     """
     rng = np.random.default_rng(seed)
     sides: list[list[list[int]]] = [[], []]
@@ -95,10 +97,10 @@ def drawn_world(seed: int, lead: float = 0.0, queries: int = QUERIES) -> World:
 
 
 def second_marks(kind: str, truth: np.ndarray, units: sampling.Units, seed: int) -> SecondMarks:
-    """What a made-up model says, by its name among `SECONDS`."""
+    """Simulate the marks of a second judge, one of `SECONDS`."""
     rng, n = np.random.default_rng([seed, 99]), len(truth)
     right = rng.random(n) < {"good": 0.9, "useless": 0.5, "contrary": 0.1}.get(kind, 1.0)
-    if kind == "deceptive":  # right where it counts most, which is asked first
+    if kind == "deceptive":  # right on the largest weights, which are judged first
         size = np.abs(units.weights[:, 0])
         right = size > np.median(size)
     says = np.where(right, truth, 1.0 - truth) > 0.5
@@ -110,13 +112,13 @@ SECONDS = ("good", "useless", "contrary", "deceptive")
 
 
 def adaptive(world: World, seed: int, most: int | None = None, kind: str = "") -> Ended:
-    """As Judge chooses, with the second judge of a kind; given up after `most` marks."""
+    """Play a session as the page Judge does, with a kind of second judge; at most `most` marks."""
     keys, units = pool.documents(world.rankings, K, "dcg")
     truth = np.array([world.mark(*key) for key in keys])
     second = second_marks(kind, truth, units, seed) if kind else None
     draws: list[sampling.Draw] = []
     end = min(most or len(keys), len(keys))
-    look = 50  # what comes later changes nothing before: most sessions need not be played out
+    look = 50  # in growing chunks: most sessions end early, and later draws change no estimate
     while True:
         look = min(2 * look, end)
         for position in range(len(draws), look):
@@ -134,7 +136,7 @@ def adaptive(world: World, seed: int, most: int | None = None, kind: str = "") -
 
 
 def random_documents(world: World, seed: int) -> Ended:
-    """Any document that tells the encoders apart, each as likely."""
+    """Play a session with documents drawn uniformly from those that can affect the comparison."""
     keys, units = pool.documents(world.rankings, K, "dcg")
     weights = units.weights[:, 0]
     values = weights * [world.mark(*key) for key in keys]
@@ -143,7 +145,7 @@ def random_documents(world: World, seed: int) -> Ended:
 
 
 def random_queries(world: World, seed: int) -> Ended:
-    """Any query, with all that the encoders return for it."""
+    """Play a session with random queries, judging all documents that the encoders return."""
     keys, units = pool.documents(world.rankings, K, "dcg")
     weights, query = units.weights[:, 0], np.array([key[0] for key in keys])
     marked = weights * [world.mark(*key) for key in keys]
@@ -157,7 +159,7 @@ def random_queries(world: World, seed: int) -> Ended:
 def _in_random_order(
     values: np.ndarray, low: np.ndarray, high: np.ndarray, costs: np.ndarray, seed: int
 ) -> Ended:
-    """Units without replacement, all as likely: what Waudby-Smith and Ramdas do."""
+    """Draw units uniformly without replacement, after Waudby-Smith and Ramdas."""
     order = np.random.default_rng(seed).permutation(len(values))
     left = np.arange(len(order), 0, -1)
     known = np.concatenate([[0.0], np.cumsum(values[order])[:-1]])
@@ -185,18 +187,18 @@ CHOICES: dict[str, Callable[[World, int], Ended]] = {
 
 
 def most_by_chance(sessions: int) -> int:
-    """How many of so many sessions may claim wrongly, if each does with probability ALPHA."""
+    """The `SURE` quantile of false claims among the sessions, if each has probability ALPHA."""
     return int(binom.ppf(SURE, sessions, ALPHA))
 
 
 def false_claims(sessions: int, queries: int = QUERIES, kind: str = "") -> int:
-    """How many sessions claim a difference where there is none."""
+    """Number of sessions that claim a difference if there is none."""
     worlds = (drawn_world(i, 0.0, queries) for i in range(sessions))
     return sum(adaptive(world, i, kind=kind).claim != 0 for i, world in enumerate(worlds))
 
 
 def with_second(title: str, worlds: list[World], seeds: list[int]) -> int:
-    """Print how many marks it takes with each second judge; return the most wrong claims of one."""
+    """Print the mean marks with each second judge; return the most false claims with one."""
     print(f"\n{title}, with a second judge")
     wrong, alone = [], 1.0
     for kind in ("", *SECONDS):
@@ -213,7 +215,7 @@ def with_second(title: str, worlds: list[World], seeds: list[int]) -> int:
 def real_worlds(
     root: Catalog, encoders: tuple[str, str], names: tuple[str, ...] = REAL
 ) -> Iterator[tuple[str, World]]:
-    """Retrieval sets with their judgements hidden."""
+    """Yield worlds of retrieval data sets, with their judgements as the truth."""
     from engine.encoders import load
     from engine.search.ranked import first_of_each
 
@@ -243,7 +245,7 @@ def real_worlds(
 
 
 def compared(title: str, worlds: list[World], seeds: list[int]) -> tuple[float, int]:
-    """Print how many marks each way takes; return the ratio to random queries, and wrong claims."""
+    """Print the marks of each choice; return adaptive over random queries, and false claims."""
     print(f"\n{title}: true difference {np.mean([w.difference for w in worlds]):+.3f}")
     means, wrong = {}, 0
     for name, choose in CHOICES.items():
@@ -261,7 +263,7 @@ def compared(title: str, worlds: list[World], seeds: list[int]) -> tuple[float, 
 
 
 def main() -> int:
-    """Print all of it; 1 where a bound is not kept. The aim of 0.7 is reported, not required."""
+    """Measure and print; return 1 if a bound is exceeded. The aim of 0.7 is only reported."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=1000)
     sessions = parser.parse_args().sessions

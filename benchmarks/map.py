@@ -2,15 +2,14 @@
 
     python -m benchmarks.map [--points N …] [--rounds N] [--peer-seconds S] [--peer-points N]
 
-Both pages get the same file of coordinates and of label numbers from one small server and show them
-in the same browser. *Drawn*: from asking for the file until the pixels can be read back. *Lasso*:
-from letting go of the mouse after 33 moves to the numbers of the points. *Pan*: frames a second
-while the view is moved for two seconds. While it moves our map draws a fixed sample of 30,000
-points and all of them once it rests, of millions seen from afar those that are not buried under
-ten others; Plotly draws all. What takes the peer longer than
-`--peer-seconds` is given up and counts as that long; of more than `--peer-points` it is not asked.
-*Memory*: what the browser's processes, the one that draws among them, hold alone at the end,
-beyond what an empty page takes.
+Both pages get the same coordinates and label numbers from one small server and are shown in the
+same browser. *Drawn*: from the request for the file until the pixels can be read back. *Lasso*:
+from releasing the mouse after 33 moves until the ids of the points are known. *Pan*: frames per
+second while the view is moved for two seconds. During movement our map draws a fixed sample of
+30,000 points, and all of them when it rests (of millions seen from afar, those not covered by ten
+others); Plotly draws all. The peer is stopped after `--peer-seconds`, which then count as its time,
+and left out above `--peer-points`. *Memory*: unique memory of the browser's processes, including
+the one that draws, at the end, beyond that of an empty page.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ PAN = """async (limit) => {
 
 
 def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Twenty heaps of points: float32 (n, 2) and uint16 (n,)."""
+    """Twenty clusters of points: float32 (n, 2), and their labels, uint16 (n,)."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, LABELS, n).astype(np.uint16)
     centres = rng.normal(0, 6, (LABELS, 2))
@@ -112,7 +111,7 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pages(n: int) -> tuple[str, str]:
-    """Our page and the peer's."""
+    """The HTML of our page and of the peer's."""
     from app import ui
     from app.components.map import MapColumn, points
     from app.components.modules import BASE
@@ -128,7 +127,7 @@ def pages(n: int) -> tuple[str, str]:
 
 
 def serve(n: int) -> tuple[Any, str]:
-    """A server of both pages and of the numbers; close it with `.should_exit = True`."""
+    """Start a server of both pages and the numbers; stop it with `.should_exit = True`."""
     import uvicorn
     from starlette.applications import Starlette
     from starlette.responses import FileResponse, HTMLResponse, Response
@@ -160,7 +159,7 @@ def serve(n: int) -> tuple[Any, str]:
 
 
 def measure(browser: Any, address: str, limit: float) -> dict[str, float]:
-    """Seconds until drawn, seconds until a lasso is answered, frames a second."""
+    """Measure a page: seconds until drawn, seconds of a lasso, frames per second, gigabytes."""
     from playwright.sync_api import TimeoutError as TooLong
 
     found = {"drawn": limit, "lasso": limit, "pan": 1 / limit, "memory": math.inf}
@@ -185,7 +184,7 @@ def measure(browser: Any, address: str, limit: float) -> dict[str, float]:
 
 
 def memory() -> float:
-    """Gigabytes that the browser below this process holds, without what processes share."""
+    """Gigabytes of unique memory (USS) of this process's children, which are the browser's."""
     import psutil
 
     held = 0
@@ -196,7 +195,7 @@ def memory() -> float:
 
 
 def lasso(page: Any) -> float:
-    """Draw a ring of 33 moves; seconds from letting go to the answer."""
+    """Draw a ring of 33 moves; return the seconds from release to selection."""
     x, y = 500, 400
     page.mouse.move(x + 200, y)
     page.mouse.down()
@@ -212,7 +211,7 @@ def lasso(page: Any) -> float:
 
 
 def report(n: int, ours: list[dict[str, float]], peer: list[dict[str, float]]) -> bool:
-    """Print what was measured for one size; False when a target is missed."""
+    """Print the measurements of one size; return False if a target is missed."""
     met = True
     for what, target in TARGETS.get(n, {}).items():
         mine = [run[what] for run in ours]
@@ -229,7 +228,7 @@ def report(n: int, ours: list[dict[str, float]], peer: list[dict[str, float]]) -
 
 
 def main() -> int:
-    """Measure, print a table and a JSON line a claim; 1 when a target is missed."""
+    """Measure, print a table and a JSON line per claim; return 1 if a target is missed."""
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

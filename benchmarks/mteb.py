@@ -2,17 +2,18 @@
 
     THEODOLITE_DATA=... python -m benchmarks.mteb [--all | --only NAME ...] [--encoders SPEC ...]
 
-A small set of each type in the data folder's `mteb/`, or all sets: that takes hours, so each can be
-written down as soon as it is measured (`--log FILE`), and a run with the same log goes on.
+Measures a small set of each type in the data folder's `mteb/`, or all sets. The latter takes hours,
+so each result can be logged at once (`--log FILE`); a run with the same log continues it.
 
-Ours is `evaluate` under `mteb-v2`, cold with an empty cache of vectors and warm with all of them in
-it. Plain mteb is `mteb.evaluate` with the encoder as its users have it: all-MiniLM-L6-v2 by
-sentence-transformers, or wordllama's own `embed`. It keeps no vectors, so the warm ratio is of ours
-warm to mteb encoding again. Reading data and weights counts for neither side, nor do imports: each
-type of task runs once before.
+Ours is `evaluate` under `mteb-v2`, cold with an empty vector cache and warm with a full one. Plain
+mteb is `mteb.evaluate` with the encoder as its users have it: all-MiniLM-L6-v2 by
+sentence-transformers, or wordllama's own `embed`. It keeps no vectors, so the warm ratio compares
+ours without encoding to mteb with it. Reading data and weights counts for neither side, nor do
+imports: each type of task runs once before.
 
-Scores are compared with those of mteb on its own vectors; where these differ, which they may in the
-last bit, with those of mteb given ours, as `same vectors` says. On a CPU the clock is CPU seconds.
+Scores are compared with those of mteb on its own vectors; if they differ, since vectors may differ
+in the last bit, with those of mteb on ours, marked `same vectors`. On a CPU the clock is CPU
+seconds.
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ PROTOCOL, SEED = "mteb-v2", 42
 ENCODERS = ("wordllama", "minilm")
 COLD, WARM = {"wordllama": 2.0, "minilm": 1.0}, 6.7
 ROUNDS = ("cold", "plain", "warm")
-"""Columns of a row that have a cost each round."""
+"""Fields of a row with one cost per round."""
 SAME, COSINE, COMPARED = 1e-6, 0.999999, 64
 TASK = {"Classification": "/few-shot", "Clustering": "/cluster"}
-"""What is measured of labelled sentences, by mteb's type; other sets are one task of their name."""
+"""Task suffix of labelled sentences by mteb's type; other sets are one task of the same name."""
 SMALL = (
     *("biosses", "tweeteval_irony", "tweet", "rte3"),
     *("xquad/en", "trecqa", "tatoeba/afr-eng", "summeval"),
 )
-"""A set a type."""
+"""One small set per type."""
 
 
 class Cost(NamedTuple):
@@ -79,12 +80,12 @@ class Cost(NamedTuple):
 
     @property
     def whole(self) -> float:
-        """Both."""
+        """Encoding and scoring together."""
         return self.encoding + self.scoring
 
 
 class Row(NamedTuple):
-    """What was measured of a set, a cost each round, and what scores and vectors are like."""
+    """Measurements of a set: costs per round, agreement of the scores, lowest cosine of vectors."""
 
     name: str
     type: str
@@ -110,20 +111,20 @@ class WordLlama:
         )
 
     def encode(self, inputs: Any, **options: Any) -> np.ndarray:
-        """All texts of a loader in one call."""
+        """Encode all texts of a loader in one call."""
         return np.asarray(self.package.embed(texts(inputs, "a task")))
 
     def similarity(self, left: Any, right: Any) -> Any:
-        """Cosines of all with all."""
+        """Cosines of all pairs."""
         return part("similarity_functions.cos_sim")(left, right)
 
     def similarity_pairwise(self, left: Any, right: Any) -> Any:
-        """Cosines of rows."""
+        """Cosines of corresponding rows."""
         return part("similarity_functions.pairwise_cos_sim")(left, right)
 
 
 class Bench:
-    """An encoder, ours and as plain mteb is given it."""
+    """An encoder in both forms: ours, and that for plain mteb."""
 
     def __init__(self, spec: str, device: str, catalog: Catalog) -> None:
         mine = load(spec, cache=MemoryCache(), device=device)
@@ -146,7 +147,7 @@ class Bench:
         self.embed(["weights are read at the first call"])
 
     def timed(self, model: Any, work: Callable[[], T]) -> tuple[Cost, T]:
-        """Run once; what the model spends in `encode` is told apart."""
+        """Run once; return the cost, with the model's `encode` timed separately, and the result."""
         plain, encoding = model.encode, 0.0
 
         @wraps(plain)
@@ -184,12 +185,12 @@ class Bench:
         return Row(info.name, info.type or "", cold, plain, warm, same, note, cosine)
 
     def _same_vectors(self, name: str, result: Result) -> str:
-        """Compare with mteb given our vectors."""
+        """Compare a result with mteb's on our vectors, in a word."""
         apart = difference(result, by_mteb(Model(self.mine), _made(name, self.catalog)))
         return "same vectors" if apart <= SAME else f"no ({apart:.1e})"
 
     def _cosine(self, sentences: Sequence[str]) -> float:
-        """The lowest cosine of our vectors and the peer's, of some sentences."""
+        """The lowest cosine of our vectors to the peer's, over some sentences."""
         some = list(dict.fromkeys(sentences))[:: max(1, len(sentences) // COMPARED)]
         left, right = self.mine.encode(some), np.asarray(self.embed(some))
         lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
@@ -200,10 +201,10 @@ class Bench:
 
 
 def by_us(encoder: Encoder, name: str, catalog: Catalog) -> Result:
-    """One task by our code.
+    """Evaluate one task with our code.
 
     Raises:
-        RuntimeError: it failed, which is no time to compare.
+        RuntimeError: the task failed.
     """
     (result,) = evaluate(encoder, [name], protocol=PROTOCOL, seed=SEED, data=catalog)
     if result.error:
@@ -212,7 +213,7 @@ def by_us(encoder: Encoder, name: str, catalog: Catalog) -> Result:
 
 
 def by_mteb(model: Any, made: Any) -> Mapping[str, Any]:
-    """One task by mteb's, with what `mteb.evaluate` does unasked: batches of 32, no predictions."""
+    """Evaluate one task with mteb, with its defaults: batches of 32, no predictions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = package().evaluate(
@@ -224,18 +225,18 @@ def by_mteb(model: Any, made: Any) -> Mapping[str, Any]:
 
 
 def _made(name: str, catalog: Catalog) -> Any:
-    """A task of mteb's on our data; anew for every run, for mteb lets go of the data after one."""
+    """A new task of mteb's on our data; one per run, as mteb releases the data afterwards."""
     task = get(name, catalog)
     return ours.make(task, catalog.load(task.dataset), SEED)
 
 
 def difference(result: Result, theirs: Mapping[str, Any]) -> float:
-    """The most by which a score of ours differs from mteb's, of 1."""
+    """The largest difference between our scores and mteb's, on a scale of 0 to 1."""
     return max(abs(one.score / 100 - theirs[one.metric]) for one in result.scores)
 
 
 def warm_up(infos: Sequence[DatasetInfo], catalog: Catalog) -> None:
-    """Run each type once by both, so that neither pays for imports."""
+    """Run each type once with both, so that imports are not timed."""
     package()
     logging.getLogger("mteb").setLevel(logging.ERROR)
     encoder = load("random:16")
@@ -246,7 +247,7 @@ def warm_up(infos: Sequence[DatasetInfo], catalog: Catalog) -> None:
 
 
 def report(spec: str, rows: Sequence[Row], clock: str) -> None:
-    """Print the table: medians over the rounds, encoding + scoring."""
+    """Print a table: median encoding + scoring seconds over the rounds, and ratios."""
     print(f"\n{spec}, {clock} seconds, encoding + scoring, {len(rows[0].cold)} round(s)")
     print(f"{'set':18}{'type':19}{'ours cold':>15}{'mteb':>15}{'ours warm':>15}"
           f"{'cold':>7}{'warm':>7}  scores")  # fmt: skip
@@ -265,14 +266,14 @@ def _cell(costs: Sequence[Cost]) -> str:
 
 
 def ratios(rows: Sequence[Row], which: str) -> list[float]:
-    """Plain mteb's seconds over ours of all sets together, one a round."""
+    """Plain mteb's seconds over ours, for all sets together, one ratio per round."""
     mine = np.array([[cost.whole for cost in getattr(row, which)] for row in rows])
     plain = np.array([[cost.whole for cost in row.plain] for row in rows])
     return [float(one) for one in plain.sum(0) / np.maximum(mine.sum(0), 1e-9)]
 
 
 def claims(spec: str, rows: Sequence[Row], clock: Any) -> bool:
-    """Print a line a claim; whether all targets are met."""
+    """Print a line per claim; return whether all targets are met."""
     lowest = min(row.cosine for row in rows)
     met = [at_least("lowest cosine to the peer's vectors", lowest, COSINE)]
     for which, target in (("cold", COLD[spec]), ("warm", WARM)):
@@ -286,7 +287,7 @@ def claims(spec: str, rows: Sequence[Row], clock: Any) -> bool:
 
 
 def logged(log: Path | None, spec: str) -> dict[str, Row]:
-    """What a log has of an encoder, by data set."""
+    """The logged rows of an encoder by data set."""
     if log is None or not log.exists():
         return {}
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -302,7 +303,7 @@ def logged(log: Path | None, spec: str) -> dict[str, Row]:
 def measured(
     spec: str, device: str, catalog: Catalog, infos: Sequence[DatasetInfo], options: Any
 ) -> list[Row]:
-    """Every set with an encoder, each kept in the log; what is there already is not run again."""
+    """Measure every set with an encoder and log it; logged sets are not run again."""
     known = logged(options.log, spec)
     bench = Bench(spec, device, catalog)
     for done, info in enumerate(infos, 1):
@@ -317,7 +318,7 @@ def measured(
 
 
 def main() -> int:
-    """Measure, print a table an encoder, then a JSON line a claim; 1 when a target is missed."""
+    """Measure, print a table per encoder, then a JSON line per claim; return 1 if any is missed."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -336,7 +337,7 @@ def main() -> int:
     met = []
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "mteb").symlink_to((Path(root) / "mteb").resolve())
-        catalog = Catalog(Path(folder))  # of these sets alone
+        catalog = Catalog(Path(folder))  # only the sets in `mteb/`
         every = [info for info in catalog.list() if info.type and info.origin == "folder"]
         wanted = options.only or ([info.name for info in every] if options.all else SMALL)
         unknown = set(wanted) - {info.name for info in every}

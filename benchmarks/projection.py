@@ -4,10 +4,10 @@
 
 The sentences are the distinct lines of the unlabelled collection `sentences_mix`. Each round runs
 both once, in turn, so that a busy machine slows both; ratios are of the CPU seconds of one round,
-for wall seconds say more of what else runs; both are printed. Both are warm: umap-learn, which is
-in the extra `bench`, has compiled on some thousands of the same vectors before, once unseeded and
-once seeded, and what that first call took stands in its own column. The first principal components
-are timed from vectors in memory to points and density, as the page draws them.
+which depend less on other load than wall seconds; both are printed. Both are warm: umap-learn,
+which is in the extra `bench`, has compiled on some thousands of the same vectors before, once
+unseeded and once seeded; the time of that first call has its own column. The first principal
+components are timed from vectors in memory to points and density, as the page draws them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from engine.space import projection
 from engine.space.trust import trust
 
 POINTS, PCA_POINTS = 20_000, 100_000
-WARMING = 5000  # above 4,096 points umap-learn runs other code, which is compiled too
+WARMING = 5000  # above 4,096 points umap-learn takes another path, which is compiled too
 FASTER, TRUST_LOST, PCA_SECONDS = 1 / 0.6, 0.01, 3.0
 SEEDS: dict[str, int | None] = {"unseeded": None, "seeded": 0}
 
 
 def vectors(root: Path, spec: str, n: int) -> np.ndarray:
-    """Vectors of the first n distinct sentences, kept beside the temporary files between runs."""
+    """Vectors of the first n distinct sentences, cached in the temporary folder between runs."""
     kept = Path(tempfile.gettempdir()) / f"theodolite-bench-{abs(hash_of(spec)):x}-{n}.npy"
     if kept.exists():
         return np.load(kept, allow_pickle=False)
@@ -49,12 +49,12 @@ def vectors(root: Path, spec: str, n: int) -> np.ndarray:
 
 
 def hash_of(text: str) -> int:
-    """The same number in every process."""
+    """A hash that is the same in every process."""
     return int.from_bytes(text.encode(), "little") % (1 << 64)
 
 
 def plain(rows: np.ndarray, seed: int | None) -> np.ndarray:
-    """umap-learn as its own documentation calls it, with the same parameters."""
+    """Project with umap-learn as in its documentation, with the same parameters."""
     from umap import UMAP
 
     with warnings.catch_warnings():
@@ -65,19 +65,19 @@ def plain(rows: np.ndarray, seed: int | None) -> np.ndarray:
 
 
 def ours(rows: np.ndarray, seed: int | None) -> np.ndarray:
-    """The engine's."""
+    """Project with the engine."""
     return projection.umap(rows, seed=seed).points
 
 
 def timed(work: Callable[[], np.ndarray]) -> tuple[float, float, np.ndarray]:
-    """Wall seconds, CPU seconds, what came out."""
+    """Run a function; return wall seconds, CPU seconds and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     out = work()
     return time.perf_counter() - wall, time.process_time() - cpu, out
 
 
 def main() -> int:
-    """Measure, print a table, then a JSON line a claim; 1 when a target is missed."""
+    """Measure, print a table and a JSON line per claim; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=POINTS)
     parser.add_argument("--pca-points", type=int, default=PCA_POINTS)

@@ -1,21 +1,20 @@
-"""How fast a million vectors are searched by lists, and how much of the truth that finds.
+"""Speed and recall of searching a million vectors with inverted lists (IVF).
 
     THEODOLITE_DATA=... python -m benchmarks.search [--n N] [--queries N] [--rounds N]
         [--only-extended]
 
-The peer alone, in minutes: `--only-extended --n 200000`, after `pip install hnswlib` (it is built
-from source where there is no wheel).
+Only the comparison with hnswlib, in minutes: `--only-extended --n 200000`, after `pip install
+hnswlib` (built from source if there is no wheel).
 
-Real vectors are those of distinct unlabelled sentences under the static encoder `wordllama`, put
-into 384 dimensions by a fixed random rotation (256 of its own, the rest zero before it). They are
-extended to N by a recipe: every further vector is the mean of two random real ones, one of weight
-0.7 and one of weight 0.3, plus Gaussian noise of a fifth of their length, made length 1. Queries
-are real vectors that are left out of both sets. Recall is printed for the real set and for the
-extended one, each against comparing with all.
+Real vectors are those of distinct unlabelled sentences with the static encoder `wordllama`, padded
+from 256 to 384 dimensions and rotated by a fixed random rotation. They are extended to N vectors:
+each further one is the weighted mean of two random real ones, with weights 0.7 and 0.3, plus
+Gaussian noise of a fifth of their length, normalised to length 1. Queries are held-out real
+vectors. Recall against exact search is printed for the real and the extended set.
 
 In each round brute force (FAISS Flat) and the lists answer the same queries one by one, in turn; on
-200,000 vectors hnswlib answers too, where it is installed, looking as far (`ef`) as it must to find
-0.99 of the truth. Wall seconds: a query is waited for, and so is an index.
+200,000 vectors hnswlib answers too, if installed, with the smallest `ef` tried that reaches a
+recall of 0.99. Times are wall seconds, which a person waits for queries and indexes.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ K = 10
 
 
 def real_vectors(root: Path, wanted: int) -> np.ndarray:
-    """Distinct sentences of the unlabelled files as unit rows of 384 dimensions.
+    """Unit vectors of 384 dimensions of distinct sentences of the unlabelled files.
 
-    Kept beside the temporary files between runs.
+    Cached in the temporary folder between runs.
     """
     kept = Path(tempfile.gettempdir()) / f"theodolite-bench-search-{wanted}.npy"
     if kept.exists():
@@ -72,7 +71,7 @@ def real_vectors(root: Path, wanted: int) -> np.ndarray:
 
 
 def extended(real: np.ndarray, n: int, seed: int = 1) -> np.ndarray:
-    """The real rows, then mixtures of two of them with noise, to n rows."""
+    """The real rows, extended to n rows by noisy mixtures of two of them."""
     rng = np.random.default_rng(seed)
     rows = np.empty((n, real.shape[1]), np.float32)
     rows[: len(real)] = real[:n]
@@ -86,7 +85,7 @@ def extended(real: np.ndarray, n: int, seed: int = 1) -> np.ndarray:
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    """Rows of length 1."""
+    """Normalise rows to length 1; zero rows stay zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(norms == 0, 1, norms)).astype(np.float32)
 
@@ -131,7 +130,7 @@ def opened(file: Path, rows: Path, queries: np.ndarray, probed: int) -> tuple[fl
 def hnsw(
     vectors: np.ndarray, queries: np.ndarray, truth: np.ndarray
 ) -> tuple[float, Callable[[np.ndarray], np.ndarray]] | None:
-    """Build time of hnswlib (M 16, ef 200), and its search with the first `ef` of recall 0.99."""
+    """Build time of hnswlib (M 16, ef 200), and its search, with `ef` chosen for recall 0.99."""
     try:
         import hnswlib
     except ImportError:
@@ -153,7 +152,7 @@ def hnsw(
 def measured(
     name: str, vectors: np.ndarray, queries: np.ndarray, rounds: int, peer: bool
 ) -> dict[str, Any]:
-    """Build, open and ask one set; print a line for each contestant."""
+    """Build, open and search the index of one set; print a line per contestant."""
     import faiss
 
     with tempfile.TemporaryDirectory() as folder:
@@ -210,7 +209,7 @@ def measured(
 
 
 def main() -> int:
-    """Measure, print tables, then a JSON line a claim; 1 when a target is missed."""
+    """Measure, print tables and a JSON line per claim; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=N)
     parser.add_argument("--queries", type=int, default=500)

@@ -3,10 +3,10 @@
     THEODOLITE_DATA=... python -m benchmarks.senteval [--all] [--memory]
 
 The plain loop follows the reference fit by fit. Of nested folds it runs one outer fold (41 of 410
-fits) and the whole is ten times that; other tasks it runs whole. One thread each; imports and
-encoding are not counted. What the original took on another machine stands beside (recorded, not
-measured here). `--all` runs every task at hand by both, a quarter of an hour and more, and claims
-their sum. `--memory` measures the peak of one pass over a task of SNLI's official size.
+fits), counted ten times; other tasks it runs completely. One thread each; imports and encoding are
+not counted. Times of the original on another machine are printed too (recorded, not measured here).
+`--all` runs every available task with both, for a quarter of an hour or more, and claims their sum.
+`--memory` measures the peak of one epoch over a task of SNLI's official size.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ REST = (
 
 
 def nothing(done: float = 0.0, /) -> None:
-    """Nobody is watching."""
+    """A progress callback that does nothing."""
 
 
 def cpu(work: Callable[[], Any]) -> float:
-    """Run once and return the seconds of this process."""
+    """Run once and return the CPU seconds of this process."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def whole(encoder: Encoder, catalog: Catalog, task: str, protocol: str) -> float:
-    """CPU seconds of a task."""
+    """CPU seconds of a complete task under a protocol."""
     data = catalog.load(task)
     vectors = encoder.encode(data.sentences)
     return cpu(lambda: transfer.measure(data, vectors, transfer.SETTINGS[protocol], 1111, nothing))
@@ -82,7 +82,7 @@ def outer_fold(encoder: Encoder, catalog: Catalog, task: str) -> float:
 
 
 def recorded(root: Path) -> dict[str, float]:
-    """What the original took elsewhere, by task; empty without the golden folder."""
+    """Recorded CPU seconds of the original by task; empty without the golden folder."""
     file = root.resolve().parent / "golden" / "original_cpu_seconds.json"
     if not file.is_file():
         return {}
@@ -91,7 +91,7 @@ def recorded(root: Path) -> dict[str, float]:
 
 
 def compare(catalog: Catalog, original: dict[str, float], every: bool) -> dict[str, float]:
-    """Both solvers on the tasks that have a target, or on all at hand: ratios by claim."""
+    """Run both solvers on the tasks with a target, or on all available; return ratios by claim."""
     print(f"{'CPU s':16}{'columns':>9}{'plain':>9}{'ratio':>8}{'original, elsewhere':>21}")
 
     def tell(name: str, fast: float, plain: float) -> float:
@@ -121,7 +121,7 @@ def both(encoder: Encoder, catalog: Catalog, task: str) -> np.ndarray:
 
 
 def snli_sized(pairs: int = 549_367, sentences: int = 640_000, dim: int = 768) -> None:
-    """Train one pass over random vectors of SNLI's official size, and print the peak in GiB."""
+    """Train one epoch on random vectors of SNLI's official size, and print the peak in GiB."""
     import resource
 
     random = np.random.default_rng(0)
@@ -138,14 +138,14 @@ def snli_sized(pairs: int = 549_367, sentences: int = 640_000, dim: int = 768) -
 
 
 def peak() -> float:
-    """GiB of a process of its own that runs `snli_sized`."""
+    """Peak memory of a separate process that runs `snli_sized`, in GiB."""
     code = "from benchmarks.senteval import snli_sized; snli_sized()"
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(said.stdout.split()[-1])
 
 
 def main() -> int:
-    """Measure, print a table, then a JSON line a claim; 1 when a target is missed."""
+    """Measure, print a table and a JSON line per claim; return 1 if a target is missed."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

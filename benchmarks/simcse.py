@@ -1,17 +1,17 @@
-"""What SimCSE does to a small BERT of our own: STS before and after, and the paper's ablations.
+"""SimCSE on a small BERT trained from scratch: STS before and after, and the paper's ablations.
 
     THEODOLITE_DATA=... python -m benchmarks.simcse FOLDER [--seeds 3] [--only LABEL ...] [--show]
 
-Masked language modelling makes a BERT of 4 layers x 256 from the unlabelled sentences; every row of
-`ROWS` then trains from it on 20,000 of them (or on the NLI triplets) with three seeds. All of it
-stays in FOLDER, the scores of each run in a file of their own: called again, it goes on where it
-was, and several calls with other rows in `--only` may share the cores. The ablations are scored on
-STS-B alone. Prints a table and what each ablation says about the paper's direction. A direction
-agrees when the means of dev differ by more than their spread, root of the sum of both variances;
-the scale here is a hundredth of the paper's, so a row that disagrees says nothing against it.
+A BERT of 4 layers x 256 is pretrained by masked language modelling on the unlabelled sentences;
+every row of `ROWS` is then trained from it on 20,000 of them (or on the NLI triplets) with three
+seeds. Everything is kept in FOLDER, with a file of scores per run: a further call continues, and
+calls with different rows in `--only` may run in parallel. The ablations are scored on STS-B alone.
+Prints a table and whether each ablation agrees with the paper's direction: the means on dev must
+differ by more than their spread, the root of the sum of both variances. The scale is a hundredth of
+the paper's, so a row that disagrees is no evidence against it.
 
-Sentences are averaged, not read at [CLS]: masked language modelling alone leaves [CLS] untrained.
-After 100 steps on dev, `unsup` had 22.5 there and over 54 by the average, `sup` 57.1 and 68.8.
+Pooling is the average, not [CLS]: masked language modelling alone leaves [CLS] untrained. After 100
+steps `unsup` had 22.5 on dev with [CLS] and over 54 with the average, `sup` 57.1 and 68.8.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ BETTER = [
 
 TUNED_ON = "STSBenchmark"
 WHOLE = (BASE, "unsup", "sup")
-"""Rows scored on all STS tasks at hand."""
+"""Rows scored on all available STS tasks."""
 
 
 class Study:
-    """The runs of one folder and what was measured of them."""
+    """The runs of one folder and their scores."""
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self.folder, self.catalog = folder, catalog
         self.tasks = expand("sts", catalog)
 
     def run(self, label: str, seed: int, settings: dict[str, Any], base: str) -> None:
-        """Train and measure one row with one seed, unless that is done."""
+        """Train and evaluate one row with one seed, unless its scores exist."""
         name = f"{label} / {seed}"
         if self._scores(label, seed).exists():
             return
@@ -144,7 +144,7 @@ class Study:
         print(f"{time.strftime('%H:%M:%S')}  {name}: {text}", file=sys.stderr, flush=True)
 
     def of(self, label: str, column: str) -> list[float]:
-        """The scores of a row in one column, one a seed."""
+        """The scores of a row in one column, one per seed."""
         kept = takewhile(Path.exists, (self._scores(label, seed) for seed in count(1)))
         scores = [json.loads(file.read_text("utf-8")) for file in kept]
         return [found[column] for found in scores if column in found]
@@ -159,7 +159,7 @@ def shown(values: list[float]) -> str:
 
 
 def direction(better: list[float], worse: list[float]) -> str:
-    """Whether the paper's direction was found again."""
+    """Whether the paper's direction is reproduced, in words."""
     if min(len(better), len(worse)) < 2:
         return "not measured"
     spread = math.hypot(statistics.stdev(better), statistics.stdev(worse))
@@ -170,7 +170,7 @@ def direction(better: list[float], worse: list[float]) -> str:
 
 
 def main() -> None:
-    """Run what is missing and print what there is."""
+    """Run what is missing, and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
@@ -189,7 +189,7 @@ def main() -> None:
 
 
 def report(study: Study) -> None:
-    """Print what there is: the table, and what each ablation says."""
+    """Print the table of scores, and the direction of each ablation."""
     columns = ["dev", *study.tasks]
     print("| row | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
     for label in (BASE, *ROWS):

@@ -1,9 +1,10 @@
 """Launch to first interactive page, against a Gradio hello-world, in the same run.
 
-Both are started as new processes, one after the other and taking turns, each with a new browser
-context. The clock runs from the start of the process to the moment when the page answers: for
-hello-world a text box can be typed into; for ours the first table of the overview has
-been drawn from a store with results. `python -m benchmarks.startup [repeats]`
+    python -m benchmarks.startup [repeats]
+
+Both are started as new processes, in turns, each with a new browser context. The time is from the
+start of the process until the page is usable: for hello-world, a text box is visible; for ours, the
+table of the overview is drawn from a store with results.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from app.pages.evaluate.results import measured
 from benchmarks.claims import claim
 
 REPEATS = 5
-LIMIT = 1.5  # ours may take so many times what hello-world takes
+LIMIT = 1.5  # most times that ours may take hello-world's time
 PATIENCE = 120.0
 
 HELLO = """
@@ -68,7 +69,7 @@ def main(repeats: int) -> None:
 
 
 def fill(store: Path) -> None:
-    """A small store, so that the first page has something to draw."""
+    """Fill a small store, so that the first page has something to draw."""
     from app.workspace import Workspace
 
     workspace = Workspace(store)
@@ -92,14 +93,14 @@ def launch(name: str, code: str, store: Path, browser: Browser) -> float:
 
 
 def chromium(playwright: Playwright) -> Browser:
-    """The machine's Chromium; playwright's own where it has none."""
+    """Launch the installed Chromium, or Playwright's own if there is none."""
     found = shutil.which("chromium") or None
     return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
 
 
 @contextmanager
 def served(code: str, store: Path) -> Iterator[str]:
-    """Have a process serve a store; gives the address once it answers, and ends it afterwards."""
+    """Serve a store in a new process; yield the address once it answers, and stop it afterwards."""
     port = free_port()
     environment = os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen(
@@ -115,7 +116,7 @@ def served(code: str, store: Path) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """Return a free port."""
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         return int(trial.getsockname()[1])
@@ -125,7 +126,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     """Poll until the server answers.
 
     Raises:
-        RuntimeError: it ended, or did not answer in time.
+        RuntimeError: the server ended, or did not answer in time.
     """
     limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit:
@@ -140,7 +141,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def report(times: dict[str, list[float]]) -> None:
-    """Print the medians, and hello-world's time over ours as the ratio."""
+    """Print the medians and the claim on hello-world's time over ours."""
     print(f"{'':14}{'median':>9}{'min':>9}{'max':>9}   seconds, launch to interactive page")
     for name, values in times.items():
         print(f"{name:14}{statistics.median(values):9.2f}{min(values):9.2f}{max(values):9.2f}")

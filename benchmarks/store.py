@@ -1,7 +1,7 @@
-"""What the store must be quick at: vectors that are there, and the table of all results.
+"""Speed of the store: reading cached vectors, and the table of all results.
 
-Vectors: 20,000 of 100,000 by key, beside the same rows as blobs in a SQLite table with an index,
-which is what one writes who has no cache. Results: the table of 100 encoders on 50 tasks.
+Vectors: 20,000 of 100,000 by key, against the same rows as blobs in a SQLite table with an index,
+the simplest cache one might write. Results: the table of 100 encoders on 50 tasks.
 
     python -m benchmarks.store
 """
@@ -26,14 +26,14 @@ FINGERPRINT = "ab" * 16
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How much CPU time it takes once."""
+    """Run once and return the CPU seconds."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def vectors(folder: Path) -> bool:
-    """Vectors by key, from our files and from a table of blobs."""
+    """Measure reading vectors by key, from our files and from a table of blobs."""
     store = Store(folder / "store")
     rows = np.random.default_rng(0).normal(size=(ROWS, DIM)).astype(np.float32)
     keys = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in range(ROWS)]
@@ -65,7 +65,7 @@ def vectors(folder: Path) -> bool:
 
 
 def results(folder: Path) -> bool:
-    """The table of results, as the overview asks for it."""
+    """Measure the table of results, as the overview queries it."""
     store = Store(folder / "results")
     for encoder in range(100):
         for task in range(50):
@@ -76,12 +76,12 @@ def results(folder: Path) -> bool:
 
 
 def limited(name: str, limit: float, times: list[float]) -> bool:
-    """Whether the median is within so many CPU seconds."""
+    """Claim that the median is within a limit of CPU seconds."""
     return claim(f"{name} within {limit:g} s", [limit / s for s in times], 1.0, "cpu")
 
 
 def result(encoder: str, task: str) -> dict[str, object]:
-    """A result with one score, as the engine gives it."""
+    """A result with one score, in the engine's form."""
     score = {
         "split": "test", "aggregation": "all", "metric": "spearman", "score": 81.5, "n": 1379,
         "main": True, "unit": "",
@@ -94,7 +94,7 @@ def result(encoder: str, task: str) -> dict[str, object]:
 
 
 def main() -> None:
-    """Both, each in a fresh store."""
+    """Measure both, each in a new store; exit 1 if a target is missed."""
     with tempfile.TemporaryDirectory() as folder:
         met = [vectors(Path(folder)), results(Path(folder))]
     sys.exit(not all(met))

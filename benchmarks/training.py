@@ -10,11 +10,11 @@ calls MultipleNegativesRankingLoss. Loss curves are compared at dropout 0, speed
 
 The two take turns, a few updates each, so that a busy machine slows both; the ratio is of one pair
 of turns, and the median is reported with the lowest and highest. On a CPU the clock is CPU seconds,
-which other programs disturb least; wall seconds stand beside. Memory is measured in processes of
-their own, as growth over what the loaded model takes.
+which other programs disturb least; wall seconds are printed too. Memory is measured in separate
+processes, as growth over that of the loaded model.
 
-With `--compiled` our training without `torch.compile` stands in the peer's place, and that with it
-in ours: whether it pays here, and after how long.
+With `--compiled`, our training with `torch.compile` is compared with ours without it instead, and
+the time of the first updates is printed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Turn = tuple[float, float]  # wall seconds, CPU seconds
 
 
 def spec_of(objective: str, options: argparse.Namespace, steps: int, **changes: Any) -> TrainSpec:
-    """A run without a head, which the peer does not have."""
+    """The spec of a run without a projection head, which the peer does not have."""
     spec = TrainSpec(
         objective, options.base, DATA[objective], str(Path(tempfile.gettempdir()) / "unused"),
         batch_size=options.batch, steps=steps, pooling=options.pooling, head="none", dev=None,
@@ -57,13 +57,13 @@ def spec_of(objective: str, options: argparse.Namespace, steps: int, **changes: 
 
 
 def examples_of(spec: TrainSpec, folder: Path) -> Examples:
-    """Enough for all the steps."""
+    """Open as many examples as the steps need."""
     limit = spec.batch_size * (spec.steps or 1)
     return open_examples(spec.train, spec.objective, Catalog(), limit=limit, folder=folder)
 
 
 class Ours:
-    """Our run, an update at a time."""
+    """Our training, one update at a time."""
 
     def __init__(self, spec: TrainSpec, examples: Examples) -> None:
         model = open_model(spec, examples)
@@ -77,7 +77,7 @@ class Ours:
             self.trainer.update(next(self.batches))
 
     def curve(self, steps: int) -> list[float]:
-        """The loss of every update."""
+        """Make some updates; return the loss of each."""
         for _ in range(steps):
             self.update(1)
             stepped = self.trainer.meter.read()
@@ -88,15 +88,15 @@ class Ours:
 def peer_of(
     spec: TrainSpec, examples: Examples, after: Callable[[int], None]
 ) -> tuple[Callable[[], Any], list[Any]]:
-    """The peer's trainer on the same batches.
+    """Set up the peer's trainer on the same batches.
 
     Args:
         spec: of our run.
         examples: of our run.
-        after: called after every update of the peer with their number.
+        after: called after every update of the peer with the number of updates.
 
     Returns:
-        What trains, and a list that then gets the losses, as tensors.
+        A function that trains, and a list that it fills with the losses, as tensors.
     """
     import torch
     from datasets import Dataset
@@ -170,7 +170,7 @@ def peer_of(
 
 
 def clocks() -> Turn:
-    """Both clocks, once a GPU has done what it was asked."""
+    """Read both clocks, after synchronising with the GPU if there is one."""
     import torch
 
     if torch.cuda.is_available():
@@ -179,13 +179,13 @@ def clocks() -> Turn:
 
 
 def since(start: Turn) -> Turn:
-    """Seconds on both clocks."""
+    """Seconds on both clocks since `start`."""
     now = clocks()
     return now[0] - start[0], now[1] - start[1]
 
 
 def race(spec: TrainSpec, examples: Examples, every: int) -> list[tuple[Turn, Turn]]:
-    """Turns of `every` updates: the peer's and then ours; the first pair is not counted."""
+    """Pairs of turns of `every` updates, the peer's and ours, without the first pair."""
     ours = Ours(spec, examples)
     turns: list[tuple[Turn, Turn]] = []
     start = clocks()
@@ -205,7 +205,7 @@ def race(spec: TrainSpec, examples: Examples, every: int) -> list[tuple[Turn, Tu
 
 
 def compiled(objective: str, options: argparse.Namespace, folder: Path) -> bool:
-    """Print what `torch.compile` takes and gives; whether it pays."""
+    """Print the cost of `torch.compile` and claim its speed-up; return whether it is faster."""
     import torch
 
     spec = spec_of(objective, options, options.steps)
@@ -227,14 +227,14 @@ def compiled(objective: str, options: argparse.Namespace, folder: Path) -> bool:
 
 
 def curves(spec: TrainSpec, examples: Examples) -> tuple[list[float], list[float]]:
-    """Losses of both, update by update."""
+    """Losses of ours and the peer's, update by update."""
     train, losses = peer_of(spec, examples, lambda step: None)
     train()
     return Ours(spec, examples).curve(spec.steps or 1), [float(loss) for loss in losses]
 
 
 def growth(spec: TrainSpec, examples: Examples, who: str) -> int:
-    """Bytes by which a few updates raise the memory over that of the loaded model."""
+    """Bytes by which a few updates raise the peak memory over that of the loaded model."""
     import torch
 
     if who == "ours":
@@ -247,7 +247,7 @@ def growth(spec: TrainSpec, examples: Examples, who: str) -> int:
         before = torch.cuda.memory_allocated()
         train()
         return torch.cuda.max_memory_allocated() - before
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS")
     train()
     return _status("VmHWM") - before
@@ -259,7 +259,7 @@ def _status(name: str) -> int:
 
 
 def memories(objective: str, arguments: list[str]) -> dict[str, float]:
-    """GiB of both, each in its own process."""
+    """Memory growth of both in GiB, each measured in a separate process."""
     found = {}
     for who in ("ours", "peer"):
         command = [sys.executable, "-m", "benchmarks.training", *arguments]
@@ -272,7 +272,7 @@ def memories(objective: str, arguments: list[str]) -> dict[str, float]:
 def measured(
     objective: str, options: argparse.Namespace, arguments: list[str], folder: Path
 ) -> Iterator[bool]:
-    """Measure and print one objective; whether each target was met."""
+    """Measure and print one objective; yield whether each target is met."""
     import torch
 
     cpu = options.device == "cpu" or not torch.cuda.is_available()
@@ -303,7 +303,7 @@ def measured(
 
 
 def main() -> int:
-    """Measure, print tables, then JSON lines of claims; 1 when a target is missed."""
+    """Measure, print tables and a JSON line per claim; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--base", default="minilm")
     parser.add_argument(

@@ -1,26 +1,26 @@
-"""How long the pages take with fifty visitors at once, each request one that was not made before.
+"""Response times of the pages with fifty simultaneous visitors, whose requests are all new.
 
     python -m benchmarks.visitors [--seconds 20] [--rounds 3] [--rate 12] [--visitors 50]
                                   [--store FOLDER]
 
-The app runs in a process of its own as `theodolite --demo` has it, on this machine's loopback, over
-a store with three encoders, invented results, and the starter topics encoded and laid out on maps.
-Each visitor has an address, as behind a proxy, and is bounded like any stranger. Requests fall due
-at the times of a Poisson process whatever becomes of those before (an open loop), in equal shares:
+The app runs in a separate process, as with `theodolite --demo`, on the loopback interface, with a
+store of three encoders, invented results, and the starter topics encoded and mapped. Each visitor
+has an address, as behind a proxy, and is rate-limited like any visitor. Requests fall due at the
+times of a Poisson process, regardless of earlier ones (an open loop), in equal shares:
 
 - search: a new sentence, three encoders;
 - compare: a new choice of encoders and tasks;
 - map: another encoder's map, then the neighbours of a point not clicked before;
-- decode: a new sentence, three encoders, beam search, as the page has it when it is opened;
+- decode: a new sentence, three encoders, beam search, the page's default;
 - pages: each page of the app in turn.
 
-A request is taken by a visitor who waits for nothing, with the page open since before, and its time
-runs from when it was due to the last word of the answer. First each kind is asked once, all at the
-same moment: that loads models, and is told apart. With `--store`, what is there is used again, and
-what is lacking is made and kept.
+A request is made by an idle visitor with the page already open; its time is from when it was due to
+the end of the answer. First each kind is requested once, all at the same time: this loads models
+and is reported separately. With `--store`, an existing store is used again, and completed if
+necessary.
 
-Memory is looked at after each round. Threads and models take theirs in the first; from then on it
-has to stay flat. `--rounds 9` makes some 2,160 requests.
+Memory is measured after each round. Threads and models are allocated in the first; from then on it
+must stay flat. `--rounds 9` makes some 2,160 requests.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from benchmarks.startup import served
 from tests.fakes.results import invent
 
 LIMIT = 2.0
-"""Seconds within which 95 of 100 answers are to be there, on every page."""
+"""Limit on the 95th percentile of the seconds to an answer, for every kind."""
 GIVEN_UP = 60.0
 COLLECTION = "starter-topics"
 INVENTED = [f"random:{32 + place}" for place in range(10)]
@@ -66,17 +66,17 @@ EVENTS: dict[str, tuple[str, str]] = {
     "decode": ("decode-button", "click"),
 }
 OPENED: dict[str, dict[str, list[str]]] = {"compare": {"encoder": INVENTED}}
-"""What the address of a tab names."""
+"""The query of a tab's address, by kind."""
 KINDS = (*EVENTS, "pages")
 POINTS = 2000
 SETTLED_SECONDS = 3.0
-"""After the visitors have hung up, until the server has seen it."""
+"""From the visitors' disconnection until the server has noticed it."""
 DESCRIPTORS_MORE = 120
-"""Of threads that idle, with their connections to the store; macOS allows 256 in all."""
+"""Most additional descriptors, of idle threads and their store connections; macOS allows 256."""
 MEBIBYTES_MORE = 500.0
-"""What threads and open tabs take once, however long the load lasts."""
+"""Most additional memory of threads and open tabs, independently of the duration."""
 MEBIBYTES_A_ROUND = 10.0
-"""More than that and memory is not flat: the median of the rounds after the first."""
+"""Most median growth per round after the first, for memory to count as flat."""
 VISITORS = """
 import sys
 from pathlib import Path
@@ -95,29 +95,29 @@ WORDS = {
 
 
 ADDRESS: ContextVar[str] = ContextVar("address")
-"""Of the visitor who asks now."""
+"""Address of the visitor who makes the current request."""
 
 
 async def sign(request: httpx.Request) -> None:
-    """Say whose request it is, as a proxy does."""
+    """Add the visitor's address to a request, as a proxy does."""
     request.headers["X-Forwarded-For"] = ADDRESS.get("127.0.0.1")
 
 
 @dataclass
 class Times:
-    """Seconds from due to answered, by kind and round; MiB after each; and what went wrong."""
+    """Seconds from due to answered, by round and kind; MiB after each round; failures."""
 
     rounds: list[dict[str, list[float]]] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[float]:
-        """All rounds of one kind."""
+        """Seconds of one kind in all rounds."""
         return [seconds for one in self.rounds for seconds in one[kind]]
 
 
 def fill(store: Path) -> None:
-    """What a demo shows."""
+    """Fill a store with the data of a demo."""
     workspace = Workspace(store)
     for name in STARTER_ENCODERS:
         encoders.add(workspace, name)
@@ -130,7 +130,7 @@ def fill(store: Path) -> None:
 
 
 class Site:
-    """The app from outside: its events by the element that fires them."""
+    """A client of the app, which fires events by their elements."""
 
     def __init__(self, client: httpx.AsyncClient, config: dict[str, Any], seed: int) -> None:
         self.client, self.chance = client, random.Random(seed)
@@ -141,7 +141,7 @@ class Site:
         self.encoders = cycle(STARTER_ENCODERS)
 
     async def fire(self, session: str, element: str, event: str, **values: Any) -> str:
-        """Send an event as the page would; all that came back."""
+        """Send an event as the page would; return everything received."""
         found = self._event(element, event, values)
         data = [values.get(self._names[one] or "") for one in found["inputs"]]
         return await self._answer(session, found["id"], data, {})
@@ -149,7 +149,7 @@ class Site:
     async def open(
         self, session: str, element: str, event: str, query: dict[str, list[str]]
     ) -> None:
-        """Have the page of an event filled: choices that were not offered are refused."""
+        """Load the page of an event: the app refuses choices that it did not offer."""
         wanted = set(self._event(element, event, {})["inputs"])
         for one in self._events:
             loads = any(name == "load" for _, name in one["targets"])
@@ -183,7 +183,7 @@ class Site:
         raise RuntimeError(f"no event of {element} takes {sorted(values)}")
 
     def sentence(self) -> str:
-        """One that nobody has written yet."""
+        """A sentence that was not used before."""
 
         def draw() -> str:
             how, who, does, where, what = (self.chance.choice(words) for words in WORDS.values())
@@ -192,7 +192,7 @@ class Site:
         return str(self.new(draw))
 
     def new(self, draw: Callable[[], Any]) -> Any:
-        """Something drawn that was not drawn before."""
+        """Draw until the value was not drawn before."""
         while True:
             drawn = draw()
             if repr(drawn) not in self._asked:
@@ -201,7 +201,7 @@ class Site:
 
 
 class Visitor:
-    """Someone with each of the pages open in a tab."""
+    """A visitor with each of the pages open in a tab."""
 
     def __init__(self, site: Site, number: int) -> None:
         self.site = site
@@ -215,18 +215,18 @@ class Visitor:
             await self.site.open(self.tabs[kind], *asked, OPENED.get(kind, {}))
 
     async def ask(self, kind: str) -> None:
-        """One request."""
+        """Make one request of a kind."""
         ADDRESS.set(self._address)
         await getattr(self, kind)()
 
     async def search(self) -> None:
-        """Three columns of hits."""
+        """Search with three encoders."""
         await self._fire("search", query=self.site.sentence(), collection=COLLECTION,
                          mode="meaning", k=10, only=[], unlike="",
                          encoders=list(STARTER_ENCODERS))  # fmt: skip
 
     async def compare(self) -> None:
-        """Some encoders on some tasks."""
+        """Compare some encoders on some tasks."""
         draw = self.site.chance.sample
         chosen, tasks = self.site.new(lambda: (draw(INVENTED, 3), draw(TASKS, 6)))
         await self._fire("compare", encoders=chosen, baseline=chosen[0], protocol="", tasks=tasks,
@@ -234,7 +234,7 @@ class Visitor:
                          **{"stability-by": "classifier"})  # fmt: skip
 
     async def map(self) -> None:
-        """A map, and the neighbours of a point."""
+        """Open a map, and the neighbours of a point."""
         encoder = next(self.site.encoders)
         shown = await self._fire(
             "map", encoder=encoder, collection=COLLECTION, method="pca", neighbours=15,
@@ -245,13 +245,13 @@ class Visitor:
         (await self.site.client.get(f"{url}/point", params={"id": number})).raise_for_status()
 
     async def decode(self) -> None:
-        """What three encoders keep of a sentence."""
+        """Decode a sentence with three encoders."""
         await self._fire("decode", sentence=self.site.sentence(), encoders=list(STARTER_ENCODERS),
                          method="beam", beams=5, temperature=1, share=0.9, seed=0,
                          corrections=0)  # fmt: skip
 
     async def pages(self) -> None:
-        """The HTML of a page."""
+        """Get the HTML of a page."""
         (await self.site.client.get(next(self.site.pages))).raise_for_status()
 
     async def _fire(self, kind: str, **values: Any) -> str:
@@ -261,7 +261,7 @@ class Visitor:
 async def load(
     visitors: list[Visitor], options: argparse.Namespace, server: psutil.Process
 ) -> Times:
-    """The rounds, one right behind the other."""
+    """Make the requests of all rounds, without a pause between rounds."""
     free: asyncio.Queue[Visitor] = asyncio.Queue()
     for visitor in visitors:
         free.put_nowait(visitor)
@@ -291,7 +291,7 @@ async def load(
 
 
 def dues(chance: random.Random, rate: float, seconds: float) -> Iterator[tuple[float, str]]:
-    """When requests fall due, and of which kind: each kind once in every so many, in any order."""
+    """Yield due times and kinds of requests: random permutations of the kinds, one by one."""
     now, waiting = 0.0, list[str]()
     while (now := now + chance.expovariate(rate)) < seconds:
         waiting = waiting or chance.sample(KINDS, len(KINDS))
@@ -299,7 +299,7 @@ def dues(chance: random.Random, rate: float, seconds: float) -> Iterator[tuple[f
 
 
 async def firsts(visitor: Visitor) -> dict[str, float]:
-    """Seconds of the first answer of each kind, all asked for at the same moment."""
+    """Seconds of the first answer of each kind, all requested at the same time."""
 
     async def one(kind: str) -> tuple[str, float]:
         began = time.perf_counter()
@@ -315,7 +315,7 @@ def held(server: psutil.Process) -> tuple[int, float]:
 
 
 async def visited(address: str, options: argparse.Namespace) -> bool:
-    """Load a running app and report; whether all targets are met."""
+    """Put a running app under load and report; return whether all targets are met."""
     (server,) = psutil.Process().children()
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=options.visitors)
     signed: dict[str, Any] = {"event_hooks": {"request": [sign]}}
@@ -340,7 +340,7 @@ def report(
     times: Times, first: dict[str, float], before: tuple[int, float], after: tuple[int, float],
     cpu: float,
 ) -> bool:  # fmt: skip
-    """Print a table, then a line a claim."""
+    """Print a table and a line per claim; return whether all targets are met."""
     print(f"{'':10}{'first':>8}{'p50':>8}{'p95':>8}{'most':>8}{'answers':>9}   seconds")
     for kind, took in first.items():
         found = times.of(kind)
@@ -365,12 +365,12 @@ def report(
 
 
 def p95(seconds: list[float]) -> float:
-    """The time that 95 of 100 are within."""
+    """The 95th percentile."""
     return float(np.quantile(seconds, 0.95))
 
 
 def main() -> int:
-    """Measure and report; 1 when a target is missed."""
+    """Measure and report; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--visitors", type=int, default=50)
     parser.add_argument("--rate", type=float, default=12.0, help="requests a second")

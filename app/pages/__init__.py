@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
     Attributes:
         icon: name of an icon in `app.web.icons`.
-        tabs: its pages, as names of tabs -> modules below this package; a single page has no tabs.
+        tabs: its pages: name of a tab -> module below this package; a single page has no tabs.
         title: its label; if empty, the title of the first page.
     """
 
@@ -76,4 +76,4 @@ RAIL = (
 """The pages in the order of the rail, in visually separated groups."""
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]
 FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
-"""The folders of the pages, each once."""
+"""The distinct folders of the pages."""

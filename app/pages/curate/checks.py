@@ -1,4 +1,4 @@
-"""The five checks of a collection: from a question to rows of its sentences."""
+"""The five checks of a collection: from a job to rows of sentences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
     """Distinct sentences of a split, and their positions in the collection's distinct ones.
 
     Raises:
-        UserError: an unknown data set or split, or one with fewer than two sentences.
+        UserError: the data set or split is unknown, or has fewer than two sentences.
     """
     import numpy as np
 
@@ -44,7 +44,7 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
 def encoded(
     workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """What is looked over: sentences, their positions in the collection, and vectors."""
+    """The sentences to check, their positions in the collection, and their vectors."""
     some, positions = part(workspace, job.dataset, job.split)
     encoder = workspace.bound(job.encoder, job.dataset)
     return some, positions, finite(encoder.encode(some, progress), some)
@@ -53,7 +53,7 @@ def encoded(
 def _exact(
     workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
-    """Every occurrence counts: a sentence twice word for word is one row that says so."""
+    """Exact duplicates: a sentence that recurs verbatim is one row with a count of occurrences."""
     import numpy as np
 
     from engine.search import curation
@@ -62,7 +62,7 @@ def _exact(
     whole, _ = workspace.catalog.sentences(job.dataset)
     place = {sentence: i for i, sentence in enumerate(whole)}
     often = np.bincount(taken.rows, minlength=len(taken.sentences))
-    # Those that occur again are looked at twice, so that each forms a group by itself.
+    # Sentences that recur are passed twice, so that each forms a group by itself.
     again = np.flatnonzero(often > 1)
     doubled = curation.exact_duplicates(
         [*taken.sentences, *(taken.sentences[i] for i in again)]

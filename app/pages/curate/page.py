@@ -72,7 +72,7 @@ def build(workspace: Workspace) -> None:
                 controls.render("nearest")
             with gr.Row() as some:
                 controls.render("many")
-    first = f'<p class="t-muted">{WORDS["outliers"]}</p>'  # `shaped` says it of the others
+    first = f'<p class="t-muted">{WORDS["outliers"]}</p>'  # `shaped` updates it for other checks
     about = parts.static(first, elem_id="about-job")
     with gr.Row(visible=False) as seen:
         controls.render("against", "against_split")
@@ -81,7 +81,7 @@ def build(workspace: Workspace) -> None:
     shown = {"table": parts.static("", elem_id="found", elem_classes=["t-answer"])}
 
     def shaped(check: str) -> dict[Any, Any]:
-        """Only the controls that matter to a check are shown."""
+        """Updates that show only the controls a check uses."""
         return {
             about: f'<p class="t-muted">{WORDS[check]}</p>',
             controls["encoder"]: gr.update(visible=check != "exact"),
@@ -110,7 +110,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """The values of the controls from the address."""
     values = controls.from_address(request)
     place, collection = collections.filled(workspace, values.collection)
     other, against = collections.filled(workspace, values.against, place)
@@ -129,17 +129,17 @@ def _splits(workspace: Workspace, dataset: str, wanted: str = ALL) -> Any:
 
 
 def _first(values: Values) -> str:
-    """What takes time before anything is looked for."""
+    """The first progress message."""
     if values.check == "exact":
         return "Looking"
     return f"Loading {values.encoder}; this takes some seconds"
 
 
 def _spec(values: Values) -> CurateJob:
-    """The controls as a question.
+    """The check that the controls describe.
 
     Raises:
-        UserError: something that cannot be asked.
+        UserError: a value is invalid.
     """
     return service.spec(
         values.check, values.collection, split=values.split or ALL,
@@ -150,7 +150,7 @@ def _spec(values: Values) -> CurateJob:
 
 
 def _shown(workspace: Workspace, values: Values) -> str:
-    """The table when the question was asked before, else what to do."""
+    """The table if the check was run before, else what to do."""
     spec = _spec(values)
     found = service.found(workspace, spec)
     if found is not None:

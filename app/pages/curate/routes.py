@@ -1,6 +1,6 @@
 """The tables of curation over HTTP, behind the same login as the pages.
 
-A request names a table by its content key; nothing of it opens a path.
+A request names a table by its content key; no part of a request becomes a path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def routes(workspace: Workspace) -> list[Route]:
-    """`theodolite/curation/KEY.csv`, with `?spreadsheet=1` for spreadsheets."""
+    """The route `theodolite/curation/KEY.csv`, with `?spreadsheet=1` for spreadsheets."""
 
     def respond(request: Request) -> Response:
         found = service.stored(workspace, request.path_params["key"])

@@ -1,6 +1,6 @@
-"""Checks of a collection: from a request to a stored table of sentences.
+"""Checks of a collection: from a job to a stored table of sentences.
 
-The page Curate and `theodolite curate` ask, a job answers.
+Used by the page Curate and `theodolite curate`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Check = Literal["exact", "near", "outliers", "typical", "leaks"]
 
 FORMAT = 1
-"""Raised when the same question would be answered otherwise."""
+"""Increased whenever the result of the same check would change."""
 NAMES = {
     "exact": "Exact duplicates",
     "near": "Near duplicates",
@@ -36,26 +36,26 @@ NAMES = {
     "leaks": "Leaks",
 }
 MOST_KEPT = 10_000
-"""Sentences of an answer; the farthest down are left out, and it is said."""
+"""Most rows of an answer; the rest is left out, with a note."""
 MOST_NEIGHBOURS = 100
 EXAMPLE = "curate"
-"""Name of the answer that ships."""
+"""Name of the shipped answer."""
 AT_ONCE = 3000
-"""So many sentences are looked over while the page waits, within a second or two."""
+"""Most sentences that are checked while the page waits, within a second or two."""
 
 
 @dataclass(frozen=True)
 class CurateJob(Job):
-    """What is looked for, and where; made with `spec`.
+    """A check of a collection; create it with `spec`.
 
     Attributes:
-        check: what is looked for.
-        dataset, split: in which sentences.
+        check: the kind of check.
+        dataset, split: the sentences to check.
         encoder: canonical spec; empty for `exact`, which compares words.
         threshold: minimum cosine of near duplicates and leaks.
-        neighbours: of each, for outliers.
-        many: how many outliers, or typical sentences at either end, are kept.
-        against, against_split: what leaks are looked for in: the data trained on.
+        neighbours: number of neighbours per sentence, for outliers.
+        many: number of outliers, or of typical sentences at either end, to keep.
+        against, against_split: for leaks, the training data.
     """
 
     kind = "curate"
@@ -77,32 +77,32 @@ class CurateJob(Job):
         return f"{NAMES[self.check]} in {self.dataset}"
 
     def to_spec(self) -> dict[str, Any]:
-        """There a check is called a job, as it is in what is stored and hashed."""
+        """As `Job.to_spec`, with `check` under its serialised name `job`, which is hashed."""
         facts = super().to_spec()
         return {"job": facts.pop("check"), **facts}
 
     @classmethod
     def from_spec(cls, spec: Spec) -> CurateJob:
-        """What a store or the spec of a run says."""
+        """Read a stored spec, where `check` is called `job`."""
         return super().from_spec({**spec, "check": spec["job"]})
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse data sets and splits that are not there."""
+        """Raise for an unknown data set or split."""
         checks.part(workspace, self.dataset, self.split)
         if self.against:
             checks.part(workspace, self.against, self.against_split)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether the question was asked before."""
+        """Whether the answer is stored or ships."""
         return found(workspace, self) is not None
 
     def units(self) -> list[str]:
-        """Encoding, where vectors are compared, and looking."""
+        """Encoding, if the check compares vectors, and the check."""
         encoding = [f"Encoding {self.dataset} with {self.encoder}"] if self.encoder else []
         return [*encoding, self.title]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Do one of `units`."""
+        """Do the unit at a position of `units`."""
         if self.encoder and position == 0:
             checks.encoded(workspace, self, reporter)
         else:
@@ -121,10 +121,10 @@ def spec(
     against: str = "",
     against_split: str = ALL,
 ) -> CurateJob:
-    """Check a question and leave out what does not decide its answer.
+    """Validate the arguments, and reset those that do not affect the check to their defaults.
 
     Raises:
-        UserError: a check, encoder or number that cannot be used, or none.
+        UserError: the check, encoder or a number is invalid or missing.
     """
     from engine.encoders import parse
 
@@ -170,21 +170,21 @@ def _plain(job: CurateJob) -> CurateJob:
 
 
 def _kept(job: CurateJob) -> dict[str, Any]:
-    """As it is stored and hashed."""
+    """The spec of a job as it is stored and hashed."""
     return {name: value for name, value in job.to_spec().items() if name != "version"}
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A kept table.
+    """The stored table of a check.
 
     Attributes:
-        key: under which it is kept.
-        asked: the question.
-        info: `n` sentences looked at, `found` in all, `kept` of them, and what the check counts.
-        sentences: the collection's, distinct; `ids` point at them.
-        ids: int64 (m,), the rows.
-        columns: name -> (m,), what is known of each row beside its text.
+        key: its store key.
+        asked: the job.
+        info: `n` sentences checked, `found` in all, `kept` of them, and counts of the check.
+        sentences: the distinct sentences of the collection.
+        ids: int64 (m,), positions in `sentences` of the rows.
+        columns: name -> (m,), attributes of the rows besides their text.
     """
 
     key: str
@@ -196,15 +196,15 @@ class Answer:
 
 
 def key(workspace: Workspace, job: CurateJob) -> str:
-    """Under which an answer is kept.
+    """The store key of an answer.
 
     Raises:
-        UserError: an encoder or data set that cannot be used.
+        UserError: the encoder or a data set is invalid.
     """
     facts: dict[str, Any] = _kept(job) | {"format": FORMAT}
     for name in ("dataset", "against"):
         if facts[name]:
-            # Labels and splits are part of the content: the hash of the whole, not of sentences.
+            # The hash of the data set, not of its sentences, covers labels and splits.
             facts[name] = workspace.catalog.load(facts[name]).hash
     if job.encoder:
         facts["encoder"] = workspace.bound(job.encoder, job.dataset).fingerprint
@@ -212,12 +212,12 @@ def key(workspace: Workspace, job: CurateJob) -> str:
 
 
 def found(workspace: Workspace, job: CurateJob) -> Answer | None:
-    """The answer if the question was asked before."""
+    """The stored or shipped answer; None for neither."""
     return stored(workspace, key(workspace, job))
 
 
 def stored(workspace: Workspace, place: str) -> Answer | None:
-    """The answer under a key; None when there is none, or its collection is gone or has changed."""
+    """The answer under a key; None if there is none, or its collection is gone or has changed."""
     row = workspace.store.derived.get(place)
     if row is None:
         return _shipped(workspace, place)
@@ -247,7 +247,7 @@ def _read(workspace: Workspace, row: DerivedRow, job: CurateJob) -> Answer:
 
 
 def _shipped(workspace: Workspace, place: str) -> Answer | None:
-    """The example that ships, where it answers this very question: a key says all that decides."""
+    """The shipped answer, if it has this key."""
     import numpy as np
 
     example = shipped.read(EXAMPLE)
@@ -261,7 +261,7 @@ def _shipped(workspace: Workspace, place: str) -> Answer | None:
 
 
 def make_example(workspace: Workspace) -> None:
-    """Work the example out and write it to where it ships from."""
+    """Compute the shipped answer, and write it."""
     found = answer(workspace, spec("outliers", "starter-topics", encoder="minilm"))
     columns = {name: values.tolist() for name, values in found.columns.items()}
     facts = {"key": found.key, "info": found.info, "ids": found.ids.tolist(), "columns": columns}
@@ -269,10 +269,10 @@ def make_example(workspace: Workspace) -> None:
 
 
 def answer(workspace: Workspace, job: CurateJob, progress: Progress | None = None) -> Answer:
-    """The answer, from the store or worked out now and kept there.
+    """Return the stored answer, or compute and store it.
 
     Raises:
-        UserError: an encoder, data set or split that cannot be used.
+        UserError: the encoder, a data set or a split is invalid.
     """
     before = found(workspace, job)
     if before is not None:
@@ -290,13 +290,13 @@ def answer(workspace: Workspace, job: CurateJob, progress: Progress | None = Non
 
 
 def run_check(workspace: Workspace, job: CurateJob) -> str:
-    """Have the answer worked out: now, or by a run where that takes long.
+    """Compute the answer now, or queue a run if that takes long.
 
     Returns:
-        The run's id; empty when the answer is there.
+        The run's id; empty if the answer is stored.
 
     Raises:
-        UserError: for visitors, or what cannot be used.
+        UserError: the reader is a visitor, or an argument of the job is invalid.
     """
     workspace.refuse_visitors()
     if found(workspace, job) is None:
@@ -307,7 +307,7 @@ def run_check(workspace: Workspace, job: CurateJob) -> str:
 
 
 def _is_small(workspace: Workspace, job: CurateJob) -> bool:
-    """Whether the answer takes no more than a second or two."""
+    """Whether the check takes no more than a second or two."""
     from app import vectors
 
     for place in {job.dataset, job.against or job.dataset}:

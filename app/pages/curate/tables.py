@@ -18,7 +18,7 @@ HEADS = {
 
 
 def frame(found: Answer) -> pd.DataFrame:
-    """All rows: number of the sentence, the sentence, and what is known of it."""
+    """All rows: id of the sentence, the sentence, and its attributes."""
     import pandas as pd
 
     columns: dict[str, Any] = {
@@ -50,7 +50,7 @@ def csv(found: Answer, *, spreadsheet: bool = False) -> bytes:
 
 
 def sentence(found: Answer) -> str:
-    """What came out, in words with numbers."""
+    """Summarise the answer in a sentence."""
     info, job = found.info, found.asked
     n = formats.plural(info["n"], "sentence")
     if job.check in ("exact", "near"):

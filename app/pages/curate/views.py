@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from app.pages.curate.service import Answer
 
 SHOWN = 200
-"""Rows of a table on a page; the CSV has all."""
+"""Most rows of a table on the page; the CSV has all."""
 MOST_IDS = 500
-"""Sentences named in the address of a map: longer addresses are refused."""
+"""Most sentences in the address of a map: longer addresses are refused."""
 
 
 def html(found: Answer, encoder: str) -> str:
-    """The first rows, with where to look at each, and the links to all of them."""
+    """The summary, the links to all rows, and a table of the first rows with search links."""
     heading = (
         f'<div class="t-section"><h2>{escape(sentence(found))}</h2>{_ways(found, encoder)}</div>'
     )
@@ -35,7 +35,7 @@ def html(found: Answer, encoder: str) -> str:
 
 
 def _ways(found: Answer, encoder: str) -> str:
-    """CSV, map, and how much of it is on the page."""
+    """Links to the CSV and the map, and notes on rows that are left out."""
     if not len(found.ids):
         return ""
     file = f"./theodolite/curation/{found.key}.csv"

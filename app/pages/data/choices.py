@@ -1,4 +1,4 @@
-"""The choice of a collection that several pages start with, filled when the page is opened."""
+"""The choice of a collection that several pages share, filled when a page is loaded."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ COLLECTION = Control(
     "collection", "Collection", gr.Dropdown, DEFAULT, key="in",
     options={"choices": [], "value": None, "min_width": 220},
 )  # fmt: skip
-"""The list, still empty."""
+"""The control, with an empty list."""
 
 
 def filled(
     workspace: Workspace, named: str | None, *usual: str, **options: Any
 ) -> tuple[str, dict[str, Any]]:
-    """What a page begins with, and an update of the list.
+    """Return the initial collection of a page, and an update of the list.
 
     Args:
-        workspace: where data sets are.
-        named: in the address; of the hub's files the list knows only what is named here.
-        *usual: what is taken where that is not there: the first that is.
-        **options: of the update.
+        workspace: the workspace.
+        named: the collection in the address; hub files are listed only if named here.
+        *usual: fallbacks, the first available of which is taken.
+        **options: options of the update.
     """
     names = workspace.catalog.names()
     if named and named.startswith("hub:") and named not in names:

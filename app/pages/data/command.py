@@ -53,7 +53,7 @@ def list_data(workspace: Workspace, as_json: JsonOption = False) -> None:
 
 
 def _tasks(info: DatasetInfo) -> str:
-    """Names of tasks; of those that begin with the data set's name, the ending."""
+    """Names of tasks, without the data set's name as a prefix."""
     return " ".join(task.removeprefix(info.name) or task for task in info.tasks)
 
 

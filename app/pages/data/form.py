@@ -1,6 +1,6 @@
 """The form that adds a file of your own: preview it, assign its columns, save it.
 
-A wrong mapping loses nothing: the file and everything chosen stay as they are.
+After a wrong mapping the file and all choices stay as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TYPES = {
     "Retrieval": "found among all documents (retrieval)",
     "Reranking": "reranked, each query's own candidates (reranking)",
 }
-"""Type of task -> what is done with the rows, where a kind has several."""
+"""Type of task -> how it uses the rows, for kinds of data set with several types."""
 HEADERS = {"look at it": None, "holds names": True, "is a row": False}
 ROLES = {
     "left": "First sentence", "right": "Second sentence", "score": "Score", "text": "Text",
@@ -59,7 +59,7 @@ def build(workspace: Workspace) -> Any:
     """Lay out the form.
 
     Returns:
-        A hidden box with the name of the data set that was last taken in; its `change` tells.
+        A hidden box with the name of the data set added last; it fires `change`.
     """
     kept = gr.Textbox(visible="hidden", label="Kept", elem_id="kept")
     controls = Controls(*CONTROLS)
@@ -80,7 +80,7 @@ def build(workspace: Workspace) -> Any:
     roles = [controls[role] for role in ROLES]
 
     def read(values: Values) -> Answer:
-        """Look at the files and fill the form with guesses."""
+        """Read the files and fill the form with guesses."""
         from engine.datasets import tables
 
         if not values.file:
@@ -148,7 +148,7 @@ def _belongs(role: str, kind: str) -> bool:
 
 
 def _types(kind: str) -> dict[str, Any]:
-    """The choice among the types of task of a kind, where there is one."""
+    """The choice among the types of task of a kind; hidden if there is only one."""
     types = INFO_TYPES.get(kind, ())  # type: ignore[call-overload]
     choices = [(TYPES[name], name) for name in types] if len(types) > 1 else []
     value = types[0] if choices else None

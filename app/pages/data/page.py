@@ -1,4 +1,4 @@
-"""The page *Data*: what can be evaluated on and searched, and how to add your own."""
+"""The page *Data*: data sets to evaluate on and to search, and forms to add your own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTROLS = (
 NARROW = """(words) => requestAnimationFrame(
   () => theodolite.narrow("#datasets, #suites", words))"""
 DONE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
-"""Closes the panel, which may lie over what was brought."""
+"""Closes the panel, which may cover the added data set."""
 LINE = {"max_lines": 1}
 HUB = (
     Control("repository", "Data set", default="", hint="Owner and name.",
@@ -50,7 +50,7 @@ HUB = (
             options=LINE | {"placeholder": "left=sentence1&right=sentence2&score=score", "scale": 3,
                             "elem_id": "hub-columns"}),
 )  # fmt: skip
-"""What names a file of the hub."""
+"""The controls that name a file of the hub."""
 
 
 def build(workspace: Workspace) -> None:
@@ -109,10 +109,10 @@ def build(workspace: Workspace) -> None:
 
 
 def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
-    """The forms for a file of one's own and for one of the hub.
+    """Lay out the forms for a file of your own and for one of the hub.
 
     Returns:
-        The hidden box of the first, and of the second its button, hidden box and controls.
+        The hidden box of the first form; button, hidden box and controls of the second.
     """
     with parts.more("Bring data", named=True):
         with gr.Accordion("Add your own files", elem_id="bring"):

@@ -1,4 +1,4 @@
-"""The first rows of a data set and its facts, as a preview shows them."""
+"""The first rows and the facts of a data set, for its preview."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from engine.datasets.types import (
 
 ROWS = 20
 JUDGED = 3
-"""Documents of a query that are shown, the best first."""
+"""Most documents shown per query, the best first."""
 CELL = 400
 DOCUMENT = 160
-"""Characters of one of several documents."""
+"""Most characters of each document of a query."""
 
 
 def cell(value: Any, most: int = CELL) -> str:
-    """A cell of someone's table as text, long ones cut."""
+    """A table cell as escaped text, cut at `most` characters."""
     text = str(value)
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return f'<span dir="auto">{escape(cut)}</span>'
 
 
 def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
-    """What a data set is and how much of it there is: word and text."""
+    """Size, description and hash of a data set, as pairs of name and text."""
     found = [("sentences", formats.count(len(data.sentences))), *_counts(data)]
     if info is not None:
         found += [("what it is", info.description), ("licence", info.licence or "not stated")]
@@ -87,7 +87,7 @@ def _each(counts: dict[str, int] | Counter[str]) -> str:
 
 
 def rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and the first rows as HTML, numbered from 1."""
+    """Column heads and the first rows as HTML, numbered from 1."""
     heads, found = _cells(data)
     shown = [(str(i), *row) for i, row in enumerate(islice(found, ROWS), 1)]
     return ("Row", *heads), shown

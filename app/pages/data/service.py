@@ -31,20 +31,20 @@ def keep(
     mapping: Mapping,
     facts: Facts[str, Any] = MappingProxyType({}),
 ) -> UploadRow:
-    """Read a file under a mapping, and only when that works keep it under a name.
+    """Read a file under a mapping and, if that succeeds, store it as an upload.
 
     Args:
-        workspace: which keeps it.
-        file: its bytes.
-        filename: the name that it came with.
-        name: of the data set.
-        mapping: which column is what.
-        facts: JSON-able, to be kept beside it.
+        workspace: the workspace.
+        file: the file.
+        filename: its original name.
+        name: name of the data set.
+        mapping: the roles of the columns.
+        facts: JSON-serialisable facts to store with it.
 
     Raises:
-        UserError: for visitors, without a name, or when the file does not fit the mapping; says
-            where.
-        StoreError: the name cannot be used, or the disk is full.
+        UserError: the reader is a visitor, there is no name, or the file does not fit the mapping;
+            the message gives the place.
+        StoreError: the name is invalid, or the disk is full.
     """
     from engine.datasets import tables
 
@@ -67,13 +67,13 @@ def keep(
 
 @contextmanager
 def together(files: Sequence[Path]) -> Iterator[Path]:
-    """One file of several: themselves if there is one, else an archive of them, for a while.
+    """Combine several files into one: a single file as it is, else a temporary archive.
 
     Args:
-        files: of them, folders stand for what lies in them.
+        files: files, or folders of files.
 
     Raises:
-        UserError: there is none, or they are too large together.
+        UserError: a file is missing, or they are too large together.
     """
     from engine.datasets import archives
 
@@ -96,7 +96,7 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
 
 
 def _common(files: Sequence[Path]) -> str:
-    """A name for several files: that of their folder, or what stands before all their endings."""
+    """A name for several files: that of their folder, or their common stem, else `data`."""
     if len(files) == 1:
         return files[0].resolve().name
     stems = {path.name.partition(".")[0] for path in files}
@@ -104,12 +104,12 @@ def _common(files: Sequence[Path]) -> str:
 
 
 def remove(workspace: Workspace, name: str) -> None:
-    """Delete the file of an upload, `upload:NAME`, or forget the folder of a corpus, `corpus:NAME`.
+    """Delete the file of an upload, `upload:NAME`, or unregister a corpus folder, `corpus:NAME`.
 
-    Results measured on it stay.
+    Results measured on it are kept.
 
     Raises:
-        UserError: for visitors, or when there is no such upload or corpus.
+        UserError: the reader is a visitor, or there is no such upload or corpus.
     """
     workspace.refuse_visitors()
     if name.startswith(corpora.PREFIX):
@@ -120,22 +120,22 @@ def remove(workspace: Workspace, name: str) -> None:
 
 
 def name_for(filename: str) -> str:
-    """A first idea of a name: the file's, without endings and odd characters."""
+    """Suggest a name for a data set: the file's, without endings and invalid characters."""
     stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
     return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
 
 
 def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
-    """The name that stands for a file of the hub everywhere else.
+    """The name of a data set that is read from a file of the hub.
 
     Args:
         repository: owner/name.
         revision: commit, tag or branch; empty for main.
-        file: empty to be told which there are.
+        file: empty to get a list of the files.
         columns: `role=column&…`; empty for guesses.
 
     Raises:
-        UserError: no data set was named, or these do not make up a name.
+        UserError: no data set is given, or the parts are invalid.
     """
     from urllib.parse import quote
 
@@ -153,16 +153,16 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
 def mapping_of(
     file: Path, kind: str | None, columns: str | None, type: str | None = None
 ) -> Mapping:
-    """The mapping that a command line asks for, its gaps filled by guesses.
+    """The mapping for the options of a command, with gaps filled by guesses.
 
     Args:
         file: the table or archive.
-        kind: of data set; None for the likeliest.
+        kind: kind of data set; None for the most likely.
         columns: `role=column,…`; None for guesses.
-        type: of task, as MTEB spells it; None for the usual one of the kind.
+        type: type of task, as MTEB spells it; None for the default of the kind.
 
     Raises:
-        UserError: a role, column or type that does not exist, or too little to guess from.
+        UserError: a role, column or type does not exist, or a column cannot be guessed.
     """
     from engine.datasets import tables
 
@@ -175,7 +175,7 @@ def mapping_of(
     guessed = set(ROLES[preview.kind]) <= preview.guesses.keys()
     if kind is None and not chosen and guessed:
         return preview.mapping
-    # The roles that were named say what it is; `Mapping` refuses a kind that does not exist.
+    # The given roles determine the kind; `Mapping` refuses an unknown one.
     named = next((k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys()), None)
     wanted: Any = kind or named or preview.kind
     if not chosen:
@@ -196,7 +196,7 @@ def mapping_of(
 
 
 def _kind_for(type: str | None) -> str | None:
-    """The kind of data set that a type of task needs."""
+    """The kind of data set that a type of task needs; None for None."""
     if type is None:
         return None
     kinds = {name: kind for kind, types in TYPES.items() if kind in ROLES for name in types}

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, before anything is fetched.
+    """A suite and the state of its data.
 
     Attributes:
-        about: what it is.
-        tasks: each.
-        folder: where data are fetched to.
-        free: bytes on its disk.
+        about: its name and description.
+        tasks: its tasks.
+        folder: the folder for downloads.
+        free: free bytes on its disk.
     """
 
     about: SuiteInfo
@@ -38,17 +38,17 @@ class Suite:
 
     @property
     def lacking(self) -> list[SuiteTask]:
-        """Those whose data are not here."""
+        """Readable tasks whose data are not downloaded."""
         return [task for task in self.tasks if not task.here and not task.problem]
 
 
 @dataclass(frozen=True)
 class FetchJob(Job):
-    """Data of MTEB's tasks to be fetched.
+    """A download of the data of MTEB's tasks.
 
     Attributes:
-        tasks: their names.
-        suite: that they were asked for as part of; empty.
+        tasks: names of the tasks.
+        suite: the suite they belong to; may be empty.
     """
 
     kind = "fetch"
@@ -64,33 +64,33 @@ class FetchJob(Job):
         return f"Fetch {some} of {self.suite}" if self.suite else f"Fetch {', '.join(self.tasks)}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse what MTEB does not have, and nothing."""
+        """Raise for a task that MTEB does not have, or no task."""
         if not self.tasks:
             raise UserError("No task given.", "Name one, or a suite.")
         self.is_stored(workspace)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether all of the data are here."""
+        """Whether all of the data are downloaded."""
         from engine.mteb import suites
 
         return all(suites.is_here(task) for task in self.tasks)
 
     def units(self) -> list[str]:
-        """One a task: what has arrived is not fetched again."""
+        """One unit per task: downloaded data are not fetched again."""
         return list(self.tasks)
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Fetch the data of one."""
+        """Fetch the data of one task."""
         from engine.mteb import suites
 
         suites.fetch(self.tasks[position])
 
 
 def suite(name: str) -> Suite:
-    """Say of every task of a suite what it is, whether its data are here, and how large they are.
+    """Describe a suite, with the state and size of each task's data.
 
     Raises:
-        UserError: mteb is not installed, or it has no such suite.
+        UserError: mteb is not installed, or has no such suite.
     """
     from huggingface_hub import constants
 
@@ -103,7 +103,7 @@ def suite(name: str) -> Suite:
 
 
 def in_words(found: Suite) -> str:
-    """How much of a suite is here, and how large the rest is."""
+    """Number of tasks with data, and size of the rest, in words."""
     lacking, out = found.lacking, sum(bool(task.problem) for task in found.tasks)
     here = len(found.tasks) - len(lacking) - out
     text = f"{here} of {formats.plural(len(found.tasks), 'task')} are here"
@@ -113,10 +113,10 @@ def in_words(found: Suite) -> str:
 
 
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
-    """What fetches some tasks of a suite, or all of it that is not here.
+    """Create the job that fetches the missing data of some or all tasks of a suite.
 
     Raises:
-        UserError: as of `suite`; a task that it has not; all is here, or the disk is too small.
+        UserError: as in `suite`; a task is unknown, nothing is missing, or the disk is too small.
     """
     found = suite(name)
     if unknown := sorted(set(tasks) - {one.task for one in found.tasks}):
@@ -137,10 +137,10 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
 
 
 def run_fetch(workspace: Workspace, name: str, tasks: Sequence[str] = ()) -> str:
-    """Leave it to the worker; the run's id.
+    """Queue the download, and return the run's id.
 
     Raises:
-        UserError: for visitors, or as of `fetching`.
+        UserError: the reader is a visitor, or as in `fetching`.
     """
     workspace.refuse_visitors()
     return queue(workspace, fetching(name, tasks))

@@ -26,35 +26,35 @@ TO_CARD = """() => document.querySelector("#suite section")?.scrollIntoView()"""
 
 
 class Section:
-    """The suite that is opened and the run that fetches, above; the list of all where it is laid.
+    """The opened suite and the download's run; the list of all suites is rendered by the page.
 
     Attributes:
-        listing: of all suites; render it where it belongs.
+        listing: the list of all suites, not rendered yet.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._panel = RunPanel(workspace)
-        self._notice = parts.notice()  # of its own: the list of data sets has another to say
+        self._notice = parts.notice()  # a separate one: the list of data sets has its own
         self._card = actions(elem_id="suite")
         self._opened = gr.State("")
         self.listing = actions(elem_id="suites", render=False)
 
     def connect(self, controls: Controls) -> None:
-        """Have it answer; the run becomes one of the controls of the page."""
+        """Connect the events; adds the run to the controls of the page."""
         controls.add("run", self._panel.run)
         notice = self._notice
         named, shown = {"suite": self._opened}, [self._card, self.listing, self._opened]
         on(opening(), self._load, None, [*shown, self._panel.run], notice, **HIDE_PROGRESS)
         pressed = (self._act, named, [*shown, self._panel.run], notice)
         on(self._card.act, *pressed, **HIDE_PROGRESS)
-        # The suite pressed last is shown, also when it is pressed before another is answered.
+        # The suite clicked last is shown, also if clicked while another is still loading.
         in_order = {**HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
         on(self.listing.act, *pressed, **in_order).then(None, js=TO_CARD)
         on(self._panel.moved.change, self._again, named, shown, notice, **ALWAYS_LAST)
 
     def _drawn(self, name: str, session: str | None) -> Iterator[Answer]:
-        """The list, and a suite: for that mteb is imported."""
+        """Yield progress, then the list and a suite; imports mteb."""
 
         def find(_say: background_call.Say) -> tuple[str, str]:
             known = names.look_up(self._workspace)
@@ -87,6 +87,6 @@ class Section:
             yield from self._drawn(event.id, request.session_hash)
 
     def _again(self, values: Values, request: gr.Request) -> Iterator[Answer]:
-        """Some data have arrived."""
+        """Redraw the opened suite after some data were downloaded."""
         if values.suite:
             yield from self._drawn(values.suite, request.session_hash)

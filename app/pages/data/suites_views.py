@@ -32,7 +32,7 @@ READING = (
 
 
 def listing(known: Suites | None, opened: str) -> str:
-    """All suites as lines; before they were read once, a button that has it done."""
+    """All suites as lines; a button that lists them if they are not loaded."""
     here = version()
     if here is None:
         lead = f"Tasks and data of the package mteb, which is not installed. {INSTALL}"
@@ -69,11 +69,11 @@ def _languages(codes: Sequence[str]) -> str:
 
 
 def card(found: Suite, visitor: bool) -> str:
-    """One suite: what is here, what would be fetched, and each task.
+    """One suite: the state of its data, and a table of its tasks.
 
     Args:
         found: the suite.
-        visitor: nothing can be fetched or measured.
+        visitor: whether the reader is a visitor, who can neither fetch nor evaluate.
     """
     about, lacking = found.about, found.lacking
     kinds = Counter(task.type for task in found.tasks)

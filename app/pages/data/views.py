@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.datasets.types import Dataset, DatasetInfo
 
 FAMILY = 3
-"""Sets of one benchmark from which on they are one line."""
+"""Fewest sets of one benchmark that are folded into one line."""
 KINDS = {
     "pairs": "scored pairs",
     "labels": "labelled sentences",
@@ -43,7 +43,7 @@ ORIGINS = (
 
 
 def listing(workspace: Workspace, opened: str) -> str:
-    """All data sets by origin, families folded; the browser narrows it to what is looked for."""
+    """All data sets by origin, with families folded; the browser filters the list."""
     infos, sizes = workspace.catalog.with_sizes(workspace.catalog.list()), _sizes(workspace)
     stored = {info.name: info.bytes for info in infos if info.bytes and info.origin == "folder"}
     groups = "".join(
@@ -82,7 +82,7 @@ def _group(
 
 
 def _families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
-    """The sets that are parts of one, by what their names begin with; others by name."""
+    """Data sets grouped by the family in their names; small families are split into single sets."""
     names = [info.name for info in infos]
     found: dict[str, list[DatasetInfo]] = {}
     for info in infos:
@@ -94,7 +94,7 @@ def _families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
 
 
 def _family(name: str, names: Sequence[str]) -> str:
-    """`bench` of `bench/fr`; of `bench-test` if `bench` is a name, else what is before its mark."""
+    """The family of a name: `bench` of `bench/fr`, and of `bench-test`."""
     head = name.split("/")[0]
     bases = [
         base
@@ -106,7 +106,7 @@ def _family(name: str, names: Sequence[str]) -> str:
 
 
 def _searched(*infos: DatasetInfo) -> str:
-    """What the search is matched with."""
+    """The text that the search field matches."""
     words = (
         (info.name, info.kind, KINDS[info.kind or "sentences"], info.type, info.description,
          *info.languages, *info.tasks)
@@ -144,7 +144,7 @@ def _folded(family: str, infos: Sequence[DatasetInfo], stored: dict[str, int], o
 
 
 def _alike(texts: Sequence[str]) -> str:
-    """What some sentences begin and end with alike, and an ellipsis between."""
+    """The common start and end of some sentences, joined by an ellipsis."""
     if len(set(texts)) == 1:
         return texts[0]
     words = [text.split() for text in texts]
@@ -158,7 +158,7 @@ def _alike(texts: Sequence[str]) -> str:
 
 
 def _entry(info: DatasetInfo, size: int | None, stored: dict[str, int], opened: bool) -> str:
-    """One data set as a line: name, what it is, kind and size, licence, task."""
+    """One data set as a line: name, description, kind and size, licence, task."""
     holds = KINDS[info.kind or "sentences"]
     if size is not None and info.kind in ("labels", "sentences"):
         holds = f"{formats.count(size)} {holds}"
@@ -174,7 +174,7 @@ def _entry(info: DatasetInfo, size: int | None, stored: dict[str, int], opened: 
 
 
 def _line(name: str, about: str, holds: str, task: str, searched: str, opened: bool = False) -> str:
-    """Cells of the list; the first two are HTML."""
+    """A line of the list; `name` and `about` are HTML."""
     tag = parts.tag(task) if task else ""
     return (
         f'<li class="{"t-open" if opened else ""}" data-text="{escape(searched)}"><div>{name}</div>'
@@ -195,15 +195,15 @@ def _sizes(workspace: Workspace) -> dict[str, int]:
 
 
 def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
-    """One data set: facts, first rows, what can be done with it.
+    """One data set: facts, first rows, and links to pages that use it.
 
     Args:
-        workspace: whose catalog has it.
+        workspace: the workspace.
         name: of the data set.
-        asking: show the question whether an upload shall go.
+        asking: whether to ask for confirmation to remove an upload.
 
     Raises:
-        UserError: an unknown name, or files that cannot be read.
+        UserError: the name is unknown, or a file cannot be read.
     """
     data = workspace.catalog.load(name)
     known = {info.name: info for info in workspace.catalog.list()}
@@ -222,7 +222,7 @@ def card(
     kind: str, name: str, about: str, facts: Iterable[tuple[str, str]], below: str, actions: str,
     close: str,
 ) -> str:  # fmt: skip
-    """What was opened on the page: its name and facts, plain text; the rest is HTML."""
+    """A card of an opened item: `below`, `actions` and `close` are HTML, the rest is plain text."""
     listed = "".join(f"<dt>{escape(what)}</dt><dd>{escape(value)}</dd>" for what, value in facts)
     return (
         f'<section class="t-card t-dataset" aria-label="{kind}"><h2>{escape(name)} '
@@ -262,7 +262,7 @@ def _links(
 
 
 def first_rows(filename: str, preview: Preview) -> str:
-    """What a file holds, and what is wrong with it."""
+    """The first rows of a file, and its problems."""
     rows = [tuple(cell(value) for value in row) for row in preview.rows]
     head = "first line has column names" if preview.header else "no header line"
     size = (
@@ -279,7 +279,7 @@ def first_rows(filename: str, preview: Preview) -> str:
 
 
 def _rubric() -> str:
-    """The rubric the starter pairs were graded by, as it is written."""
+    """The rubric by which the starter pairs were graded."""
     from engine.datasets import starter
 
     return (

@@ -1,4 +1,4 @@
-"""Results: which one counts, what its numbers are called, and its removal."""
+"""Results: the one that counts per encoder and task, names of metrics, and removal."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def stored(
     protocols: Sequence[str] | None = None,
     ids: Collection[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Every result of some encoders, tasks, protocols and numbers, older versions too.
+    """All results that match the filters, older versions included.
 
     Raises:
-        UserError: a spec that cannot be read, or a number that no such result has.
+        UserError: a spec is invalid, or no matching result has one of the ids.
     """
     from engine.encoders import parse
 
@@ -109,10 +109,10 @@ def stored(
 
 
 def remove(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> int:
-    """Forget results for good; return the bytes of their values per example.
+    """Remove results permanently; return the bytes of their values per example.
 
     Raises:
-        UserError: for visitors.
+        UserError: the reader is a visitor.
     """
     workspace.refuse_visitors()
     size = sum(workspace.store.results.sizes(rows).values())
@@ -121,10 +121,10 @@ def remove(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> int:
 
 
 def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The result that stands in the cell of an encoder and a task: default protocol and seed.
+    """The result in the cell of each encoder and task: default protocol and seed.
 
-    Another protocol is another number and has no place in the same column; another seed stands in
-    only where the default one was not run.
+    Results under other protocols are not comparable, so they are left out; another seed counts
+    only if the default seed was not run.
     """
     from engine import protocols, tasks
 
@@ -135,7 +135,7 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
             rank = own.index(protocol)
         elif len(own) == 1:
             continue
-        else:  # of a data set that was measured otherwise alone; its numbers are as good
+        else:  # with several default protocols, results under any other rank last
             rank = len(own)
         key = (row["encoder"], row["task"])
         order = (rank, row["seed"] != protocols.get(protocol).seed)
@@ -145,14 +145,14 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
 
 
 def live(workspace: Workspace) -> list[Any]:
-    """Runs that are not over."""
+    """Queued and running runs."""
     from store.run_rows import LIVE
 
     return list(workspace.store.runs.list(LIVE))
 
 
 def waiting(workspace: Workspace) -> set[tuple[str, str]]:
-    """(encoder, task) of the results that queued or running evaluations will bring."""
+    """(encoder, task) of the results that queued or running evaluations will produce."""
     from app.jobs.kinds import spec_of
     from engine.tasks import defaults
     from store.run_rows import LIVE
@@ -168,9 +168,9 @@ def waiting(workspace: Workspace) -> set[tuple[str, str]]:
 
 
 def metric(score: dict[str, Any]) -> str:
-    """`Spearman, test split`, `Spearman, all subsets together`, `Trained regressor: Pearson, …`.
+    """The display name of a score: `Spearman, test split`, `Trained regressor: Pearson, …`.
 
-    STS-B and SICK-R are a cosine under one protocol and a trained regressor under another.
+    STS-B and SICK-R use the cosine under one protocol and a trained regressor under another.
     """
     words = [METRICS.get(score["metric"], score["metric"])]
     if _is_trained_relatedness(score):
@@ -209,9 +209,10 @@ def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | Non
 
 
 def interval(workspace: Workspace, result_id: int) -> list[float] | None:
-    """95 % bootstrap interval of a main score, in points; results never change, so it is kept.
+    """95 % bootstrap interval of a main score, in points; cached, since results never change.
 
-    None where it is not known, or not now: what cannot be read may be measured again.
+    None if there is none, or its values cannot be read; the latter is not cached, as they may be
+    restored.
     """
     try:
         found = _interval(workspace, int(result_id))

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from engine.protocols.published import Published
 
 MOST_NUMBERS = 20
-"""Of a result that are shown at once."""
+"""Most numbers of a result that are shown unfolded."""
 MOST_FIRST = 3
-"""Encoders that are named as the best; where more share it, nobody is."""
+"""Most encoders named as the best; if more are tied, none is named."""
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
 STARTERS = (
     ("minilm", "a transformer trained on a billion sentence pairs: all-MiniLM-L6-v2",
@@ -66,7 +66,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     ships = results.scores(workspace, {owner for owner, _ in waiting})
     shown = {task for _, task in (*found, *waiting)}
     columns = [_column(name) for name in in_order(sorted(shown))]
-    # Only suites of one metric: in `senteval` STS-B is a trained regressor, here it is the cosine.
+    # Only suites of one metric: `senteval` scores STS-B by a trained regressor, not the cosine.
     suites = {suite: [n for n in tasks.SUITES[suite] if n in shown] for suite in SUITE_LABELS}
     suites = {suite: names for suite, names in suites.items() if len(names) > 1}
     columns += [
@@ -97,10 +97,10 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
 
 
 def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
-    """Who has the highest score on how many tasks, of the encoders measured here.
+    """Name the encoders with the highest score on most tasks, of those measured here.
 
-    While some are waiting, how many scores are there, and what those say that ship in their place:
-    nothing moves when the last of them comes.
+    While evaluations are waiting, give the number of measured scores, and use the shipped scores
+    in place of the others: the headline stays in place when the last one arrives.
     """
     mine = {row.name: row.cells for row in rows if not row.published}
     tasks = [column.key for column in columns if column.kind == "task"]
@@ -123,7 +123,7 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
 
 
 def _finding(mine: Mapping[str, Mapping[str, Cell]], tasks: Sequence[str]) -> str:
-    """Who has the highest score on how many tasks; empty where too many share that."""
+    """Name the encoders with the highest score on most tasks; empty if too many are tied."""
     best = [_best(mine, task) for task in tasks]
     compared = [names for names in best if names]
     wins = Counter(name for names in compared for name in names)
@@ -139,7 +139,7 @@ def _finding(mine: Mapping[str, Mapping[str, Cell]], tasks: Sequence[str]) -> st
 
 
 def _best(mine: Mapping[str, Mapping[str, Cell]], task: str) -> list[str]:
-    """Who has the highest score on a task; nobody where fewer than two were measured."""
+    """Encoders with the highest score on a task; empty if fewer than two were measured."""
     found = {name: cells[task].score for name, cells in mine.items() if task in cells}
     scores = {name: score for name, score in found.items() if score is not None}
     if len(scores) < 2:
@@ -189,7 +189,7 @@ def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
 
 
 def _awaited(shipped: float | None) -> Cell:
-    """A cell that is being measured; until then it has the score that ships, where one does."""
+    """A cell that is waiting for its result, with the shipped score if there is one."""
     facts = (("shipped example", "ships with Theodolite"), ("here", "waiting"))
     return Cell(shipped, facts=facts if shipped is not None else (), state="waiting")
 
@@ -213,7 +213,7 @@ def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str,
 
 
 def _published(shown: set[str]) -> list[HeatmapRow]:
-    """Tables of papers, where a column of theirs is shown."""
+    """Rows of published tables with a score in one of the shown columns."""
     from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
 
     printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
@@ -243,10 +243,10 @@ def _published_row(row: Published) -> HeatmapRow:
 
 
 def card(workspace: Workspace, result_id: int) -> str:
-    """One result in full, as HTML: its numbers, and the protocol they were measured under.
+    """One result in full, as HTML: its numbers, and the protocol it was measured under.
 
     Raises:
-        StoreError: when there is no such result.
+        StoreError: there is no such result.
     """
     result = workspace.store.results.by_id(result_id)
     name = f'<span class="t-spec">{escape(result["encoder"])}</span>'
@@ -285,7 +285,7 @@ def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
 
 
 def _moved(workspace: Workspace, result: dict[str, Any]) -> str:
-    """How far the main score moves with the seed, where several were measured."""
+    """The spread of the main score over seeds; empty for a single seed."""
     names = ("encoder", "task", "protocol")
     rows = workspace.store.results.table(
         **{f"{name}s": [result[name]] for name in names}, all_versions=True
@@ -330,13 +330,13 @@ def _protocol(result: dict[str, Any]) -> str:
     ]
     try:
         card = protocol_card.card(result["protocol"], more)
-    except UserError as error:  # of a version to come
+    except UserError as error:  # a protocol of a later version
         return parts.problem(error)
     return f"<h3>Protocol {escape(result['protocol'])}</h3>{card}"
 
 
 def nothing() -> str:
-    """What stands where no result is yet."""
+    """The view without any results."""
     return parts.empty(
         "No results yet",
         "Choose encoders and tasks; the scores appear here as they are computed.",
@@ -345,7 +345,7 @@ def nothing() -> str:
 
 
 def welcome(rows: Sequence[HeatmapRow]) -> str:
-    """For newcomers: gone once an encoder of their own is there, or when they close it."""
+    """The welcome for new users; empty once other encoders than the starters are listed."""
     names = {name for name, _, _ in STARTERS}
     measured = [row for row in rows if not row.published]
     if not measured or any(row.name not in names for row in measured):
