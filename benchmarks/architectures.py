@@ -1,4 +1,4 @@
-"""Which decoder gives back more after the same CPU time: our Transformer or the paper's LSTMs.
+"""Which decoder is better after the same CPU time: our Transformer or the paper's LSTMs.
 
     THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
                                                            [--only NAME ...] [--rates NAME=RATE ...]

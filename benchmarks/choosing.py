@@ -1,4 +1,4 @@
-"""Of decision sheets that say '80 % with n more examples', how many come out so.
+"""How often the promise of a decision sheet, '80 % with n more examples', holds.
 
     python -m benchmarks.choosing [--data ~/data] [--sheets 400] [--seed 2026]
 

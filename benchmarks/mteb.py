@@ -318,7 +318,7 @@ def measured(
 
 
 def main() -> int:
-    """Measure, print a table per encoder, then a JSON line per claim; return 1 if any is missed."""
+    """Measure, print tables and a JSON line per claim; return 1 if a target is missed."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

@@ -208,7 +208,7 @@ def remove_data(
     name: Annotated[str, typer.Argument(metavar="DATASET", help="upload:NAME or corpus:NAME")],
     as_json: JsonOption = False,
 ) -> None:
-    """Remove an upload, or forget an encoded corpus, whose folder stays. So do results.
+    """Remove an upload, or unregister an encoded corpus, keeping its folder. Results are kept.
 
     theodolite data remove upload:mine
     """

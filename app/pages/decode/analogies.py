@@ -69,7 +69,7 @@ PRESETS = (
 
 
 def written(sentences: Sequence[str]) -> str:
-    """Sentences named a, b, c in turn, one a line."""
+    """Sentences named a, b, c in turn, one per line."""
     return "\n".join(f"{chr(97 + i)} = {sentence}" for i, sentence in enumerate(sentences))
 
 

@@ -1,4 +1,4 @@
-"""Decodes points of simultaneous requests together, and each point only once."""
+"""Decode points of simultaneous requests together, and each point only once."""
 
 from __future__ import annotations
 

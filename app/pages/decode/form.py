@@ -1,4 +1,4 @@
-"""What the decode pages have in common: decoding options, and several encoders at once."""
+"""Shared by the decode pages: decoding options, and decoding with several encoders at once."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class NoDecoder(UserError):
 
 @dataclass(frozen=True)
 class DecodeOptions:
-    """How a point is decoded.
+    """Decoding options.
 
     Attributes:
         method: as `engine.decode.Method`.

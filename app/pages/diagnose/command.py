@@ -57,7 +57,7 @@ def diagnose(
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what a decoder gives back of sentences, beside two baselines, with intervals.
+    """Measure how well a decoder reconstructs sentences, against two baselines, with intervals.
 
     theodolite diagnose minilm
 
@@ -65,10 +65,9 @@ def diagnose(
 
     theodolite diagnose --across
 
-    The baselines are the nearest sentence that it learned from, and what it says of another
-    sentence's vector: a figure says something only where its interval is apart from theirs. The
-    result is kept like any score. With --json every figure and sample is one object; `what` tells
-    them apart.
+    The baselines are the nearest training sentence, and the decoding of another sentence's vector:
+    a figure is meaningful only if its interval does not overlap theirs. The result is stored like
+    any score. With --json every figure and sample is one object; `what` tells them apart.
     """
     from app.jobs import submit
     from app.pages.decode.service import NoDecoder, offer

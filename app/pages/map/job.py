@@ -1,6 +1,6 @@
 """The job *project*: a map of a collection, stored under a hash of everything that determines it.
 
-Only the first two principal components are also computed outside the job, by the page itself.
+Only the first two principal components are also computed outside the job, by the pages.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def remove_results(
     protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget results for good: those of some numbers, or all of some encoders, tasks, protocols.
+    """Remove results permanently: by number, or all of some encoders, tasks or protocols.
 
     theodolite results remove 12 13
 

@@ -135,7 +135,7 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
             rank = own.index(protocol)
         elif len(own) == 1:
             continue
-        else:  # with several default protocols, results under any other rank last
+        else:  # the task's type is unknown by name: a result under any other protocol ranks last
             rank = len(own)
         key = (row["encoder"], row["task"])
         order = (rank, row["seed"] != protocols.get(protocol).seed)

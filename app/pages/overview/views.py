@@ -55,7 +55,7 @@ ACTIONS = (
 
 
 def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
-    """Columns and rows of the overview: kept encoders, then published ones."""
+    """Columns and rows of the overview: listed encoders, then published ones."""
     from engine import tasks
 
     listed = workspace.store.encoders.list()

@@ -37,8 +37,8 @@ def answer(
         known: encoder -> shipped hits; these encoders are not asked.
 
     Yields:
-        Updates by name: `nothing`, shown if there are no hits; `hits`, the columns; `timer`;
-        `seen`, the marks of the runs.
+        Updates by name: `nothing`, shown if no sentence passes the filters; `hits`, the columns;
+        `timer`; `seen`, the marks of the runs.
     """
     limits = service.limits_of(workspace, spec)
     if not spec.is_near:
