@@ -260,7 +260,7 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
 
 
 def space(points: Sequence[SpacePoint]) -> Figure:
-    """Alignment against uniformity, one labelled mark an encoder (SimCSE figure 2)."""
+    """Alignment against uniformity, one labelled mark an encoder (SimCSE figure 3)."""
     trace = scatter(
         x=[p.uniformity for p in points],
         y=[p.alignment for p in points],

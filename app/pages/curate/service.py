@@ -144,8 +144,10 @@ def spec(
         raise UserError("No encoder chosen.", "Only exact duplicates need none.")
     if not -1 <= job.threshold <= 1:
         raise UserError(f"{job.threshold} is not a cosine.", "Choose from −1 to 1; 0.9 is usual.")
-    if not 1 <= job.neighbours <= MOST_NEIGHBOURS or not 1 <= job.many <= MOST_KEPT // 2:
-        raise UserError("Too few or too many sentences.", f"Choose from 1 to {MOST_KEPT // 2}.")
+    for number, what, most in ((job.neighbours, "neighbours", MOST_NEIGHBOURS),
+                               (job.many, "sentences", MOST_KEPT // 2)):  # fmt: skip
+        if not 1 <= number <= most:
+            raise UserError(f"{number:,} {what} cannot be asked for.", f"Choose 1 to {most:,}.")
     if check == "leaks":
         job = replace(job, against=job.against or dataset)
         if (job.dataset, job.split) == (job.against, job.against_split):

@@ -122,7 +122,7 @@ def _print_tables(found: Diagnosis, text: str) -> None:
         for metric in found.figures()
     ]
     number = next(row.n for row in found.rows)
-    say(f"{found.encoder} on {number:,} sentences of {text}; 95 % intervals in parentheses.")
+    say(f"{found.encoder} on {number:,} sentences of {text}; 95 % intervals in brackets.")
     emit(rows, ("figure", *(SYSTEMS[system] for system in systems)), False)
     shown = ("bleu", "token_f1", "round_trip")
     by_length = [

@@ -78,7 +78,7 @@ def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
     headline = f"{best.encoder} has the best sum of alignment and uniformity"
     title = parts.heading(
         headline, "Alignment: mean squared distance of pairs graded above 4. Uniformity: log mean "
-        "Gaussian potential of all sentences (Wang, Isola 2020; SimCSE, figure 2). Lower is better "
+        "Gaussian potential of all sentences (Wang, Isola 2020; SimCSE, figure 3). Lower is better "
         "for both.",
     )  # fmt: skip
     rows = [[p.encoder, p.alignment, p.uniformity] for p in points]
