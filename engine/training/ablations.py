@@ -6,8 +6,8 @@
 
 Tables are numbered as in the last version of the paper (Gao, Yao and Chen 2021, EMNLP;
 arXiv:2104.08821v4). The scores are the paper's: Spearman x 100 on the dev set of STS-B, BERT base,
-a million sentences or 275,601 triplets. Rows whose data or method are not here are named in
-`left_out`.
+a million sentences or 275,601 triplets. Rows whose data or method are not available here are named
+in `left_out`.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Scale:
 
     Attributes:
         label: for people.
-        limit: examples learned from; None for all.
+        limit: number of training examples; None for all.
     """
 
     label: str
@@ -207,7 +207,7 @@ SCALES = {
 }
 """By name, from the smallest. Differences at one scale need not hold at another."""
 _EVALS = 10
-"""On the dev set in a run of known length: enough to find its best, and cheap beside it."""
+"""Dev evaluations in a run of known length: enough to find its best weights, and still cheap."""
 
 
 def scaled(spec: TrainSpec, scale: str) -> TrainSpec:

@@ -1,4 +1,4 @@
-"""What the specs of all trainings share: validation, JSON, a hash, folders."""
+"""The base of all training specs: validation, JSON, a hash, folders."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from engine.paths import named
 from engine.training.fields import written
 
 Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
-"""Field -> whether a value fits, and what is expected in words."""
+"""Field -> a check of its value, and the expected values in words."""
 
 _FOLDERS = re.compile(
     r"(^|:|[+|,=] *)(?:[A-Za-z]:|~)?[/\\](?:(?:(?! \+ )[^/\\?|])*[/\\])*(?=[^/\\])"
 )
-"""The folders before a file that is named by its whole path, alone or within an encoder's spec."""
+"""The folders of a file named by its absolute path, alone or within an encoder's spec."""
 
 
 class BaseSpec:
-    """A training that is asked for, a frozen dataclass; every field but `out` decides the weights.
+    """The spec of a run, a frozen dataclass; every field but `out` determines the weights.
 
     Attributes:
         version: of the fields.
-        name: what it is, for people.
-        later: fields that came after the first version: as they are usually, no hash has them.
-        out: the folder that becomes what is trained.
-        seed: decides all that is random.
+        name: of this kind of spec, for people.
+        later: fields added after the first version; left out of the hash at their defaults.
+        out: the folder to which the trained model is written.
+        seed: of everything random.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -39,7 +39,7 @@ class BaseSpec:
     name: ClassVar[str]
     later: ClassVar[frozenset[str]] = frozenset()
 
-    if TYPE_CHECKING:  # the subclasses' own fields: here they would come before all others
+    if TYPE_CHECKING:  # fields of the subclasses: declared here they would come before all others
 
         @property
         def out(self) -> str:
@@ -50,7 +50,7 @@ class BaseSpec:
             """See above."""
 
     def check(self, ranges: Ranges) -> None:
-        """Refuse what does not fit; None does where it is the default.
+        """Check that the values fit; None does where it is the default.
 
         Raises:
             UserError: names the field, what was given and what is expected.
@@ -70,7 +70,7 @@ class BaseSpec:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """The spec that `to_dict` wrote, or one with only some of its fields.
+        """The spec that `to_dict` wrote; fields with a default may be missing.
 
         Raises:
             UserError: an unknown field, a missing one, or a later version.
@@ -95,22 +95,22 @@ class BaseSpec:
 
     @classmethod
     def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What `to_dict` wrote in any version, as it writes it now."""
+        """Bring the output of `to_dict` from any version to the current one."""
         return dict(given)
 
     def as_before(self) -> dict[str, Any]:
-        """The fields that the hash takes in earlier words: what was trained then is known by it."""
+        """The fields that are hashed in an earlier form, so that old hashes stay valid."""
         return {}
 
     def command(self) -> list[str]:
-        """The words of the command that trains the same, to be pasted into a terminal."""
+        """The command line that trains the same, as a list of words."""
         raise NotImplementedError
 
     def options(self, *aside: str) -> list[str]:
-        """The fields that are not as usual, as options of a command.
+        """The fields that differ from their defaults, as options of a command.
 
         Args:
-            *aside: fields that the command says in another way.
+            *aside: fields to leave out, which the command gives in another way.
         """
         words = []
         for field in fields(self):
@@ -126,7 +126,7 @@ class BaseSpec:
 
     @property
     def hash(self) -> str:
-        """32 hexadecimal digits over everything that decides the weights; `out` does not."""
+        """32 hexadecimal digits over everything that determines the weights; not over `out`."""
         usual = {f.name: f.default for f in fields(self) if f.name in self.later}
         facts = {name: value for name, value in self.to_dict().items()
                  if name != "out" and (name not in usual or value != usual[name])}  # fmt: skip
@@ -135,23 +135,23 @@ class BaseSpec:
 
     @property
     def out_folder(self) -> Path:
-        """Where what is trained will be."""
+        """The folder of the trained model."""
         return named(self.out).absolute()
 
     @property
     def working_folder(self) -> Path:
-        """Where the checkpoint is until what is trained is written."""
+        """The folder of the checkpoint until the trained model is written."""
         return self.out_folder.with_name(self.out_folder.name + ".training")
 
     def relative_paths(self) -> Self:
-        """The same without the folders of this machine, for a folder that is handed on."""
+        """The spec without the folders of this machine, to be shared."""
         return replace(self, out=Path(self.out).name)
 
 
 def relative_path(source: str) -> str:
-    """A file, or a spec that names one, with file names instead of whole paths.
+    """A file, or a spec that names one, with file names instead of absolute paths.
 
-    What is no whole path, such as the name of a data set or of a model on the hub, stays as it is.
+    Any other source, such as the name of a data set or of a model on the hub, stays as it is.
     """
     return _FOLDERS.sub(r"\1", source)
 

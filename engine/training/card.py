@@ -65,7 +65,7 @@ def card(record: Record, dim: int) -> str:
 def _front(spec: TrainSpec) -> str:
     lines = ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity"]
     base = spec.base.removeprefix("hf:").partition("?")[0]
-    # Only what is surely an id of the hub, and so needs no quoting.
+    # Only what is certainly an id of the hub, which needs no escaping.
     if spec.base.startswith("hf:") and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base):
         lines.append(f'base_model: "{base}"')
     tags = ["sentence-transformers", "feature-extraction", "sentence-similarity", "simcse"]
@@ -104,7 +104,7 @@ def _plainly(spec: TrainSpec) -> str:
 
 
 def settings(spec: BaseSpec, aside: Collection[str]) -> str:
-    """A table of the fields that the text does not tell."""
+    """A table of the fields of a spec, except those in `aside`."""
     rows = [(code(name), code(value)) for name, value in spec.relative_paths().to_dict().items()
             if name not in ("version", *aside)]  # fmt: skip
     return table(("setting", "value"), rows)
@@ -120,7 +120,7 @@ def _scores(record: Record) -> str:
 
 
 def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Scores, each with the newest loss; evenly thinned, the best and the last always kept."""
+    """Scores, each with the latest loss; evenly thinned, the best and the last always kept."""
     rows: list[tuple[str, ...]] = []
     loss, best = "", 0
     for event in events:
@@ -137,7 +137,7 @@ def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; nothing without rows."""
+    """A table in Markdown; empty without rows."""
     if not rows:
         return ""
     lines = [head, ["---"] * len(head), *rows]
@@ -151,12 +151,12 @@ def plain(value: Any) -> str:
 
 
 def code(value: Any) -> str:
-    """One line between backticks, which no backtick or bar inside can end."""
+    """One line between backticks, with the backticks and bars inside replaced."""
     flat = " ".join(str(value).split()).replace("`", "'").replace("|", "¦")
     return f"`{flat}`" if flat else ""
 
 
 def fenced(lines: str, language: str) -> str:
-    """A block of code, which nothing in it can end."""
+    """A block of code, with a fence longer than any inside."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
     return f"{fence}{language}\n{lines}\n{fence}"

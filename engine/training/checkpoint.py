@@ -10,9 +10,9 @@ A working folder holds the newest one:
         random-1.safetensors     those of the second process, if several train, and so on
         state.json               step and scores
 
-It is written under another name, flushed to the disk and only then renamed, and only then is the
-one before removed: whenever a run is killed or the disk is full, a whole one is there. No pickle:
-tensors in safetensors, the rest in JSON.
+A checkpoint is written under another name, flushed to the disk and only then renamed, and only then
+is the previous one removed: whenever a run is killed or the disk is full, a complete one exists. No
+pickle: tensors in safetensors, the rest in JSON.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def save(
     best: Weights | None = None,
     others: Sequence[bytes] = (),
 ) -> None:
-    """Write a checkpoint, then remove the one before.
+    """Write a checkpoint, then remove the previous one.
 
     Args:
-        folder: the working folder; made if it is not there.
+        folder: the working folder; created if missing.
         model: its weights and buffers, shared ones once.
         optimiser: its state by the number of the parameter.
         rng: NumPy's generator of the run. Torch's and Python's are the global ones.
@@ -60,7 +60,7 @@ def save(
             them.
 
     Raises:
-        UserError: it cannot be written; says why and which one is still there.
+        UserError: the checkpoint cannot be written; says why and which one is left.
     """
     place = folder / f"step-{state['step']:08d}"
     if place.exists():  # a run that went on from this very step has nothing to add
@@ -114,13 +114,13 @@ def load(
     rng: np.random.Generator,
     rank: int = 0,
 ) -> tuple[dict[str, Any], Weights | None]:
-    """Put everything back as it was at the newest checkpoint; return its state and best weights.
+    """Restore everything from the newest checkpoint; return its state and best weights.
 
-    The generators of a rank that was not there when it was written stay as they are.
+    The generators of a rank without saved states stay as they are.
 
     Raises:
-        FileNotFoundError: there is none.
-        UserError: it is not one of this model.
+        FileNotFoundError: there is no checkpoint.
+        UserError: the checkpoint is of another model.
     """
     newest = _existing(folder)
     state = json.loads((newest / "state.json").read_text("utf-8"))
@@ -136,23 +136,23 @@ def load(
 
 
 def load_weights(folder: Path, model: nn.Module) -> int:
-    """Put the weights of the newest checkpoint back, nothing else; return its step."""
+    """Restore only the weights of the newest checkpoint; return its step."""
     newest = _existing(folder)
     put_back(model, load_file(newest / "model.safetensors"))
     return int(newest.name.removeprefix("step-"))
 
 
 def weights_of(model: nn.Module) -> Weights:
-    """A copy of a model's weights and buffers in the machine's memory."""
+    """A copy of a model's weights and buffers in CPU memory."""
     return {name: t.detach().to("cpu", copy=True) for name, t in _tensors(model).items()}
 
 
 @torch.no_grad()
 def put_back(model: nn.Module, weights: Weights) -> None:
-    """Give a model the weights that `weights_of` took of it.
+    """Restore the weights that `weights_of` copied from a model.
 
     Raises:
-        UserError: they are another model's.
+        UserError: the weights are another model's.
     """
     own = _tensors(model)
     if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in own.items()}:
@@ -165,7 +165,7 @@ def put_back(model: nn.Module, weights: Weights) -> None:
 
 
 def why_unwritten(error: Exception) -> str:
-    """What the disk, or the library that writes tensors, says of a failure."""
+    """The reason for a failed write, as the system or safetensors gives it."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

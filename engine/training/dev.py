@@ -36,7 +36,7 @@ class Encodes(Protocol):
 
 
 class DevScore(NamedTuple):
-    """What one evaluation found; nan where the model gives vectors that are no numbers.
+    """The scores of one evaluation; nan where a vector has NaN or infinity.
 
     Attributes:
         spearman: of cosine and gold, x 100; 0 where all cosines are the same.
@@ -55,9 +55,9 @@ class DevSet:
 
     Attributes:
         sentences: the distinct ones.
-        left, right: int64 (n,), places of each pair's sentences among them.
+        left, right: int64 (n,), indices of each pair's sentences.
         gold: float64 (n,).
-        positive: bool (n,), the pairs whose distance alignment is.
+        positive: bool (n,), the pairs that alignment is computed on.
     """
 
     sentences: list[str]
@@ -68,18 +68,18 @@ class DevSet:
 
     @classmethod
     def open(cls, name: str, catalog: Catalog) -> DevSet:
-        """The dev split of a task or data set of scored pairs; all of it where it has none.
+        """Open the dev split of a task or data set of scored pairs, or all of it if there is none.
 
         Positive are the pairs above four fifths of the scale, or if no pair is, those with the
         highest score.
 
         Args:
             name: a data set of the catalog (`STSBenchmark`, `upload:mine`) or its task.
-            catalog: where it comes from.
+            catalog: where data sets come from.
 
         Raises:
             UserError: no such data set, one without scored pairs, or one whose scores are all the
-                same and can order nothing.
+                same.
         """
         dataset = catalog.load(data_set_of(name, catalog))
         if not isinstance(dataset, ScoredPairs):
@@ -112,10 +112,10 @@ class DevSet:
         return cls(sentences, left, right, gold, positive)
 
     def score(self, model: Encodes) -> DevScore:
-        """Encode the sentences and compare.
+        """Encode the sentences and compute the scores.
 
         Args:
-            model: what is being trained; draws nothing at random while it encodes.
+            model: the model being trained; encodes without dropout or other randomness.
         """
         vectors = model.encode(self.sentences)
         if not np.isfinite(vectors).all():

@@ -10,12 +10,12 @@ whose terms lie each on the rank that made h_i: summed over the ranks they are t
 process with the whole batch. (The reference lets DistributedDataParallel average, which makes its
 gradients smaller by the number of ranks; AdamW hides most of that.)
 
-Where a batch, as the last of an epoch may be, has fewer examples than there are ranks, those left
-without any pass one of the others' through the model, of which nothing counts: their gradients are
-zeros, and everybody still meets everybody.
+Where a batch, such as the last of an epoch, has fewer examples than there are ranks, the ranks
+without any pass a stand-in through the model that does not count: their gradients are zero, and
+every rank still takes part in every collective.
 
-What processes tell each other of their plans goes over the CPU (gloo), also where gradients go
-from GPU to GPU: a GPU that had to answer would have to finish its work first.
+Control messages go over the CPU (gloo), even where gradients go from GPU to GPU: a GPU could only
+answer after finishing its work.
 
 `torchrun` and `accelerate launch` both set RANK, WORLD_SIZE and LOCAL_RANK.
 """
@@ -35,11 +35,11 @@ from torch import distributed
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among all.
+    """The rank of this process among all.
 
     Attributes:
-        rank: its number, from 0; rank 0 alone writes files and speaks.
-        world_size: how many there are.
+        rank: its number, from 0; rank 0 alone writes files and reports.
+        world_size: number of processes.
         local_rank: its number on this machine, which is that of its GPU.
     """
 
@@ -49,7 +49,7 @@ class Ranks:
 
     @classmethod
     def of_environment(cls) -> Ranks:
-        """What the launcher set; alone without one."""
+        """Read what the launcher set; a single process without one."""
         rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
         return cls(rank, world_size, int(os.environ.get("LOCAL_RANK", rank)))
 
@@ -65,14 +65,14 @@ class Ranks:
     def shard(self, batch: np.ndarray) -> np.ndarray:
         """This rank's part of a batch that every rank knows, in order of rank.
 
-        Where there are fewer examples than ranks, the last have the first one stand in for theirs.
+        Where there are fewer examples than ranks, the last ranks get the first one as a stand-in.
         """
         own = np.array_split(batch, self.world_size)[self.rank]
         return own if len(own) else batch[:1]
 
 
 def begin(device: torch.device) -> Ranks:
-    """Meet the other processes, if a launcher started several; on GPUs by NCCL and gloo."""
+    """Join the other processes, if a launcher started several; on GPUs by NCCL and gloo."""
     ranks = Ranks.of_environment()
     if ranks.world_size > 1 and not distributed.is_initialized():
         if device.type == "cuda":
@@ -86,8 +86,8 @@ def begin(device: torch.device) -> Ranks:
 def _interface_to(host: str) -> str:
     """The name of the network interface by which this machine reaches another; empty if unknown.
 
-    gloo would take that of the machine's own name, which on many systems is one of loopback: others
-    would then look for it on themselves.
+    gloo would take that of the machine's own name, which on many systems is loopback: the other
+    machines would then look for it on themselves.
     """
     import psutil
 
@@ -103,7 +103,7 @@ def _interface_to(host: str) -> str:
 
 
 def end() -> None:
-    """Part from the other processes."""
+    """Leave the other processes."""
     if distributed.is_initialized():
         distributed.destroy_process_group()
 
@@ -118,10 +118,10 @@ def copy_from_first(model: torch.nn.Module) -> None:
 def all_gather(own: torch.Tensor, counts: Sequence[int] = ()) -> torch.Tensor:
     """The rows of all ranks, (n of all, d), in order of rank; gradients flow to the own ones.
 
-    Alone, it is the tensor itself.
+    With a single process it is the tensor itself.
 
     Args:
-        own: (at least as many as count, d).
+        own: (at least as many as this rank's count, d).
         counts: rows of every rank, which all of them know; those of a stand-in are left out.
     """
     if not distributed.is_initialized():
@@ -138,12 +138,12 @@ def all_gather(own: torch.Tensor, counts: Sequence[int] = ()) -> torch.Tensor:
 
 
 def is_stand_in(counts: Sequence[int]) -> bool:
-    """Whether what this rank has of a batch only stands in for an example of its own."""
+    """Whether this rank has only a stand-in instead of examples of the batch."""
     return distributed.is_initialized() and counts[distributed.get_rank()] == 0
 
 
 def gather_bytes(own: bytes) -> list[bytes]:
-    """What every rank has, in order of rank, on every rank."""
+    """Gather the bytes of all ranks, in order of rank, on every rank."""
     if not distributed.is_initialized():
         return [own]
     counts = [int(size) for size in _gather(torch.tensor([len(own)]))]
@@ -153,19 +153,19 @@ def gather_bytes(own: bytes) -> list[bytes]:
 
 
 def barrier() -> None:
-    """Wait until all ranks are here."""
+    """Wait until all ranks have arrived."""
     gather_numbers(0)
 
 
 def gather_numbers(own: int) -> list[int]:
-    """A number of every rank, in order of rank; nobody goes on before all have told theirs."""
+    """Gather a number from every rank, in order of rank; no rank goes on before all have sent."""
     if not distributed.is_initialized():
         return [own]
     return [int(number) for number in _gather(torch.tensor([own]))]
 
 
 def _gather(own: torch.Tensor) -> list[torch.Tensor]:
-    """A tensor of the CPU of every rank, all of one shape."""
+    """Gather a tensor of the CPU from every rank, all of one shape."""
     parts = [torch.empty_like(own) for _ in range(distributed.get_world_size())]
     distributed.all_gather(parts, own)
     return parts
@@ -180,7 +180,7 @@ def summed(own: torch.Tensor) -> torch.Tensor:
 
 
 def broadcast(word: str, words: Sequence[str]) -> str:
-    """What rank 0 says, one of some words known to all; every rank must ask at the same step."""
+    """Broadcast rank 0's word, one of `words`; every rank must call this at the same step."""
     if not distributed.is_initialized():
         return word
     number = torch.tensor([words.index(word)])
@@ -205,7 +205,7 @@ def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
             parameter.grad = torch.zeros_like(parameter)
     for dtype in {parameter.dtype for parameter in kept}:
         same = [p.grad for p in kept if p.dtype == dtype and p.grad is not None]
-        # One message: a message each would wait for the network as often.
+        # One message: a message for each gradient would pay the network's latency each time.
         flat = torch.cat([gradient.flatten() for gradient in same])
         distributed.all_reduce(flat)
         parts = flat.split([gradient.numel() for gradient in same])  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """The training of an encoder: columns of sentences are encoded and compared by the objective.
 
-As the paper has it (Gao, Yao and Chen 2021, section 3 and appendix A): AdamW moves the weights,
-and the best of them by the dev set are kept.
+As in the paper (Gao, Yao and Chen 2021, section 3 and appendix A), AdamW updates the weights, and
+the best of them by the dev set are kept.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from engine.training.record import Record, finished
 from engine.training.spec import TrainSpec
 
 CURVE = 2000
-"""Reports kept for the model card; of more, every second is dropped."""
+"""Reports kept for the model card; beyond that, every second one is dropped."""
 
 
 class EncoderTrainer(Trainer):
     """Trains an encoder.
 
     Args:
-        spec: everything that is asked.
+        spec: of the run.
         model: in training mode; moved to the device.
-        examples: what it learns from.
-        dev: chooses the best weights; None keeps the last.
-        precision: where and how precisely it computes.
-        ranks: this process among all.
+        examples: training examples.
+        dev: selects the best weights; None keeps the last.
+        precision: device and precision.
+        ranks: rank of this process.
 
     Raises:
         UserError: a batch without negatives or of fewer examples than there are processes; and as
@@ -79,7 +79,7 @@ class EncoderTrainer(Trainer):
         super().__init__(spec, model, adamw(model, spec), rng, state, steps, precision, ranks)
 
     def opening(self) -> Iterator[Event]:
-        """How it begins, what was left out of the examples, and how it goes on."""
+        """Yield the start, notes on the examples, and notes on resuming."""
         yield Started(
             step=self.step,
             steps=self.steps,
@@ -94,12 +94,12 @@ class EncoderTrainer(Trainer):
         yield from self.resumed
 
     def batches(self, start: int) -> Iterator[np.ndarray]:
-        """Positions of the examples of each update from `start` on."""
+        """Yield the positions of the examples of each update from `start` on."""
         spec = self.spec
         return batches(len(self.examples), spec.batch_size, self.steps, spec.seed, start=start)
 
     def update(self, batch: np.ndarray) -> list[Noted]:
-        """One update; tells when the batch had to be cut to fit the memory.
+        """Make one update; note when the micro-batch had to be reduced to fit the memory.
 
         Args:
             batch: int64 (batch_size,), positions of the examples.
@@ -133,7 +133,7 @@ class EncoderTrainer(Trainer):
                 )
         except (RuntimeError, MemoryError) as error:
             if memory.ran_out(error):
-                return None  # the error is let go: it holds on to what did not fit
+                return None  # drops the error, which keeps alive what did not fit
             compiler = ("torch._dynamo", "torch._ind")
             if self.spec.compile and type(error).__module__.startswith(compiler):
                 raise UserError(
@@ -155,7 +155,7 @@ class EncoderTrainer(Trainer):
         device = self.precision.device
         memory.empty_cache(device)
         size = min(self.state.micro_batch or examples, examples)
-        # The other ranks wait for this one within the update: it cannot be begun again.
+        # The other ranks wait for this one within the update, so it cannot be restarted.
         if size == 1 or self.ranks.world_size > 1:
             raise UserError(
                 f"A micro-batch of {size} does not fit the memory of {device}.",
@@ -169,7 +169,7 @@ class EncoderTrainer(Trainer):
         )
 
     def stepped(self, report: Stepped) -> Stepped:
-        """Losses and speed, as they are reported."""
+        """Add a report of losses and speed to the curve, and return it."""
         self.remember(report)
         return report
 
@@ -182,7 +182,7 @@ class EncoderTrainer(Trainer):
 
     @property
     def evaluated(self) -> bool:
-        """Whether the dev set was scored with the weights as they are."""
+        """Whether the dev set was scored with the current weights."""
         last: dict[str, Any] = self.state.curve[-1] if self.state.curve else {}
         return last.get("kind") == Evaluated.kind and last["step"] == self.step
 
@@ -194,7 +194,7 @@ class EncoderTrainer(Trainer):
         self.state.curve = [*curve, evaluated.to_dict()]
 
     def export(self, why: str) -> Finished:
-        """Write the encoder, remove the checkpoint, and tell where it is."""
+        """Write the encoder, remove the checkpoint, and return the last event."""
         state = self.state
         best_step = self.step if state.best_step is None else state.best_step
         record = Record(

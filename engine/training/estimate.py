@@ -1,7 +1,7 @@
-"""Estimates the cost of a training run: a few real updates, timed and then discarded.
+"""The estimated cost of a training run, from a few real updates, timed and then discarded.
 
-Time and memory of a whole batch follow from those of growing parts in a straight line. The machine
-is the one that answers, with whatever else it does meanwhile.
+Time and memory of a whole batch are extrapolated linearly from those of growing parts, measured on
+this machine with whatever else runs on it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from engine.training.encoder import EncoderTrainer
 
 _VOCABULARY_FROM = 5_000
-"""Examples that a new vocabulary is learned from here; the run takes all of them."""
+"""Examples from which the estimate learns a new vocabulary; the run takes all of them."""
 _PROCESS = 500 * 10**6
 """Bytes of a process that has imported torch and transformers and does nothing yet."""
 
 
 @dataclass(frozen=True)
 class TrainEstimate:
-    """What a run will take.
+    """The estimated cost of a run.
 
     Attributes:
         seconds: from start to end: opening, updates and evaluations on the dev set; patience may
             end it earlier.
-        bytes: most memory in use, of the GPU if it runs on one, else of the process.
+        bytes: peak memory, of the GPU if it runs on one, else of the process.
         steps: updates in all.
-        examples: in the training data; those that the updates need where `steps` is given.
+        examples: in the training data; only those that the updates need where `steps` is given.
         seconds_per_step: of one update.
         seconds_per_eval: of one evaluation on the dev set; 0 without one.
-        evals: how many of these.
-        sentences_per_second: every column counted, evaluations not.
-        device: where it was measured.
-        micro_batch: examples at once, None for the whole batch; fewer than asked for where those
+        evals: number of evaluations.
+        sentences_per_second: over all columns, without evaluations.
+        device: used for the measurement.
+        micro_batch: examples at once, None for the whole batch; fewer than the spec's where those
             did not fit the memory.
         batch_measured: examples of the largest batch that was timed.
         notes: what was left out of the data, and what could not be measured.
@@ -70,7 +70,7 @@ class TrainEstimate:
 
 @dataclass(frozen=True)
 class _Timed:
-    """One update: its examples, of which so many at once, its seconds, and most bytes so far."""
+    """One update: its examples, the number at once, its seconds, and the peak bytes so far."""
 
     examples: int
     at_once: int
@@ -81,18 +81,18 @@ class _Timed:
 def estimate(
     spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2.0
 ) -> TrainEstimate:
-    """Probe a run.
+    """Estimate the cost of a run by making some of its updates.
 
-    Nothing stays: a packed training file is unpacked into a temporary folder, the state of the
-    random generators is put back, and the memory returned.
+    Nothing is kept: a packed training file is unpacked into a temporary folder, the state of the
+    random generators is restored, and the memory freed.
 
     Args:
-        spec: of the run; `out` is not looked at.
+        spec: of the run; `out` is ignored.
         catalog: where data sets come from; by default the starter set and THEODOLITE_DATA.
-        seconds: to spend on updates, about; a single one may take longer.
+        seconds: approximate time to spend on updates; a single one may take longer.
 
     Raises:
-        UserError: as `train`, for what cannot be trained.
+        UserError: as for `train`.
     """
     with trial() as folder:
         return _probed(spec, catalog or Catalog(), folder, seconds)
@@ -106,7 +106,7 @@ def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> 
 
     began = time.perf_counter()
     precision = Precision.of(spec)
-    # Nothing to resume in there; a compiled model would take longer to compile than to run.
+    # The folder holds nothing to resume; a model would take longer to compile than to run.
     probe = replace(spec, out=str(folder / "probe"), compile=False)
     examples = _examples(spec, catalog, folder)
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
@@ -142,7 +142,7 @@ def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> 
 
 
 def _examples(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
-    """The training data; only as many as are needed where the number of updates is given."""
+    """The training data; only as many examples as the updates need where `steps` is given."""
     needed = None if spec.steps is None else max(2, spec.steps * spec.batch_size)
     limits = [limit for limit in (spec.limit, needed) if limit is not None]
     return examples_of(replace(spec, limit=min(limits, default=None)), catalog, folder)
@@ -154,7 +154,7 @@ def _for_vocabulary(spec: TrainSpec, examples: Examples) -> Examples:
 
 
 def _measure(trainer: EncoderTrainer, seconds: float, memory: _Memory) -> list[_Timed]:
-    """Make updates of growing batches until the time is up, the memory watched."""
+    """Make updates with growing batches until the time is up, and watch the memory."""
     found = []
     with memory.watched():
         whole = min(trainer.spec.batch_size, len(trainer.examples))
@@ -165,19 +165,19 @@ def _measure(trainer: EncoderTrainer, seconds: float, memory: _Memory) -> list[_
 
 
 def _bytes(trainer: EncoderTrainer, memory: _Memory, measured: list[_Timed], whole: int) -> int:
-    """The most memory of a whole batch; on a CPU with the process and the best weights."""
+    """The peak memory of a whole batch; on a CPU with the process and the best weights."""
     at_once = min(trainer.state.micro_batch or whole, whole)
     weights = 4 * sum(p.numel() for p in trainer.model.parameters())
     most = extended(at_once, [(m.at_once, float(m.bytes)) for m in measured])
     if trainer.precision.device.type != "cpu":
         return int(most)
-    # What grew while updates were made: gradients and two moments at least, and activations.
+    # Growth during the updates: gradients and two moments at least, and activations.
     best = weights if trainer.dev is not None else 0
     return int(_PROCESS + weights + max(most, 3 * weights) + best)
 
 
 def _seconds_per_eval(trainer: EncoderTrainer, dev: DevSet) -> float:
-    """Seconds of an evaluation: some sentences encoded, random vectors compared."""
+    """Seconds of an evaluation, from encoding some sentences and comparing random vectors."""
     speed = encoding_speed(trainer.model, spread(dev.sentences))
     began = time.perf_counter()
     dev.score(_Random(trainer.model.dim))
@@ -185,7 +185,7 @@ def _seconds_per_eval(trainer: EncoderTrainer, dev: DevSet) -> float:
 
 
 class _Random:
-    """Vectors for whatever is encoded."""
+    """An encoder that gives random vectors."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
@@ -197,7 +197,7 @@ class _Random:
 
 
 class _Memory:
-    """The most memory in use: of a GPU as torch counts it, else what the process grew by."""
+    """The peak memory: of a GPU as torch counts it, else the growth of the process."""
 
     def __init__(self, device: torch.device) -> None:
         import psutil
@@ -210,7 +210,7 @@ class _Memory:
 
     @property
     def most(self) -> int:
-        """Bytes, so far."""
+        """Peak bytes so far."""
         if self._gpu:
             import torch
 
@@ -220,7 +220,7 @@ class _Memory:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Read every few milliseconds: memory of an update is given back before it ends."""
+        """Sample every few milliseconds: memory of an update is freed before it ends."""
         if self._gpu:
             import torch
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened; `kind` names which."""
+    """An event of a training run; `kind` names its type."""
 
     kind: ClassVar[str] = ""
 
@@ -48,10 +48,10 @@ class Stepped(Event):
     Attributes:
         step: updates made in all.
         steps: updates in all when the run ends.
-        loss: mean over the updates since the last of these.
+        loss: mean over the updates since the last report.
         learning_rate: of the last update.
         grad_norm: of the last update, before clipping.
-        sentences_per_second: since the last of these, every column counted.
+        sentences_per_second: since the last report, every column counted.
         seconds: since training began, those before a kill included.
         seconds_left: at this speed.
         gpu_bytes: most memory held on the GPU so far; None on a CPU.
@@ -77,7 +77,7 @@ class Evaluated(Event):
         step: updates made.
         score: cosine Spearman x 100 of the dev part.
         alignment, uniformity: of the dev part (Wang and Isola 2020; lower is better), float64.
-        best: whether no score before was as good; these weights are then kept.
+        best: whether the score is the best so far; its weights are then kept.
     """
 
     kind: ClassVar[str] = "looked"
@@ -90,7 +90,7 @@ class Evaluated(Event):
 
 @dataclass(frozen=True)
 class Noted(Event):
-    """Something a person should know: a smaller micro-batch, lines left out, an early stop."""
+    """A note for people: a smaller micro-batch, lines left out, an early stop."""
 
     kind: ClassVar[str] = "noted"
     step: int
@@ -124,4 +124,4 @@ class Finished(Event):
 EVENTS: Mapping[str, type[Event]] = {
     event.kind: event for event in (Started, Stepped, Evaluated, Noted, Finished)
 }
-"""By kind, to read again what `to_dict` wrote."""
+"""Event types by kind, to read what `to_dict` wrote."""

@@ -9,8 +9,8 @@ sentence-transformers, transformers and our own encoders read it as it is:
     theodolite.json                                the settings, the data's hash, the curve
 
 A head that was kept is a dense layer with tanh for sentence-transformers and, over the first token
-of a BERT, the pooler for transformers. One that was there in training only is left out (Gao et al.
-2021, section 6.3).
+of a BERT, the pooler for transformers. A training-only head is left out (Gao et al. 2021, section
+6.3).
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
 
 
 def write(model: TrainingModel, record: Record, folder: Path) -> str:
-    """Write the encoder; whole or not at all.
+    """Write the encoder, completely or not at all.
 
     Args:
-        model: with the weights that are kept.
+        model: with the weights to be kept.
         record: goes into the card and `theodolite.json`.
-        folder: made with its parents. One that holds the encoder of the same run is replaced.
+        folder: created with its parents. One that holds the encoder of the same run is replaced.
 
     Returns:
-        The spec string that loads it.
+        The spec string that loads the encoder.
 
     Raises:
-        UserError: something else lies there, or it cannot be written.
+        UserError: the folder holds anything else, or cannot be written.
     """
     folder = folder.absolute()
     check_free(folder, record.spec)
@@ -76,7 +76,7 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
 
 
 def pooling_of(model: TrainingModel) -> str | None:
-    """The encoder's pooling in the words of `engine.encoders`; None when it needs a dense layer."""
+    """The encoder's pooling as `engine.encoders` names it; None when it needs a dense layer."""
     pooling = str(model.spec.pooling)
     if _keeps_head(model):
         return "pooler_output" if _has_place_for_head(model) else None
@@ -110,7 +110,7 @@ def _write_transformer(model: TrainingModel, folder: Path) -> None:
             tokenizer.backend_tokenizer.no_truncation()
         tokenizer.model_max_length = model.base.limit
         tokenizer.save_pretrained(folder)
-    # The next run from this encoder finds the dropout of the base, not of this run.
+    # A later run from this encoder starts with the dropout of the base, not of this run.
     config = json.loads((folder / "config.json").read_text("utf-8")) | model.base.dropouts
     if model.spec.pooling in ALL_LAYERS:
         config["output_hidden_states"] = True
@@ -169,7 +169,7 @@ def _layer_weights(pooling: str, layers: int) -> torch.Tensor:
     """Weights of the last layers whose mean is the pooling: (1, 0, ..., 0, 1) or (1, 1)."""
     if pooling == "avg_top2":
         return torch.ones(2)
-    weights = torch.zeros(layers)  # from the first layer behind the embeddings
+    weights = torch.zeros(layers)  # from the first layer after the embeddings
     weights[0] = weights[-1] = 1.0
     return weights
 

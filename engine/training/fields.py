@@ -25,15 +25,15 @@ def defaults(spec: Any) -> dict[str, Any]:
 
 
 def read(spec: Any, name: str, text: str) -> Any:
-    """The value that a text gives a field.
+    """Parse the text of a field.
 
     Args:
         spec: the class of the spec.
         name: of the field.
-        text: as it was typed; empty or `none` is None where there may be none.
+        text: as typed; empty or `none` is None in optional fields.
 
     Raises:
-        UserError: it cannot be read; names the field, what was given and what fits.
+        UserError: the text cannot be read; names the field, what was given and what fits.
     """
     types, text = types_of(spec)[name], text.strip()
     if NoneType in types and text.casefold() in ("", "none"):
@@ -50,7 +50,7 @@ def read(spec: Any, name: str, text: str) -> Any:
 
 
 def written(value: Any) -> str:
-    """The text that `read` reads as this value, in as few digits as say it: `3e-5`."""
+    """Format a value as `read` parses it, in as few digits as possible: `3e-5`."""
     if isinstance(value, float):
         brief = f"{value:g}".replace("e-0", "e-")
         return brief if float(brief) == value else str(value)
@@ -58,10 +58,10 @@ def written(value: Any) -> str:
 
 
 def number(name: str, text: str, *, whole: bool = False, such_as: Any = None) -> int | float:
-    """The number that a text gives a field.
+    """Parse the number of a field.
 
     Raises:
-        UserError: it is none, or not finite, or not whole where it has to be.
+        UserError: the text is no finite number, or not a whole one where it has to be.
     """
     try:
         value = float(text)

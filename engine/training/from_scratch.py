@@ -2,8 +2,8 @@
 
     new:layers=4,hidden=256,heads=4,vocab=8000
 
-Pieces are learned as WordPiece does (Schuster and Nakajima 2012, as in BERT), from the sentences
-alone: whatever language they are in. The same sentences and seed give the same model everywhere.
+The vocabulary is learned by WordPiece (Schuster and Nakajima 2012, as in BERT) from the sentences
+alone, in any language. The same sentences and seed give the same model everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PREFIX = "##"
 
 
 def shape_of(base: str) -> dict[str, int]:
-    """The numbers in `new:layers=…,hidden=…,heads=…,vocab=…`; what is not given is a default.
+    """Parse `new:layers=…,hidden=…,heads=…,vocab=…`; missing numbers take their defaults.
 
     Raises:
         UserError: an unknown name, a number out of range, or heads that do not divide the width.
@@ -51,14 +51,14 @@ def learn_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
 
     Args:
         sentences: read twice; lower-cased, accents kept.
-        size: most entries, special tokens included; fewer when the sentences hold fewer.
-        limit: most tokens of a text that the model takes.
+        size: maximum number of entries, special tokens included.
+        limit: maximum sequence length of the model, in tokens.
 
     Returns:
         A `PreTrainedTokenizerFast` with BERT's special tokens.
 
     Raises:
-        UserError: there is no letter in the sentences.
+        UserError: the sentences hold no letter.
     """
     from tokenizers import Tokenizer, models, processors
     from transformers import PreTrainedTokenizerFast
@@ -102,23 +102,23 @@ def bert_config(shape: dict[str, int], vocabulary: int) -> Any:
 
 
 class SentenceIterator(Iterable[str]):
-    """Every sentence of training examples, as often as one likes."""
+    """Every sentence of training examples; can be iterated over repeatedly."""
 
     def __init__(self, examples: Iterable[tuple[str, ...]]) -> None:
         self.examples = examples
 
     def __iter__(self) -> Iterator[str]:
-        """One at a time, never all in memory."""
+        """Yield one sentence at a time, never holding all in memory."""
         for example in self.examples:
             for sentence in example:
                 yield clean(sentence)
 
 
 def _pieces(sentences: Iterable[str], size: int) -> list[str]:
-    """The vocabulary in its order.
+    """The vocabulary in order.
 
     The trainer of `tokenizers` numbers letters in the order of a hash table, which differs from run
-    to run and decides ties. All letters, as first and as later ones, are therefore given to it in
+    to run and decides ties. All letters, word-initial and continuing, are therefore given to it in
     a fixed order, as special tokens, which it numbers first.
     """
     from tokenizers import Tokenizer, models, trainers
@@ -147,7 +147,7 @@ def _pieces(sentences: Iterable[str], size: int) -> list[str]:
 
 
 def _letters(sentences: Iterable[str], most: int) -> list[str]:
-    """The commonest characters of the normalised text; of equals the first of Unicode."""
+    """The most frequent characters of the normalised text; ties in order of code point."""
     normalise = _words()[0].normalize_str
     counts: Counter[str] = Counter()
     for sentence in sentences:

@@ -1,7 +1,7 @@
 """The random generators of a run: their states, as tensors to be saved.
 
-Torch's of the CPU and of the device, which dropout draws from; Python's; and NumPy's, which crops
-sentences and hides tokens. Every process of a run has its own.
+Torch's of the CPU and of the device, which dropout draws from; Python's; and NumPy's, used to crop
+sentences and mask tokens. Every process of a run has its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def seed(number: int, rank: int, step: int = 0) -> np.random.Generator:
 
     Args:
         number: of the run.
-        rank: of the process: its masks are to be its own.
+        rank: of the process, so that each has masks of its own.
         step: updates made before, if the states at that step are not known.
     """
     torch.manual_seed(number + rank + step)
@@ -41,7 +41,7 @@ def states(rng: np.random.Generator, device: torch.device) -> States:
 
 
 def restore(kept: States, rng: np.random.Generator, device: torch.device) -> None:
-    """Put all generators back to where they were."""
+    """Restore the states of all generators."""
     rng.bit_generator.state = _unpacked(kept["numpy"])
     version, numbers, gauss = _unpacked(kept["python"])
     random.setstate((version, tuple(numbers), gauss))
@@ -59,7 +59,7 @@ def dropout_states(device: torch.device) -> States:
 
 
 def restore_dropout(kept: States, device: torch.device) -> None:
-    """Put torch's generators back; that of a device which was another then stays as it is."""
+    """Restore torch's generators; that of the device only if its kind of device was saved."""
     torch.set_rng_state(kept["cpu"])
     if device.type == "cuda" and "cuda" in kept:
         torch.cuda.set_rng_state(kept["cuda"], device)
@@ -68,7 +68,7 @@ def restore_dropout(kept: States, device: torch.device) -> None:
 
 
 def from_json(kept: dict[str, Any]) -> States:
-    """NumPy's and Python's states out of the JSON in which checkpoints kept them at first."""
+    """NumPy's and Python's states from the JSON of early checkpoints."""
     return {name: _packed(kept[name]) for name in ("numpy", "python")}
 
 

@@ -6,7 +6,7 @@ steps, whose memory is that of one micro-batch and of the vectors:
 
 1. pass every micro-batch through the model without a graph, and keep the vectors h;
 2. compute the loss L from all of them, and its gradients dL/dh;
-3. pass every micro-batch through again, this time with a graph, and hand dL/dh back into it:
+3. pass every micro-batch through again, this time with a graph, and backpropagate dL/dh:
    dL/dtheta = sum over micro-batches of dL/dh dh/dtheta.
 
 Before the second pass of a micro-batch the random state of its first is restored, so that both
@@ -29,7 +29,7 @@ Scaled = Callable[[torch.Tensor], torch.Tensor]
 
 
 def unscaled(loss: torch.Tensor) -> torch.Tensor:
-    """The loss as it is; in its place stands `torch.amp.GradScaler.scale` for fp16."""
+    """The loss unchanged; fp16 uses `torch.amp.GradScaler.scale` instead."""
     return loss
 
 
@@ -50,17 +50,17 @@ def backward(
 
     Args:
         model: in training mode.
-        objective: what the loss is made of.
+        objective: defines the loss.
         columns: the views of the batch, all of one length.
         micro_batch: examples that pass through the model at once; None for all.
-        rng: the tokens that MLM hides are drawn from it.
+        rng: draws the tokens that MLM masks.
         counts: with several processes the examples of each. Where this one has none, the columns
-            hold one that stands in (`Ranks.shard`), which adds gradients of zero.
+            hold a stand-in (`Ranks.shard`), which adds gradients of zero.
         scaled: applied to every loss before its backward pass.
 
     Returns:
-        The loss of the batch (of all processes), a scalar without a graph, on the model's device:
-        it is not waited for.
+        The loss of the batch (of all processes), a scalar without a graph, on the model's device
+        and without synchronising with it.
     """
     size = micro_batch or len(columns[0].ids)
     loss = torch.zeros((), device=_device(model))
@@ -125,7 +125,7 @@ def _masked(model: Model, weight: float, masked: Masked, step: int, scaled: Scal
 def _backward(
     tensors: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor] | None = None
 ) -> None:
-    """A backward pass in the types of its forward, whatever autocast surrounds it.
+    """Run a backward pass in the types of its forward, whatever autocast surrounds it.
 
     Autocast would multiply the gradients of a float32 loss in half precision.
     """

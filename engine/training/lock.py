@@ -1,4 +1,4 @@
-"""A lock for a folder: two processes that train into one would damage each other's work."""
+"""A lock on a folder: two processes that train into the same one would damage each other's work."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from engine.errors import UserError, first_line
 
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be; the system lets go of it when the process dies.
+    """Lock a folder, created if missing; the system releases the lock when the process dies.
 
-    Left empty, it is removed.
+    A folder left empty is removed.
 
     Raises:
-        UserError: another process holds it, or it cannot be written.
+        UserError: another process holds the lock, or the folder cannot be written.
     """
-    # Generators are closed by whichever thread drops them, which need not be the one that began.
+    # A generator is closed by whichever thread drops it, which need not be the one that began it.
     held = FileLock(folder / "lock", thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)

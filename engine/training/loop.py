@@ -1,9 +1,9 @@
 """The training loop of encoders and of decoders.
 
-A batch moves the weights. Now and then what was learned is evaluated, the best weights are kept,
-and a checkpoint is written, from which a killed run goes on: on a CPU it ends with the very weights
-of an unbroken one. A loss that is NaN or infinity ends the run with the last good weights. What is
-learned, from what and how it is scored is the subclass's: `engine.training.encoder`,
+Each batch updates the weights. At intervals the weights are evaluated, the best of them kept, and a
+checkpoint is written, from which a killed run resumes: on a CPU it ends with exactly the weights of
+an uninterrupted one. A loss that is NaN or infinity ends the run with the last good weights. The
+subclasses define the loss, the data and the score: `engine.training.encoder`,
 `engine.decoding.trainer`.
 """
 
@@ -29,35 +29,35 @@ from engine.training.meter import Meter
 from engine.training.precision import Precision
 
 CHECKPOINT_SECONDS = 120.0
-"""The longest between two checkpoints."""
+"""The longest time between two checkpoints."""
 CHECKPOINT_SHARE = 0.05
-"""Of the time, that checkpoints at evaluations may take."""
+"""The largest share of the time that checkpoints at evaluations may take."""
 _REASONS = ("", "stopped", "patience", "diverged")
 _MEET_EVERY = 10
-"""Updates after which several processes agree whether to stop and to save: it makes them wait."""
+"""Updates between two agreements of several processes on stopping and saving: each is a wait."""
 
 
 def never() -> bool:
-    """Go on to the end."""
+    """Return False: train to the end."""
     return False
 
 
 @dataclass
 class State:
-    """What a run knows besides tensors; JSON-able, part of every checkpoint.
+    """The state of a run besides its tensors; JSON-able, part of every checkpoint.
 
     Attributes:
-        spec, data_hash: what it is a run of.
+        spec, data_hash: of the run and its training data.
         fingerprint: of the encoder whose vectors a decoder reads.
         step: updates made.
-        seconds: that they took.
-        micro_batch: examples at once, as far as the memory allowed.
+        seconds: spent on them.
+        micro_batch: examples at once, reduced where the memory ran out.
         best_step, best_score: of the best evaluation so far.
         evals_without_improvement: since the best one.
-        curve: how it went so far, as the trainer keeps it.
-        notes: what else a person should know of what was trained.
-        scaler: of fp16.
-        processes: that train together.
+        curve: reports and scores so far, as the trainer keeps them.
+        notes: on the trained model, for people.
+        scaler: state of the loss scaler of fp16.
+        processes: number of processes that train together.
     """
 
     spec: dict[str, Any]
@@ -76,7 +76,7 @@ class State:
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> State:
-        """The state of a checkpoint, also in the words of earlier versions."""
+        """The state of a checkpoint, also one of an earlier version."""
         today = dict(kept)
         if best := kept.get("best"):
             today["best_step"], today["best_score"] = best
@@ -86,30 +86,30 @@ class State:
 
 
 class Trainer(ABC):
-    """A training between its first update and its last.
+    """A training run from its first update to its last.
 
-    Subclasses set what `__init__` takes, and call it last: it goes on from the checkpoint.
+    Subclasses call `__init__` at the end of their own, because it resumes from the checkpoint.
 
     Args:
-        spec: everything that is asked.
+        spec: of the run.
         model: on its device, in training mode.
         optimiser: of its parameters.
         rng: NumPy's generator of the run.
         state: of a new run.
         steps: updates in all.
-        precision: where and how precisely it computes.
-        ranks: this process among all.
+        precision: device and precision.
+        ranks: rank of this process.
 
     Attributes:
         best: weights of the best evaluation so far.
-        resumed: what there is to tell of how it goes on from a checkpoint.
+        resumed: notes on resuming from a checkpoint.
 
     Raises:
         UserError: the working folder is another run's, or not the same for all processes.
     """
 
     scored: str
-    """What is evaluated, in words."""
+    """The name of the score, in words."""
     eval_every: int | None
     """Updates between two evaluations; None for none, and the last weights are kept."""
     patience: int | None = None
@@ -117,7 +117,7 @@ class Trainer(ABC):
     lower_is_better: ClassVar[bool] = False
     remedy: ClassVar[str] = "A lower learning rate may hold it."
     identity: ClassVar[dict[str, str]] = {"data_hash": "the training data have changed"}
-    """Facts of the state that a run which goes on must share, and what to say if it does not."""
+    """Fields of the state that must match the checkpoint's, and the message if they do not."""
 
     def __init__(
         self,
@@ -150,42 +150,42 @@ class Trainer(ABC):
 
     @abstractmethod
     def opening(self) -> Iterator[Event]:
-        """What is told before the first update."""
+        """Yield the events before the first update."""
 
     @abstractmethod
     def batches(self, start: int) -> Iterator[np.ndarray]:
-        """Positions of the examples of each update from `start` on."""
+        """Yield the positions of the examples of each update from `start` on."""
 
     @abstractmethod
     def update(self, batch: np.ndarray) -> list[Noted]:
-        """One update from the examples at some positions; returns what there is to tell of it."""
+        """Make one update from the examples at some positions; return notes on it."""
 
     @abstractmethod
     def stepped(self, report: Stepped) -> Event:
-        """What is told of some updates."""
+        """The event that reports some updates."""
 
     @abstractmethod
     def score(self) -> tuple[float, Event]:
-        """Score the weights as they are; the score, and what is told of it."""
+        """Score the current weights; return the score and the event that reports it."""
 
     @abstractmethod
     def remember(self, evaluated: Any) -> None:
-        """Add what was told of an evaluation to the curve."""
+        """Add the event of an evaluation to the curve."""
 
     @property
     @abstractmethod
     def evaluated(self) -> bool:
-        """Whether the weights as they are were scored."""
+        """Whether the current weights were scored."""
 
     @abstractmethod
     def export(self, why: str) -> Event:
-        """Write what was trained, remove the checkpoint, and tell where it is.
+        """Write the trained model, remove the checkpoint, and return the last event.
 
         Args:
-            why: it ended: `done`, `stopped`, `patience` or `diverged`.
+            why: reason the run ended: `done`, `stopped`, `patience` or `diverged`.
 
         Raises:
-            UserError: it could not be written; the checkpoint is still there.
+            UserError: the model could not be written; the checkpoint is kept.
         """
 
     @property
@@ -194,7 +194,7 @@ class Trainer(ABC):
         return self.state.step
 
     def events(self, stop: Callable[[], bool] = never) -> Iterator[Event]:
-        """Train to the end; from the checkpoint, if there is one."""
+        """Train to the end, from the checkpoint if there is one."""
         yield from self.opening()
         why = ""
         for batch in self.batches(self.step):
@@ -211,7 +211,7 @@ class Trainer(ABC):
             if evaluating:
                 yield from self.evaluate()
             saving = saving or (evaluating and self._may_save())
-            # Nothing is kept of weights that may be NaN or infinity.
+            # Weights that may be NaN or infinity are not saved.
             if meeting and _agreed(saving and not self.meter.failure):
                 self.save()
         yield from self._finish(why or "done")
@@ -242,7 +242,7 @@ class Trainer(ABC):
         return best is None or (score < best if self.lower_is_better else score > best)
 
     def note(self, message: str) -> Noted:
-        """Tell something that the model card shall tell too."""
+        """Keep a message for the model card, and return it as an event."""
         self.state.notes.append(message)
         return Noted(self.step, message)
 
@@ -258,7 +258,7 @@ class Trainer(ABC):
         """Write a checkpoint, on all ranks at once; the weights must be known to be good.
 
         Raises:
-            UserError: it could not be written; the one before is whole.
+            UserError: the checkpoint could not be written; the previous one is intact.
         """
         began = time.perf_counter()
         own = checkpoint.generators_of(self.rng, self.precision.device)
@@ -279,7 +279,7 @@ class Trainer(ABC):
 
     @property
     def _meeting(self) -> bool:
-        """Whether all processes agree on what is next after this update; one alone always does."""
+        """Whether processes are to agree on what is next after this update; a single one always."""
         return self.ranks.world_size == 1 or self.step % _MEET_EVERY == 0
 
     def _why_to_stop(self, stop: Callable[[], bool]) -> str:
@@ -321,7 +321,7 @@ class Trainer(ABC):
         yield self.export(why)
 
     def _back_to_good(self) -> Noted:
-        """After NaN or infinity: the best weights, or those of the last checkpoint."""
+        """Fall back to the best weights, or those of the last checkpoint, after NaN or infinity."""
         failure = self.meter.failure
         if self.best is None:
             if checkpoint.peek(self.folder) is None:
@@ -331,11 +331,11 @@ class Trainer(ABC):
         return self.note(f"{failure} {kept} {self.remedy}")
 
     def _resume(self) -> None:
-        """Go on from the checkpoint, if there is one."""
+        """Resume from the checkpoint, if there is one."""
         if (kept := checkpoint.peek(self.folder)) is not None:
             self._check_same(kept)
             self._load()
-        # Nobody writes into the folder before all have read.
+        # No process writes into the folder before all have read it.
         if len(steps := set(distributed.gather_numbers(self.step))) > 1:
             listed = ", ".join(str(step) for step in sorted(steps))
             raise UserError(
@@ -344,7 +344,7 @@ class Trainer(ABC):
             )
 
     def _check_same(self, kept: Mapping[str, Any]) -> None:
-        """Refuse to go on with the checkpoint of another run."""
+        """Refuse to resume from the checkpoint of another run."""
         then, now = type(self.spec).from_dict(kept["spec"]).to_dict(), self.spec.to_dict()
         other = [
             f"{name.replace('_', ' ')} was {then[name]!r} and is {now[name]!r}"
@@ -368,7 +368,7 @@ class Trainer(ABC):
         rank, processes = self.ranks.rank, self.ranks.world_size
         kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng, rank)
         self.state = State.from_dict(kept)
-        if self.state.scaler:  # begun where there was none, it finds its scale anew
+        if self.state.scaler:  # a run that began without a scaler finds its scale anew
             self.scaler.load_state_dict(self.state.scaler)
         if self.state.best_step == self.step:
             self.best = checkpoint.weights_of(self.model)
@@ -386,7 +386,7 @@ class Trainer(ABC):
 
 
 def _agreed(choice: bool) -> bool:
-    """What rank 0 chooses: clocks and scores are its own."""
+    """The choice of rank 0, on all ranks: clocks differ, and only rank 0 has scores."""
     return distributed.broadcast("yes" if choice else "no", ("yes", "no")) == "yes"
 
 

@@ -11,21 +11,21 @@ from engine.memory import most_used
 from engine.training.events import Stepped
 
 REPORT_SECONDS = 1.0
-"""Between two reports."""
+"""Seconds between two reports."""
 
 
 class Meter:
-    """What happened since the last report.
+    """Losses and speed of the updates since the last report.
 
     Args:
-        step: updates made before, by a run that was killed.
+        step: updates made before this run was resumed.
         steps: updates in all.
-        seconds: that those before took.
+        seconds: spent on those made before.
         device: of the model.
-        skips: whether updates whose gradients overflow are left out, as in fp16.
+        skips: whether updates whose gradients overflow are skipped, as in fp16.
 
     Attributes:
-        failure: what went wrong with which step, once something did: a sentence.
+        failure: a sentence on the first loss or gradient that failed; empty until then.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Of the whole run so far."""
+        """Seconds of the whole run so far."""
         return self._before + time.perf_counter() - self._began
 
     @property
@@ -52,7 +52,7 @@ class Meter:
         return first or time.perf_counter() - self._since >= REPORT_SECONDS
 
     def add(self, loss: torch.Tensor, norm: torch.Tensor, count: int, rate: float) -> None:
-        """Take in an update: scalars that stay on the device, and how much passed through."""
+        """Add an update: scalars that stay on the device, its sentences and its learning rate."""
         self._losses.append(loss)
         self._norms.append(norm)
         self._count += count
@@ -60,16 +60,16 @@ class Meter:
         self.step += 1
 
     def pause(self, seconds: float) -> None:
-        """Leave out time that was not spent on updates."""
+        """Exclude time that was not spent on updates."""
         self._pause += seconds
 
     def read(self) -> Stepped | None:
-        """The report; None when nothing happened since the last, or something went wrong."""
+        """The report; None without an update since the last one, or after a failure."""
         if not self._losses:
             return None
         both = torch.stack([torch.stack(self._losses).float(), torch.stack(self._norms).float()])
         losses, norms = both.tolist()  # the one place that waits for the device
-        # What went wrong stays wrong, however good what follows looks.
+        # The first failure stays, even if later losses are finite.
         self.failure = self.failure or self._failure(losses, norms)
         now = time.perf_counter()
         spent = max(now - self._since - self._pause, 1e-9)

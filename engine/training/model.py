@@ -27,13 +27,13 @@ _DROPOUTS = (
     "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
     "hidden_dropout", "embedding_dropout", "mlp_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
 )  # fmt: skip
-"""What families of transformers call their dropout in `config.json`."""
+"""Names of dropout in the `config.json` of the families of transformers."""
 _LM_HEADS = ("cls", "lm_head", "predictions")
-"""What they call the head that predicts masked tokens."""
+"""Their names for the head that predicts masked tokens."""
 
 
 class Mlp(nn.Module):
-    """A dense layer with tanh, SimCSE's `MLPLayer`: fresh, as BERT draws its weights."""
+    """A dense layer with tanh (SimCSE's `MLPLayer`), initialised as in BERT."""
 
     def __init__(self, dim: int, deviation: float = 0.02) -> None:
         super().__init__()
@@ -48,14 +48,14 @@ class Mlp(nn.Module):
 
 @dataclass(frozen=True)
 class Base:
-    """What training starts from.
+    """A base model, from which training starts.
 
     Attributes:
         whole: the transformer, with its MLM head when one is needed.
-        tokenizer: of transformers.
-        limit: most tokens of a sentence that it takes.
-        dropouts: the base's own settings, which the outcome gets back.
-        name: how a person knows it.
+        tokenizer: a tokenizer of transformers.
+        limit: maximum sequence length, in tokens.
+        dropouts: the base's own settings, restored on export.
+        name: for messages.
     """
 
     whole: Any
@@ -70,8 +70,8 @@ class TrainingModel(nn.Module):
 
     Attributes:
         encoders: the transformer, and the second one of `dual`.
-        heads: as many fresh heads; none when none is asked for, or trained.
-        tokenizer: of transformers.
+        heads: a new head for each encoder; empty when the spec has none, or none is trained.
+        tokenizer: a tokenizer of transformers.
         packed: whether sentences go through the layers without padding.
         dim: length of a vector.
     """
@@ -102,12 +102,12 @@ class TrainingModel(nn.Module):
             self._packed_states = torch.compile(packed_states, dynamic=True)
 
     def encoder(self, side: int = 0) -> Any:
-        """The transformer without what stands on top of it."""
+        """The transformer without the heads on top of it."""
         return self.encoders[side].base_model
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(self.encoders.parameters()).device
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
@@ -115,15 +115,15 @@ class TrainingModel(nn.Module):
         return self._cut(sentences, self.spec.max_length)
 
     def vectors(self, ids: Ids, *, side: int = 0, head: bool = True) -> torch.Tensor:
-        """Pooled vectors, with gradients where torch keeps them.
+        """Pooled vectors, with gradients where torch has them enabled.
 
         Args:
             ids: token lists of n sentences, as `ids` makes them.
             side: 1 for the second encoder of a dual one; ignored where there is only one.
-            head: use a head that is there in training only; one that is kept is always used.
+            head: apply a training-only head; one that is kept is always applied.
 
         Returns:
-            (n, d), of the dtype of the weights or, under autocast, of its own.
+            (n, d), in the dtype of the weights or, under autocast, of autocast.
         """
         side = side if self.spec.dual else 0
         layout = Layout.of(ids, self.device)
@@ -142,10 +142,10 @@ class TrainingModel(nn.Module):
         return self._states(layout, 0)[-1], layout.ids
 
     def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
-        """Scores of every token of the vocabulary for hidden states (m, d): (m, v).
+        """Logits of the vocabulary (m, v) for hidden states (m, d).
 
         Raises:
-            UserError: the model was opened without such a head (`needs_mlm`).
+            UserError: the model was opened without an MLM head (`needs_mlm`).
         """
         whole = self.encoders[0]
         head = next((getattr(whole, n) for n in _LM_HEADS if hasattr(whole, n)), None)
@@ -158,9 +158,9 @@ class TrainingModel(nn.Module):
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """What the finished encoder will give: float32 (n, d).
+        """Vectors as the exported encoder will give them: float32 (n, d).
 
-        Without a head that is there in training only, and of as many tokens as the base takes.
+        Without a training-only head, and cut to the base's own limit rather than `max_length`.
         """
         was, lists = self.training, self._cut(sentences, self.base.limit)
         out = np.zeros((len(lists), self.dim), np.float32)
@@ -200,10 +200,10 @@ class TrainingModel(nn.Module):
 
 
 def open_model(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> TrainingModel:
-    """The model that a spec asks for, float32, on the CPU, in training mode.
+    """Open the model of a spec: float32, on the CPU, in training mode.
 
     Args:
-        spec: of the run; its seed decides fresh weights.
+        spec: of the run; its seed determines new weights.
         examples: the training data, from which `new:` learns its vocabulary.
 
     Raises:
@@ -227,7 +227,7 @@ def trains_mlm(spec: TrainSpec) -> bool:
 
 
 def needs_mlm(spec: TrainSpec) -> bool:
-    """Whether a run predicts masked tokens at all."""
+    """Whether a run predicts masked tokens, to learn it or to augment sentences."""
     return trains_mlm(spec) or spec.augmentation == "mlm"
 
 
@@ -271,7 +271,7 @@ def _opened(spec: TrainSpec) -> Base:
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
-    """Weights as they are stored; only heads may be missing, and are drawn."""
+    """Read the stored weights; only heads may be missing, and are initialised at random."""
     from transformers import AutoModel, AutoModelForMaskedLM
 
     kind = AutoModelForMaskedLM if mlm else AutoModel
@@ -302,7 +302,7 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
 
 
 def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:
-    """Change a config's dropout everywhere; returns what was there."""
+    """Set every dropout of a config; return the previous values."""
     own = {name: getattr(config, name) for name in _DROPOUTS
            if isinstance(getattr(config, name, None), int | float)}  # fmt: skip
     if p is not None:
@@ -312,13 +312,13 @@ def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:
 
 
 def _recompute(whole: Any) -> None:
-    """Gradient checkpointing, under the name that this version of transformers has for it."""
+    """Enable gradient checkpointing, by its name in this version of transformers."""
     enable = getattr(whole, "activation_checkpointing_enable", whole.gradient_checkpointing_enable)
     enable({"use_reentrant": False})
 
 
 def _without_pooler(whole: Any) -> Any:
-    """The transformer itself. Its pooler is no part of the loss: SimCSE draws a head of its own."""
+    """The transformer without its pooler, which is not in the loss: SimCSE adds its own head."""
     encoder = whole.base_model
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None

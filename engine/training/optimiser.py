@@ -1,4 +1,4 @@
-"""AdamW, its linear schedule, and one update: as transformers' trainer has them, which SimCSE uses.
+"""AdamW, its linear schedule, and one update, as in transformers' trainer, which SimCSE uses.
 
 Loshchilov and Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8. Nothing here waits for a GPU.
 """
@@ -22,16 +22,16 @@ def adamw(model: nn.Module, spec: TrainSpec) -> torch.optim.AdamW:
         {"params": [p for p in trained if p.ndim > 1], "weight_decay": spec.weight_decay},
         {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
-    # One kernel for all parameters; of the devices here it lacks nowhere but on Apple's of old.
+    # One kernel for all parameters; of the supported devices only Apple's lack it in older torch.
     fused = trained[0].device.type in ("cuda", "cpu")
     return torch.optim.AdamW(groups, lr=spec.learning_rate, eps=1e-8, fused=fused)
 
 
 def learning_rate(spec: TrainSpec, step: int, steps: int) -> float:
-    """The rate of an update: up in a line while warming up, then down in a line towards 0.
+    """The learning rate of an update: linear warm-up, then linear decay towards 0.
 
     Args:
-        spec: has the highest rate, and the share of the steps that warm up.
+        spec: has the peak rate, and the share of the steps that warm up.
         step: updates made before this one, from 0.
         steps: updates in all.
 
@@ -57,8 +57,8 @@ def update(
 
     Args:
         optimiser: of the parameters, which have their gradients.
-        scaler: of fp16; one that is off does nothing. It leaves out an update whose gradients
-            overflowed, and takes a smaller scale.
+        scaler: of fp16; it skips an update whose gradients overflowed, and lowers its scale. A
+            disabled one does nothing.
         rate: the learning rate; a group of parameters may have a `share` of it.
         max_norm: longer gradients are scaled down to this; 0 for never.
         parameters: those of the optimiser in another order: sums of floats depend on it.

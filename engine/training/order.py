@@ -1,4 +1,4 @@
-"""Which examples make each batch: a new permutation per epoch, restored without replaying."""
+"""The examples of each batch: a new permutation per epoch, restored without replaying."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.training.spec import TrainSpec
 
 
 def steps_of(spec: TrainSpec, n: int) -> int:
-    """Return how many updates a run makes on n examples.
+    """Return the number of updates of a run on n examples.
 
     As transformers' trainer counts them, which SimCSE's is built on: a short last batch is a step.
 
@@ -29,11 +29,11 @@ def batches(n: int, batch_size: int, steps: int, seed: int, start: int = 0) -> I
     """Yield the examples of each batch.
 
     Args:
-        n: how many examples there are.
-        batch_size: of them in a batch; the last batch of an epoch may hold fewer.
+        n: number of examples.
+        batch_size: examples in a batch; the last batch of an epoch may hold fewer.
         steps: batches of the whole run.
         seed: decides the order, with the number of the epoch.
-        start: batches made before, by a run that goes on from a checkpoint.
+        start: batches already made, when a run resumes from a checkpoint.
 
     Yields:
         int64 (at most batch_size,), positions from 0 to n - 1; over an epoch, each once.

@@ -25,15 +25,15 @@ FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": Tr
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the t tokens of n sentences stand, in one row and in a padded view of width w.
+    """The positions of the t tokens of n sentences, in one row and in a padded view of width w.
 
     Attributes:
         ids: int64 (t,), the sentences one after another.
-        places: int64 (t,), place of every token in the flattened padded view (n * w).
+        places: int64 (t,), index of every token in the flattened padded view (n * w).
         positions: int64 (t,), from 0 in every sentence.
         starts: int64 (n,), first token of every sentence in the row.
         lengths: int64 (n,), tokens of every sentence.
-        mask: bool (n, w), True for a token; None where no sentence is shorter than another.
+        mask: bool (n, w), True for a token; None where all sentences are equally long.
         shape: (n, w).
     """
 
@@ -97,13 +97,14 @@ def packed_states(
     Args:
         model: `BertModel` or one of its family (`can_pack`).
         layout: of the sentences.
-        every: the embedding output and each layer, as transformers' `hidden_states`; else the last.
-        recompute: keep no activation inside of layers but compute them again for the gradient.
-        first_only: of the last layer, only the first token of each sentence, which saves most of
-            that layer's work.
+        every: return the embedding output and each layer, as transformers' `hidden_states`; else
+            the last.
+        recompute: recompute activations inside layers for the backward pass, not keeping them.
+        first_only: in the last layer, compute only the first token of each sentence, which saves
+            most of that layer's work.
 
     Returns:
-        Of each layer (t, d); with `first_only` the last is (n, d).
+        (t, d) for each layer; with `first_only` the last is (n, d).
     """
     x = _embedded(model, layout)
     states = [x]
@@ -119,7 +120,7 @@ def packed_states(
 
 
 def padded_states(model: Any, layout: Layout, pad: int, every: bool = False) -> list[torch.Tensor]:
-    """The same of any model of transformers, by its own padded forward."""
+    """Hidden states of any model of transformers, by its own padded forward."""
     n, width = layout.shape
     ids = layout.ids.new_full((n * width,), pad).index_copy(0, layout.places, layout.ids)
     mask = None if layout.mask is None else layout.mask.to(torch.int64)
@@ -133,7 +134,7 @@ def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torc
     """One vector a sentence, as `engine.encoders.pooling` defines it.
 
     Args:
-        states: of each layer (t, d); only the last is needed for `cls_token`, `avg` and `max`.
+        states: (t, d) for each layer; only the last is needed for `cls_token`, `avg` and `max`.
         layout: of the sentences.
         pooling: `cls_token` (before any pooler), `avg`, `avg_first_last`, `avg_top2`
             or `max`.
@@ -172,14 +173,14 @@ def _layer(layer: Any, x: torch.Tensor, layout: Layout, first: bool) -> torch.Te
 
 
 def _closed(output: Any, inner: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Dense layer, dropout, residual and norm, with which both halves of a layer end."""
+    """Dense layer, dropout, residual and norm: the end of both halves of a layer."""
     return output.LayerNorm(output.dropout(output.dense(inner)) + x)
 
 
 def _attended(
     attention: Any, wanted: torch.Tensor, x: torch.Tensor, layout: Layout, first: bool
 ) -> torch.Tensor:
-    """What the wanted tokens gather from all tokens of their sentences."""
+    """Attention of the wanted tokens over all tokens of their sentences."""
     (n, width), heads = layout.shape, attention.num_attention_heads
     weight = torch.cat([attention.key.weight, attention.value.weight])
     bias = torch.cat([attention.key.bias, attention.value.bias])

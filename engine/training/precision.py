@@ -17,13 +17,13 @@ _HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 @dataclass(frozen=True)
 class Precision:
-    """How the numbers of a run are kept.
+    """The device and the precision of a run.
 
     Weights, gradients and moments are float32 throughout; `bf16` and `fp16` are the types in
     which matrices are multiplied (automatic mixed precision).
 
     Attributes:
-        device: where the model is.
+        device: of the model.
         name: `fp32`, `bf16` or `fp16`.
     """
 
@@ -32,7 +32,7 @@ class Precision:
 
     @classmethod
     def of(cls, spec: TrainSpec, local_rank: int = 0, world_size: int = 1) -> Precision:
-        """What a run is asked for, or what fits its device; see `on`."""
+        """The device and precision of a spec; see `on`."""
         return cls.on(spec.device, spec.precision, local_rank, world_size)
 
     @classmethod
@@ -43,7 +43,7 @@ class Precision:
         local_rank: int = 0,
         world_size: int = 1,
     ) -> Precision:
-        """A device and what is precise enough on it.
+        """Choose a device and a precision that it has.
 
         Args:
             name: the device; None takes the first GPU if there is one.
@@ -79,12 +79,12 @@ class Precision:
         return torch.autocast(self.device.type, _HALVES[self.name])
 
     def scaler(self) -> torch.amp.GradScaler:
-        """Scales losses so that small gradients survive fp16; elsewhere it does nothing."""
+        """The loss scaler, which keeps small gradients from underflowing in fp16; else disabled."""
         return torch.amp.GradScaler(self.device.type, enabled=self.name == "fp16")
 
 
 def exact(x: torch.Tensor) -> torch.Tensor:
-    """In float32, if it was less."""
+    """Convert to float32; float64 is left alone."""
     return x if x.dtype == torch.float64 else x.float()
 
 

@@ -5,7 +5,7 @@
 
 The paper's are those of table A.1 and section 6.3, with what only the released scripts say: an
 evaluation every 125 updates, sentences cut at 32 tokens, no warm-up, no weight decay. Batches that
-the memory does not hold pass through in micro-batches, which changes no gradient.
+do not fit the memory are split into micro-batches, which leaves the gradients as they are.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any
 from engine.datasets.catalog import Catalog
 
 _WIKIPEDIA = ("unlabelled/wiki1m_for_simcse", "unlabelled/sentences_mix")
-"""The paper's million sentences, or what may stand in for them."""
+"""The paper's million sentences, or a substitute for them."""
 _INFERENCE = ("nli/nli_for_simcse", "nli")
 STARTER = "starter"
-"""The shipped set as a training names it: its pairs or its topics, as the objective needs."""
+"""Training name of the shipped data: its pairs or its topics, depending on the objective."""
 DEV = ("STSBenchmark", "starter-pairs")
-"""Dev sets, the first that is there is taken unless another is named."""
+"""Default dev sets: the first one in the catalog is taken."""
 
 UNSUPERVISED: dict[str, Any] = {
     "objective": "unsup", "epochs": 1.0, "pooling": "cls_token", "head": "mlp-train-only",
     "temperature": 0.05, "max_length": 32, "dev_every": 125,
 }  # fmt: skip
-"""What all unsupervised runs of the paper share."""
+"""Settings shared by all unsupervised runs of the paper."""
 SUPERVISED: dict[str, Any] = UNSUPERVISED | {"objective": "sup", "epochs": 3.0, "head": "mlp"}
-"""What all supervised runs of the paper share."""
+"""Settings shared by all supervised runs of the paper."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class Machine:
-    """What decides the settings for a machine.
+    """The facts about a machine that determine its settings.
 
     Attributes:
         device: `cpu`, `cuda` or `mps`.
@@ -63,7 +63,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """Look at this machine: its first GPU if it has one."""
+        """Inspect this machine: its first GPU if it has one."""
         import psutil
         import torch
 
@@ -77,7 +77,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What decides the memory of a transformer."""
+    """The dimensions of a transformer that determine its memory."""
 
     layers: int
     hidden: int
@@ -95,8 +95,8 @@ def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
     """List the presets, those for this machine first.
 
     Args:
-        catalog: the first data set that is there is taken, down to the starter set.
-        machine: for which; None for this one.
+        catalog: the first preferred data set in it is taken, or else the starter set.
+        machine: to choose settings for; None for this one.
     """
     machine = machine or Machine.here()
     known = {info.name for info in catalog.list()}
@@ -114,7 +114,7 @@ def _first(names: tuple[str, ...], known: set[str]) -> str:
 
 
 def _with(preset: Preset, changes: dict[str, Any]) -> Preset:
-    """Add the dev set; none to what learns from it, and none where STS says nothing of the goal."""
+    """Add the dev set; none for MLM, which STS does not measure, or where a run trains on it."""
     if preset.changes["objective"] == "mlm":
         changes = {"dev": None}
     elif preset.changes["objective"] == "sup" and preset.changes["train"] == STARTER:
@@ -164,8 +164,8 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
     ]
 
 
-# name -> base, the shape that decides its memory, and of unsupervised and supervised training the
-# batch size and the learning rate (table A.1).
+# name -> base, the shape that determines its memory, and (batch size, learning rate) of
+# unsupervised and of supervised training (table A.1).
 _PAPER: dict[str, tuple[str, _Shape, tuple[int, float], tuple[int, float]]] = {
     "bert-base": ("hf:bert-base-uncased", _BASE, (64, 3e-5), (512, 5e-5)),
     "bert-large": ("hf:bert-large-uncased", _LARGE, (64, 1e-5), (512, 1e-5)),
@@ -203,11 +203,11 @@ def _of_paper(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
 def _micro(
     machine: Machine, shape: _Shape, batch: int, columns: int, length: int = 32
 ) -> dict[str, int | None]:
-    """How many examples pass at once: the most, as a power of two, that should fit the memory.
+    """The micro-batch: the largest power of two of examples that should fit the memory.
 
     Activations of a layer take tokens x hidden x (34 + 5 heads x length / hidden) bytes at half
     precision (Korthikanti et al. 2022, equation 2), twice that in float32; weights, gradients and
-    the two moments of AdamW 16 bytes a parameter. Half of the memory is left alone.
+    the two moments of AdamW 16 bytes a parameter. Half of the memory is left free.
     """
     of_token = shape.hidden * (34 + 5 * shape.heads * length / shape.hidden)
     example = 2 * shape.layers * length * of_token * columns

@@ -19,15 +19,15 @@ RECORD = "theodolite.json"
 
 @dataclass(frozen=True)
 class Record:
-    """How an encoder came to be.
+    """How an encoder was trained.
 
     Attributes:
-        spec: what was asked for.
+        spec: of the run.
         data_hash: content hash of the training data.
-        examples: how many there were.
-        notes: what was left out of them, and what else a person should know.
+        examples: number of training examples.
+        notes: what was left out of the data, and anything else worth knowing.
         steps: updates made.
-        best_step: the update whose weights these are.
+        best_step: the update whose weights were kept.
         best_score: their dev score; None without a dev set.
         seconds: of training.
         why: as in `Finished`.
@@ -46,7 +46,7 @@ class Record:
     curve: Sequence[Mapping[str, Any]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; `hash` is that of the whole spec, which is told without whole paths."""
+        """JSON-able; `hash` is that of the full spec, `spec` is without absolute paths."""
         own = {k: v for k, v in asdict(self).items() if k not in ("spec", "curve")}
         return {
             "version": VERSION,
@@ -58,7 +58,7 @@ class Record:
 
 
 def finished(record: Mapping[str, Any], folder: Path) -> Finished:
-    """The last event of a run that left a record, as `Record.to_dict` gives it, in a folder."""
+    """The last event of a run, from its record (see `Record.to_dict`) and its folder."""
     return Finished(
         record["steps"],
         record["best_step"],
@@ -76,7 +76,7 @@ def encoder_of(folder: Path) -> str:
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What `theodolite.json` in a folder says; None when we did not write it."""
+    """Read `theodolite.json` in a folder; None if there is none, or not of this version."""
     try:
         found = json.loads((folder / RECORD).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -85,10 +85,10 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def check_free(folder: Path, spec: TrainSpec) -> None:
-    """Refuse a folder in which the encoder of a run would overwrite something.
+    """Check that the encoder of a run would overwrite nothing else in a folder.
 
     Raises:
-        UserError: it holds anything but the encoder of a run of the same settings.
+        UserError: the folder holds anything but the encoder of a run of the same settings.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return

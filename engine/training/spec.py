@@ -17,7 +17,7 @@ from engine.errors import UserError
 from engine.training.base_spec import BaseSpec, Ranges, relative_path
 
 VERSION = 2
-"""1 called the pooling `cls_token` `cls`."""
+"""Version 1 called the pooling `cls_token` `cls`."""
 
 ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence"]
 Similarity = Literal["cosine", "dot"]
@@ -34,20 +34,20 @@ class TrainSpec(BaseSpec):
     Attributes:
         objective: `unsup` (eq. 4), `sup` (eq. 5, eq. 8 with a weight), `mlm` (masked language
             modelling alone), `next-sentence` (a sentence and one that follows it; table 2).
-        base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
+        base: the model to train: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
         train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
             name of a data set of the catalog.
-        out: the folder that becomes the encoder.
-        seed: decides order, dropout, augmentation and fresh weights.
+        out: the folder to which the encoder is written.
+        seed: of order, dropout, augmentation and new weights.
         batch_size: examples that are each other's negatives.
         micro_batch: examples that pass through the model at once; None for the whole batch. The
             gradients are those of the whole batch (GradCache, Gao et al. 2021).
-        limit: train on the first so many examples only; None for all.
+        limit: train on this many examples, from the first; None for all.
         epochs: over the data; fractions allowed.
-        steps: stop after so many updates instead; None to go by `epochs`.
-        learning_rate: the highest of the linear schedule.
+        steps: number of updates, instead of `epochs`; None to go by `epochs`.
+        learning_rate: the peak of the linear schedule.
         warmup: share of the steps (0 to 1) until that rate is reached.
         weight_decay: of AdamW, not on biases and layer norms.
         max_grad_norm: gradients are scaled down to this norm; 0 for never.
@@ -62,21 +62,21 @@ class TrainSpec(BaseSpec):
         mlm_probability: share of the tokens that MLM predicts.
         dropout: of the whole model; None leaves the base's own (0.1 in BERT).
         fixed_mask: the same dropout mask in both passes (table 3's "Fixed 0.1").
-        augmentation: made to the second copy of an unsupervised sentence.
+        augmentation: of the second copy of an unsupervised sentence.
         augmentation_rate: share of the words or tokens it changes.
         dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
         pooling: of the vectors in the loss.
         head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
-        dev: a scored task that chooses the best checkpoint; None keeps the last.
+        dev: a scored task that selects the best checkpoint; None keeps the last.
         dev_every: steps between two evaluations on it.
         patience: evaluations without a better score until training stops; None for never.
         precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
         compile: pass the model through `torch.compile`; on a CPU that does not pay
             (`benchmarks.training --compiled`).
-        gradient_checkpointing: compute activations again instead of keeping them.
+        gradient_checkpointing: recompute activations instead of keeping them.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
-        processes: of this machine that share each batch, a GPU each where there are any. The
-            gradients are those of the whole batch; what is drawn at random differs.
+        processes: number of processes on this machine that share each batch, a GPU each where there
+            are any. The gradients are those of the whole batch; the random draws differ.
     """
 
     version = VERSION
@@ -122,7 +122,7 @@ class TrainSpec(BaseSpec):
     processes: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained.
+        """Check the fields.
 
         Raises:
             UserError: names the field, what was given and what fits.
@@ -134,28 +134,28 @@ class TrainSpec(BaseSpec):
 
     @classmethod
     def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What `to_dict` wrote in any version, as it writes it now."""
+        """Bring the output of `to_dict` from any version to the current one."""
         return of_today(given)
 
     def as_before(self) -> dict[str, Any]:
-        """In the words of version 1."""
+        """The fields as version 1 named them."""
         pooling = "cls" if self.pooling == "cls_token" else self.pooling
         return {"version": 1, "pooling": pooling, "base": as_before(self.base)}
 
     def command(self) -> list[str]:
-        """The words of the command that trains the same, to be pasted into a terminal."""
+        """The command line that trains the same, as a list of words."""
         words = ["theodolite", "train", self.objective, self.base, "--train", self.train]
         words += ["--out", self.out] if self.out else []
         return [*words, *self.options("objective", "base", "train", "out")]
 
     def relative_paths(self) -> TrainSpec:
-        """The same without the folders of this machine, for a folder that is handed on."""
+        """The spec without the folders of this machine, to be shared."""
         base, train = relative_path(self.base), relative_path(self.train)
         return replace(super().relative_paths(), base=base, train=train)
 
 
 def of_today(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What `TrainSpec.to_dict` wrote in any version, as it writes it now."""
+    """Bring the output of `TrainSpec.to_dict` from any version to the current one."""
     if given.get("version") != 1:
         return dict(given)
     today = {**given, "version": VERSION}

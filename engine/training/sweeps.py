@@ -26,18 +26,18 @@ Changes = dict[str, Any]
 Values = Sequence[Any]
 
 MOST = 500
-"""Runs in a sweep."""
+"""The most runs in a sweep."""
 _FIXED = ("out",)
 _SEED = " · seed "
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high` to draw from.
+    """A range of numbers to draw from.
 
     Attributes:
-        low, high: both may be drawn.
-        log: evenly in the logarithm.
+        low, high: inclusive bounds.
+        log: draw evenly in the logarithm.
     """
 
     low: float
@@ -55,7 +55,7 @@ class Range:
             )
 
     def draw(self, rng: np.random.Generator, *, whole: bool) -> float | int:
-        """Return a number, rounded to a whole one or to three digits that matter."""
+        """Draw a number, rounded to a whole one or to three significant digits."""
         if self.log:
             value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
         else:
@@ -93,14 +93,14 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
     """Return every combination of the values, the last field changing fastest.
 
     Args:
-        spec: what the runs share.
-        varied: field -> values, in the order that counts.
+        spec: settings that the runs share.
+        varied: field -> values, slowest field first.
 
     Returns:
         A label and the changes to the spec of each run.
 
     Raises:
-        UserError: an unknown field, a value that cannot be, a range, no value, or too many runs.
+        UserError: an unknown field, an invalid value, a range, no value, or too many runs.
     """
     _check(varied)
     listed = dict[str, Values]()
@@ -129,9 +129,9 @@ def search(
     """Draw combinations of values; the same seed draws the same ones in the same order.
 
     Args:
-        spec: what the runs share.
-        varied: field -> values, each as likely, or a range.
-        runs: how many to draw; fewer come back where there are no more that differ.
+        spec: settings that the runs share.
+        varied: field -> values, equally likely, or a range.
+        runs: number of runs to draw; fewer where not as many differ.
         seed: of the draws.
 
     Returns:
@@ -145,7 +145,7 @@ def search(
         raise UserError(f"A search cannot have {runs} runs.", f"Choose from 1 to {MOST}.")
     rng = np.random.default_rng(seed)
     drawn: list[Changes] = []
-    for _ in range(20 * runs):  # enough to meet nearly every one of a small number
+    for _ in range(20 * runs):  # enough to draw nearly all of a small number of combinations
         changes = {name: _draw(name, values, rng) for name, values in varied.items()}
         if changes not in drawn:
             drawn.append(changes)
@@ -157,7 +157,7 @@ def search(
 def seeded(
     children: Sequence[tuple[str, Mapping[str, Any]]], seeds: Sequence[int]
 ) -> list[tuple[str, Changes]]:
-    """Each child once with every seed; a single one stands behind a seed of the child's own."""
+    """Each child once with every seed; a single seed yields to one of the child's own."""
     if len(seeds) == 1:
         return [(label, {"seed": seeds[0], **changes}) for label, changes in children]
     return [
@@ -185,7 +185,7 @@ def _draw(name: str, values: Values | Range, rng: np.random.Generator) -> Any:
 
 
 def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Changes]]:
-    """Label the rows, and check that each is a run; rows that come again are left out."""
+    """Label the rows, and check that each is a valid run; duplicates are left out."""
     made: dict[str, Changes] = {}
     shared = asdict(spec)
     for changes in rows:

@@ -5,13 +5,13 @@
 
 What an example is depends on the objective: one sentence (`unsup`, `mlm`); a sentence, its positive
 and perhaps a hard negative (`sup`); a sentence and the one to three that follow it
-(`next-sentence`). What is wrong in a file is either left out and told in `notes`, or refused:
+(`next-sentence`). Faulty lines of a file are either left out and counted in `notes`, or refused:
 
 * left out: empty lines; rows with an empty sentence; rows with fewer cells than there are columns
   (SimCSE's loader trains on a blank in both cases, which teaches nothing); inference pairs without
-  a label; of a table, sentences that come again (`unsup`, `mlm`);
-* refused, with the line: rows with more cells than there are columns (a quote or a separator went
-  wrong, so nothing says which cell is which), broken quotes and JSON, text that is not UTF-8.
+  a label; repeated sentences of a table (`unsup`, `mlm`);
+* refused, naming the line: rows with more cells than there are columns (a quote or a separator is
+  wrong, so the cells cannot be assigned), broken quotes and JSON, text that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def open_examples(
         catalog: where data sets come from.
         hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
             give every entailment, not only those whose premise has a contradiction.
-        next_sentences: how many of those that follow belong to an example of `next-sentence`.
-        limit: keep the first so many examples only; None for all.
-        folder: a `.gz` or Parquet is unpacked there, once.
+        next_sentences: number of following sentences in an example of `next-sentence`.
+        limit: number of examples to keep, from the first; None for all.
+        folder: where a `.gz` or Parquet file is unpacked, once.
 
     Raises:
         UserError: no such file or data set, one that does not fit the objective, one that is broken
@@ -84,7 +84,7 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
 
 
 def is_file(name: str) -> bool:
-    """Tell whether the name of training data is that of a file, there or not, or of a data set."""
+    """Return whether training data is named by a file, existing or not, rather than a data set."""
     if name.startswith(("upload:", hub.PREFIX)):
         return False
     return named(name).is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)

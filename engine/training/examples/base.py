@@ -1,4 +1,4 @@
-"""What the readers of training data share: the type of their examples, and their hash."""
+"""The type of training examples, their content hash, and other parts shared by the readers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ PAIR = ("sent0", "sent1")
 TRIPLET = ("sent0", "sent1", "hard_neg")
 
 GOOD_SHARE = 0.8
-"""Of the scale. Graded pairs from here on count as positives: 4 and more, where 5 is the most."""
+"""Share of the scale from which graded pairs count as positives: 4 and more on a scale to 5."""
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What a run learns from.
+    """The training examples of a run.
 
     Attributes:
-        columns: what the parts of an example are. An example of `next-sentence` may have fewer: not
+        columns: names of the parts of an example. An example of `next-sentence` may have fewer: not
             every sentence has three after it.
         hash: 32 hexadecimal digits over the sentences and how they belong together; the same for
             plain and packed files, for either kind of line end and for CSV, TSV and JSON lines.
-        notes: what was left out and why, sentences for a person.
-        count: how many there are.
+        notes: what was left out and why, as sentences for people.
+        count: number of examples.
         read: the example at a position; may be called from several threads.
     """
 
@@ -51,7 +51,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class ExamplesSpec:
-    """What an example should be; the arguments of `open_examples`."""
+    """The kind of examples to read; the arguments of `open_examples`."""
 
     objective: ObjectiveName
     hard_negatives: bool
@@ -69,7 +69,7 @@ class ExamplesSpec:
         return (*SENTENCE, *(f"next_{i}" for i in range(1, self.next_sentences + 1)))
 
     def width(self, columns: Sequence[str]) -> int:
-        """How many of these columns of pairs or triplets are kept."""
+        """Number of these columns of pairs or triplets to keep."""
         return min(len(columns), 3 if self.hard_negatives else 2)
 
 
@@ -80,7 +80,7 @@ class Digest:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def add(self, cells: Sequence[str]) -> None:
-        """Take in a row; one without cells ends a document."""
+        """Add a row; one without cells ends a document."""
         for cell in cells:
             part = cell.encode()
             self._hash.update(b"%d:%b" % (len(part), part))
@@ -91,12 +91,12 @@ class Digest:
 
 
 def counted(count: int, one: str, many: str) -> list[str]:
-    """Return the note on so many cases, or none."""
+    """Return the note on a number of cases; no note if there are none."""
     return [f"{count:,} {one if count == 1 else many}."] if count else []
 
 
 def blank(count: int) -> list[str]:
-    """Return the note on so many rows in which a sentence is empty, or none."""
+    """Return the note on a number of rows with an empty sentence; no note if there are none."""
     return counted(
         count,
         "row with an empty sentence was left out",
@@ -105,7 +105,7 @@ def blank(count: int) -> list[str]:
 
 
 def no_pairs(name: str, what: str) -> UserError:
-    """Say that supervised training is not possible with this data."""
+    """Return the error for data without pairs, which supervised training needs."""
     return UserError(
         f"{name} holds {what}; supervised training needs pairs of sentences that mean the same.",
         "Give a file with the columns sent0,sent1 (and hard_neg), inference pairs, graded pairs or "
@@ -114,7 +114,7 @@ def no_pairs(name: str, what: str) -> UserError:
 
 
 def no_running_text(name: str, what: str) -> UserError:
-    """Say that nothing follows anything in this data."""
+    """Return the error for data without running text, which next-sentence needs."""
     return UserError(
         f"{name} holds {what}; next-sentence needs running text.",
         "Give a text file with one sentence a line in reading order, an empty line between "

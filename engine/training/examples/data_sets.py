@@ -1,6 +1,6 @@
 """Examples from a data set of the catalog, which keeps it in memory.
 
-Where a set has a split for training, the others are left out: what is scored is not learned.
+Where a set has a training split, the others are left out, so that no run trains on test data.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from engine.training.presets import STARTER
 _TRAIN = ("train", "tr")
 _Tuples = Sequence[tuple[str, ...]]
 _POSITIVE = "1"
-"""The label of two sentences that mean the same, where the labels are not those of inference."""
+"""The label of two sentences that mean the same, where the labels are not those of NLI."""
 
 
 def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
-    """Open a data set; `starter` stands for the shipped topics, or for the pairs of `sup`."""
+    """Open a data set; `starter` stands for the shipped topics, or with `sup` the shipped pairs."""
     if name == STARTER:
         name = "starter-pairs" if wanted.objective == "sup" else "starter-topics"
     data = catalog.load(name)
@@ -76,7 +76,7 @@ def _made(
 
 
 def _train_part(splits: Iterable[str]) -> tuple[str | None, list[str]]:
-    """Return the name of the split for training, if there is one, and a note on it."""
+    """Return the name of the training split, if there is one, and a note on it."""
     found = next((split for split in dict.fromkeys(splits) if split in _TRAIN), None)
     return found, [f"Only its {found} split is learned from."] if found else []
 
@@ -102,7 +102,7 @@ def _texts(data: Dataset) -> tuple[list[str], list[str]]:
 
 
 def _train_parts(data: ScoredPairs) -> tuple[list[PairPart], list[str]]:
-    """Return the part for training alone, if the parts are splits and one is for that."""
+    """Return the training split alone, if there is one, else all parts; and notes."""
     split, notes = _train_part(data.parts if data.parts_are == "splits" else ())
     return [data.parts[split]] if split else list(data.parts.values()), notes
 
@@ -158,7 +158,7 @@ def _by_label(
 
 
 def _following(data: Dataset, wanted: ExamplesSpec) -> Examples:
-    """Take the order of the sentences as that of the text."""
+    """Treat the sentences, in their order, as running text."""
     if not isinstance(data, Sentences):
         raise no_running_text(data.name, "no plain collection of sentences")
     texts, columns = data.sentences, wanted.following

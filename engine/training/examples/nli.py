@@ -20,12 +20,12 @@ _CLASSES = {
 
 
 def class_of(label: str, place: str) -> str:
-    """Return `e`, `n` or `c`; nothing where the annotators found no majority (`-`, -1, empty).
+    """Return `e`, `n` or `c`; empty where the annotators found no majority (`-`, -1, empty).
 
     Numbers are read as in GLUE: 0 entailment, 1 neutral, 2 contradiction.
 
     Raises:
-        UserError: another label; `place` says where it stands.
+        UserError: another label; `place` gives its position in the message.
     """
     found = _CLASSES.get(label.strip().casefold())
     if found is None:
@@ -37,19 +37,19 @@ def class_of(label: str, place: str) -> str:
 
 
 def is_inference(labels: set[str]) -> bool:
-    """Tell whether these labels are those of inference, entailments and contradictions there."""
+    """Return whether these labels are those of NLI, with both entailments and contradictions."""
     found = {_CLASSES.get(label.strip().casefold()) for label in labels}
     return None not in found and {"e", "c"} <= found
 
 
 class Premises:
-    """Rows gathered by premise; a premise costs a digest, a row a number."""
+    """Rows grouped by premise; keeps a digest for each premise, a number for each row."""
 
     def __init__(self) -> None:
         self._rows: dict[bytes, tuple[list[int], list[int]]] = {}
 
     def add(self, premise: str, label: str, row: int) -> None:
-        """Take in a row of class `e` or `c`; any other is left out."""
+        """Add a row of class `e` or `c`; any other is left out."""
         if label in ("e", "c"):
             key = hashlib.blake2b(premise.encode(), digest_size=16).digest()
             self._rows.setdefault(key, ([], []))["ec".index(label)].append(row)
@@ -61,8 +61,8 @@ class Premises:
     def triplets(self) -> list[tuple[int, int]]:
         """Return (row of the entailment, row of its contradiction) in the order of the first.
 
-        Each entailment is used once. A premise with several contradictions gives them out in turn:
-        the paper takes one of them by chance and found no use in taking more.
+        Each entailment is used once. Several contradictions of a premise are used in turn: the
+        paper takes one of them at random and found no benefit in taking more.
         """
         return sorted(self._triplets())
 

@@ -1,8 +1,8 @@
 """Examples from a file of columns: SimCSE's layout, inference pairs, graded pairs, sentences.
 
 The columns are found by their names (`sent0,sent1,hard_neg`; `premise,hypothesis,label`;
-`sentence1,sentence2,score`; `text`), or by their places when there are no more than three, as
-SimCSE's loader does.
+`sentence1,sentence2,score`; `text`), or by position when there are no more than three, as SimCSE's
+loader does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from engine.training.examples.nli import Premises, class_of
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a table holds and in which columns: sentences first, then the label or the score."""
+    """The kind and the columns of a table: sentences first, then the label or the score."""
 
     kind: Literal["sentences", "pairs", "inference", "graded"]
     columns: tuple[str, ...]
@@ -48,7 +48,7 @@ class _Layout:
 
     @property
     def sentences(self) -> int:
-        """How many of the columns are sentences."""
+        """Number of columns that hold sentences."""
         return len(self.columns) - (self.kind in ("inference", "graded"))
 
 
@@ -107,7 +107,7 @@ def _layout(file: RowFile) -> _Layout:
 
 
 class _WholeRows:
-    """The whole rows of a table; counts those it leaves out and takes the hash of the others."""
+    """The complete rows of a table; hashes them, and counts the others, which it leaves out."""
 
     def __init__(self, file: RowFile, layout: _Layout) -> None:
         self.file, self.layout = file, layout
@@ -137,7 +137,7 @@ class _WholeRows:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out."""
+        """Notes on the columns and on the rows that were left out."""
         first = f"(the first on line {self._first_short})"
         return [
             *([self.layout.note] if self.layout.note else []),
@@ -157,12 +157,12 @@ class _WholeRows:
         read: partial[tuple[str, ...]],
         *more: str,
     ) -> Examples:
-        """Return the examples whose places in the file are the rows of an index."""
+        """Return the examples whose positions in the file are the rows of an index."""
         return Examples(columns, str(self.digest), (*self.notes, *more), len(index), read)
 
 
 def _sentences(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
-    """Every sentence of every column, the first time it comes."""
+    """The distinct sentences of all columns, in order of first occurrence."""
     offsets, keys, width = array("q"), array("Q"), rows.layout.sentences
     for row in rows:
         offsets.append(row.offset)
@@ -216,7 +216,7 @@ def _graded(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
 def good_pairs(
     scores: Sequence[float], scale: tuple[float, float] | None = None
 ) -> tuple[str, np.ndarray]:
-    """Tell which graded pairs mean the same.
+    """Select the graded pairs that count as positives.
 
     Args:
         scores: of the pairs.
@@ -262,7 +262,7 @@ def _read_triplet(file: RowFile, both: np.ndarray, position: int) -> tuple[str, 
 
 
 def no_contradictions(name: str) -> UserError:
-    """Say that inference pairs make no triplet."""
+    """Return the error for NLI pairs that give no triplet."""
     return UserError(
         f"No premise of {name} has both an entailment and a contradiction.",
         "Train without hard negatives to learn from its entailments alone.",

@@ -45,7 +45,7 @@ def _read(file: RowFile, offsets: array[int], position: int) -> tuple[str, ...]:
 
 
 class _Documents:
-    """Sentences in reading order, and which of them something follows."""
+    """Sentences in reading order, and those of them (anchors) that others follow."""
 
     def __init__(self, next_sentences: int) -> None:
         self.offsets = array("q")
@@ -56,7 +56,7 @@ class _Documents:
         self._start = 0
 
     def end(self) -> None:
-        """The document is over: list its sentences but the last."""
+        """End a document: list all its sentences but the last as anchors."""
         stop = len(self.offsets)
         for anchor in range(self._start, stop - 1):
             self.anchors.append(anchor)

@@ -3,7 +3,7 @@
 Gao, Yao and Chen 2021, table 1: crop k % (keep 100 - k % of the length), word deletion k %, delete
 one word, MLM k % (BERT-base replaces k % of the words). Words are what spaces separate, kept or
 deleted whole (their repository, issue 231); dropout stays on (that table lists "w/o dropout" as a
-row of its own). Not said there, and so chosen here:
+row of its own). The paper leaves open, and this module chooses:
 
 - k % of the words is rarely a whole number: it is rounded up or down at random, so that k % go on
   average at any length. One word always stays.
@@ -27,7 +27,7 @@ from engine.training.spec import TrainSpec
 
 
 def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
-    """Keep a run of (1 - rate) of the words that starts anywhere.
+    """Keep a run of (1 - rate) of the words, from a random start.
 
     Examples:
         >>> " ".join(crop("to be or not to be".split(), 0.5, np.random.default_rng(1)))
@@ -39,7 +39,7 @@ def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
 
 
 def delete(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
-    """Delete `rate` of the words, anywhere.
+    """Delete `rate` of the words, chosen at random.
 
     Examples:
         >>> len(delete("to be or not to be".split(), 0.5, np.random.default_rng(0)))
@@ -49,7 +49,7 @@ def delete(words: list[str], rate: float, rng: np.random.Generator) -> list[str]
 
 
 def delete_one(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
-    """Delete one word, anywhere; `rate` says nothing here.
+    """Delete one word, chosen at random; `rate` is ignored.
 
     Examples:
         >>> len(delete_one("to be or not to be".split(), 0.5, np.random.default_rng(0)))
@@ -76,7 +76,7 @@ class ChangedWords:
 
     Args:
         change: `crop`, `delete` or `delete-one`.
-        rate: share of the words that go.
+        rate: share of the words to remove.
     """
 
     def __init__(self, change: str, rate: float) -> None:
@@ -93,7 +93,7 @@ class ChangedWords:
         model: Model,
         rng: np.random.Generator,
     ) -> list[list[int]]:
-        """Token ids of what is left of the sentences."""
+        """Token ids of the sentences after the change."""
         return model.ids([self._changed(sentence, rng) for sentence in sentences])
 
     def _changed(self, sentence: str, rng: np.random.Generator) -> str:
@@ -125,7 +125,7 @@ class ReplacedTokens:
         model: Model,
         rng: np.random.Generator,
     ) -> list[list[int]]:
-        """Token ids of the same lengths."""
+        """Token ids with some replaced, of the same lengths."""
         if self.base is None:
             raise RuntimeError("begin() comes first: the base predicts the replacements")
         tokenizer = model.tokenizer
@@ -147,7 +147,7 @@ Augment = ChangedWords | ReplacedTokens
 
 
 def augment_of(spec: TrainSpec) -> Augment | None:
-    """What a run does to the second copies; None where they stay as they are."""
+    """The augmentation of a run's second copies; None where they stay as they are."""
     if spec.augmentation == "none":
         return None
     if spec.augmentation == "mlm":
@@ -156,10 +156,10 @@ def augment_of(spec: TrainSpec) -> Augment | None:
 
 
 def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
-    """One column of each row, with the row's chances; drawn from `rng` on any device."""
+    """Draw a column for each row with the row's probabilities, from `rng` on any device."""
     shares = torch.from_numpy(rng.random((len(chances), 1)))
     heights = shares.to(chances.dtype).to(chances.device)
     steps = chances.cumsum(dim=1)
-    # The last step falls short of 1 by rounding: drawn below the last step instead.
+    # By rounding the last sum may fall short of 1, so the draw is scaled to it.
     drawn = torch.searchsorted(steps, heights * steps[:, -1:], right=True)
     return drawn.clamp(max=chances.shape[1] - 1).squeeze(1).cpu().numpy()

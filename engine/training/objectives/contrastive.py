@@ -33,7 +33,7 @@ def in_batch_loss(
     """Cross entropy of finding each row's partner among all partners and hard negatives.
 
     Half-precision vectors are compared in float32: divided by a temperature of 0.05, similarities
-    differ by less than bfloat16 tells apart.
+    differ by less than the resolution of bfloat16.
 
     Args:
         first: vectors (n, d).

@@ -29,11 +29,11 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Masked:
-    """Sentences with tokens hidden.
+    """Sentences with masked tokens.
 
     Attributes:
-        ids: what the model sees.
-        labels: of each token what it was, or -100 where it is not predicted.
+        ids: input of the model.
+        labels: original id of each token, or -100 where it is not predicted.
     """
 
     ids: list[list[int]]
@@ -41,15 +41,15 @@ class Masked:
 
     @property
     def chosen(self) -> int:
-        """Tokens that are predicted."""
+        """Number of tokens that are predicted."""
         return sum(label != IGNORED for row in self.labels for label in row)
 
     def part(self, start: int, stop: int) -> Masked:
-        """Some of the sentences."""
+        """The sentences from `start` to `stop`."""
         return Masked(self.ids[start:stop], self.labels[start:stop])
 
     def without_labels(self) -> Masked:
-        """The same, of which nothing is predicted."""
+        """The same sentences, without any token to predict."""
         return Masked(self.ids, [[IGNORED] * len(row) for row in self.labels])
 
 
@@ -62,15 +62,15 @@ def mask(
     special: Collection[int],
     vocabulary: int,
 ) -> Masked:
-    """Choose tokens, and hide most of them.
+    """Choose tokens at random, and mask most of them.
 
     Args:
         ids: token ids of the sentences.
-        rng: what is random is drawn from it.
+        rng: source of all randomness.
         probability: of a token to be chosen.
         mask_id: id of [MASK].
         special: ids that are never chosen.
-        vocabulary: a random token is one of so many.
+        vocabulary: number of ids from which random tokens are drawn.
 
     Examples:
         >>> hidden = mask([[1, 7, 8, 2]], np.random.default_rng(0), probability=0.999,
@@ -93,9 +93,9 @@ def mask(
 def mask_tokens(
     columns: Sequence[Column], model: Model, rng: np.random.Generator, probability: float
 ) -> Masked:
-    """The sentences of all columns of the first encoder with tokens hidden.
+    """Mask tokens in the sentences of all columns of the first encoder.
 
-    A second encoder has no part in MLM: it is not the one that is kept.
+    A second encoder has no part in MLM, since it is not exported.
     """
     tokenizer = model.tokenizer
     return mask(
@@ -124,7 +124,7 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
 
 
 class MaskedLanguageModelling(Objective):
-    """MLM alone: pretrains a base from scratch, or goes on with one."""
+    """MLM alone: pretrains a base from scratch, or continues pretraining one."""
 
     contrasts = False
 

@@ -14,7 +14,7 @@ from engine.training.spec import TrainSpec
 
 
 class Model(Protocol):
-    """What an objective asks of the model; `engine.training.model.TrainingModel` has it all."""
+    """The model as an objective sees it; implemented by `engine.training.model.TrainingModel`."""
 
     tokenizer: Any
     """A tokenizer of transformers."""
@@ -24,7 +24,7 @@ class Model(Protocol):
         ...
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Token ids with the special ones, cut to the greatest length."""
+        """Token ids with the special ones, cut to the maximum length."""
         ...
 
     def vectors(
@@ -48,7 +48,7 @@ def flattened(rows: Sequence[Sequence[int]]) -> np.ndarray:
 
 
 def cut_like(flat: np.ndarray, rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Cut what was flattened into lists as long as those of `rows`."""
+    """Split flattened ids into lists as long as those of `rows`."""
     ends = np.cumsum([len(row) for row in rows])[:-1]
     return [part.tolist() for part in np.split(flat, ends)]
 
@@ -67,7 +67,7 @@ class Column:
 
 
 class Objective:
-    """What is minimised: a contrastive loss, a masked-language-modelling loss, or their sum.
+    """A training objective: a contrastive loss, a masked-language-modelling loss, or their sum.
 
     Args:
         spec: of the run.
@@ -86,18 +86,18 @@ class Objective:
         self.mlm_probability = spec.mlm_probability
 
     def begin(self, model: Model) -> None:
-        """Take what is needed of the untrained base; called once, before any weight changes."""
+        """Keep what is needed of the untrained base; called once, before any weight changes."""
 
     def columns(
         self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
     ) -> list[Column]:
-        """The views of a batch; what is random in them is drawn from `rng`."""
+        """The views of a batch; `rng` is the source of all randomness in them."""
         raise NotImplementedError
 
     def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """The contrastive loss of the columns' vectors, each (n, d).
 
-        Of one column alone every vector is its own partner; a third holds hard negatives.
+        With a single column every vector is its own partner; a third column holds hard negatives.
         """
         spec = self.spec
         return in_batch_loss(
