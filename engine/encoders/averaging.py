@@ -1,8 +1,8 @@
 """From the word vectors of a sentence to one vector: the averaging methods of the baselines.
 
-Those that "Pitfalls in the Evaluation of Sentence Embeddings" (Eger, Rücklé and Gurevych 2019)
-compares with trained encoders. They work on any word vectors, know the order of the words where the
-method uses it, and give zero for a sentence without a known word.
+These are the methods that "Pitfalls in the Evaluation of Sentence Embeddings" (Eger, Rücklé and
+Gurevych 2019) compares with trained encoders. They work on any word vectors, know the order of the
+words where the method uses it, and give zero for a sentence without a known word.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ MEANING = {
     "hier": "largest value over the means of every few neighbouring words",
 }
 WINDOW = {"hier": 5, "gem": gem.WINDOW}
-"""`hier`: words of a window. `gem`: words looked at on either side."""
+"""`hier`: words of a window. `gem`: words on either side."""
 A = 1e-3
 """The constant a of SIF."""
 
 
 class Pool(Protocol):
-    """A method.
+    """An averaging method.
 
     Attributes:
-        key: everything that decides what it gives, for fingerprints.
-        factor: how many times as long as a word's vector its vectors are.
+        key: everything that determines its output, for fingerprints.
+        factor: length of its vectors, as a multiple of that of a word's vector.
     """
 
     @property
@@ -77,7 +77,7 @@ def power_means(x: np.ndarray) -> np.ndarray:
 
 
 class Plain:
-    """A method that looks at nothing but the sentence."""
+    """A method that depends on the sentence alone."""
 
     def __init__(self, key: str, pool: Callable[[np.ndarray], np.ndarray], factor: int = 1) -> None:
         self.key = key
@@ -94,7 +94,7 @@ class Sif:
 
     The mean of a / (a + p(w)) v(w) over the words w. p is counted on the sentences of a data set,
     where a word that does not occur has p = 0, or is the source's own estimate. The paper then
-    takes away the first singular vector of the sentences at hand: the step `common:1,DATA`.
+    removes the first singular vector of the sentences: the step `common:1,DATA`.
     """
 
     factor = 1
@@ -145,7 +145,7 @@ class Gem:
 
     @cached_property
     def _principal(self) -> tuple[np.ndarray, np.ndarray]:
-        """The principal directions of the data set and how strong they are."""
+        """The principal directions of the data set and their singular values."""
         return gem.principal(self._matrices(), self._base.dim)
 
     def _matrices(self) -> Iterator[np.ndarray]:
@@ -178,7 +178,7 @@ class Pooled(Source):
 
 
 def plain(pooling: str, window: int | None = None) -> Plain:
-    """Return `max`, `pmean` or `hier`."""
+    """Return the method `max`, `pmean` or `hier`."""
     if pooling == "hier":
         n = window or WINDOW["hier"]
         return Plain(f"hier {n}", lambda x: hierarchical(x, n))

@@ -1,4 +1,4 @@
-"""What defines an encoder: the protocol, and the cache that an encoder may use.
+"""The protocols of an encoder, and of the cache that an encoder may use.
 
 Knows neither where an encoder comes from nor where a cache keeps its vectors.
 """
@@ -26,7 +26,7 @@ class Encoder(Protocol):
         warnings: sentences that a person should read before trusting a score (pooling doctor).
 
     An encoder may have two more: `queries`, the encoder of queries where `encode` is for documents
-    (see `engine.encoders.sides`), and `needs_task`, with `bind`, where `@task` stands for nothing.
+    (see `engine.encoders.sides`), and `needs_task`, with `bind`, while `@task` is not bound.
     """
 
     @property

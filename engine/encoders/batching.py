@@ -34,7 +34,7 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
         tokens: most tokens of a batch, padding included; a longer text goes alone.
 
     Yields:
-        Indices into `lengths`, int64, by falling length; every index once.
+        Indices into `lengths`, int64, in descending order of length; every index once.
     """
     length = np.asarray(lengths, np.int64)
     order = np.argsort(-length, kind="stable")
@@ -52,13 +52,13 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
 
 
 class TokenBudget:
-    """Tokens that pass through a model at once on a device: fewer once they did not fit its memory.
+    """Tokens that pass through a model at once; lowered when a batch does not fit the memory.
 
     Args:
         device: of the model.
 
     Attributes:
-        tokens: the most of a batch, padding included.
+        tokens: maximum of a batch, padding included.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -66,11 +66,11 @@ class TokenBudget:
         self.tokens = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
 
     def parts(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> Iterator[T]:
-        """Yield what a model makes of a batch: of all at once, or of halves that fit the memory.
+        """Yield a model's outputs for a batch: for all at once, or for halves that fit the memory.
 
         Args:
-            forward: of some of the batch's token lists.
-            ids: token lists of falling length.
+            forward: runs the model on some of the batch's token lists.
+            ids: token lists in descending order of length.
 
         Raises:
             UserError: a single text does not fit the memory.
@@ -87,7 +87,7 @@ class TokenBudget:
             waiting += [part[half:], part[:half]]
 
     def _tried(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> T | None:
-        """What a model makes of token lists; None, and a smaller budget, if they do not fit."""
+        """Run a model on token lists; None, and a smaller budget, if they do not fit."""
         from engine.memory import empty_cache, ran_out
 
         try:
@@ -100,14 +100,14 @@ class TokenBudget:
                     f"A text of {len(ids[0]):,} tokens does not fit the memory of {self.device}.",
                     "Cut texts earlier with max_length, or close what else uses that memory.",
                 ) from error
-        # The error is gone here: it held on to what did not fit.
+        # The error, which kept alive what did not fit, is gone here.
         empty_cache(self.device)
         self.tokens = max(1, len(ids) * len(ids[0]) // 2)
         return None
 
 
 def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Token lists of falling length as one tensor, padded on the right.
+    """Token lists in descending order of length as one tensor, padded on the right.
 
     Returns:
         int64 (b, t) and the attention mask, int64 (b, t), or None when nothing was padded.

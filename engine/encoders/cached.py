@@ -1,7 +1,7 @@
 """Encodes each sentence once: de-duplicate, look up the cache, encode what is missing.
 
 Works in blocks, so that memory beyond the result stays the same whatever the size of the input, and
-puts every chunk into the cache as soon as it is there, so that a killed job loses little.
+puts every chunk into the cache as soon as it is encoded, so that a killed job loses little.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCK = 16_384
 class MemoryCache:
     """A `VectorCache` in memory. Thread-safe.
 
-    Beyond `max_bytes` of rows, those that were not asked for longest are forgotten.
+    Beyond `max_bytes` of rows, the least recently used are evicted.
     """
 
     def __init__(self, max_bytes: int = 512 * 2**20) -> None:
@@ -47,7 +47,7 @@ class MemoryCache:
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
-        rows = np.array(vectors, np.float32)  # our own: the caller may write on
+        rows = np.array(vectors, np.float32)  # a copy: the caller may reuse its array
         with self._lock:
             for key, row in zip(keys, rows, strict=True):
                 if (fingerprint, key) not in self._rows:
@@ -61,9 +61,9 @@ class CachedEncoder:
     """A source with a cache around it; `dim` and the rest are the source's.
 
     Args:
-        source: what encodes.
-        cache: what remembers.
-        warnings: to be said before the source's own, of the spec that the source is a part of.
+        source: computes the vectors.
+        cache: keeps the vectors.
+        warnings: put before the source's own; on the spec that the source is a part of.
     """
 
     def __init__(self, source: Source, cache: VectorCache, warnings: Sequence[str] = ()) -> None:
@@ -103,7 +103,7 @@ class CachedEncoder:
         """Write the vectors into `out`, float32 (n, dim): a memory map for more than memory holds.
 
         Raises:
-            UserError: a value that is not finite came out; names the sentence.
+            UserError: a vector has NaN or infinity; names the sentence.
         """
         if isinstance(sentences, str):
             raise TypeError("encode takes a list of sentences, not one string")
@@ -129,7 +129,7 @@ class CachedEncoder:
         done = 0
         for rows in self.source.chunks([unique[i] for i in missing]):
             at = missing[done : done + len(rows)]
-            if not np.isfinite(rows).all():  # only then is the place in the person's list needed
+            if not np.isfinite(rows).all():  # only then are positions in the caller's list needed
                 check_finite(rows, self.name, start + np.unique(inverse, return_index=True)[1][at])
             vectors[at] = rows
             self.cache.put(self.fingerprint, [keys[i] for i in at], rows)

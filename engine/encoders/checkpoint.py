@@ -28,7 +28,7 @@ _TOKENIZER = (
     "sentencepiece.bpe.model",
 )  # fmt: skip
 _DECODERS = ("ForCausalLM", "LMHeadModel")
-# Their positions start behind the padding id, so the table holds that many fewer tokens.
+# Their positions start after the padding id, so the table holds that many fewer tokens.
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
 
 
@@ -38,7 +38,7 @@ class Checkpoint:
 
     Attributes:
         folder: where `config.json` (or `modules.json`) lies.
-        label: how a person knows it: the hub's id, or the folder.
+        label: for messages: the hub's id, or the folder.
     """
 
     folder: Path
@@ -59,7 +59,7 @@ class Checkpoint:
 
     @property
     def root(self) -> Path:
-        """The transformer's own folder: older sentence-transformers models have one beneath."""
+        """The transformer's own folder: a subfolder in older sentence-transformers models."""
         return self.folder / str(self.modules[0].get("path", "")) if self.modules else self.folder
 
     @cached_property
@@ -69,17 +69,17 @@ class Checkpoint:
 
     @cached_property
     def trained(self) -> dict[str, Any]:
-        """What `engine.train` says of a folder it wrote; empty of any other."""
+        """The record of `engine.train` in a folder that it wrote; empty for any other."""
         return self._json(self.folder / "theodolite.json", dict)
 
     @cached_property
     def sentence_transformers(self) -> dict[str, Any]:
-        """That library's settings, prompts among them; empty when it did not write the folder."""
+        """Settings of sentence-transformers, prompts included; empty for other folders."""
         return self._json(self.folder / "config_sentence_transformers.json", dict)
 
     @property
     def max_length(self) -> int | None:
-        """Most tokens of a text that it reads unless told otherwise; None when no file says so."""
+        """Default maximum sequence length, in tokens; None when no file states one."""
         config = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
         limit = self._json(self.root / "tokenizer_config.json", dict).get("model_max_length")
         stated = [n for n in (config, limit) if isinstance(n, int) and 0 < n < 10**6]
@@ -104,18 +104,18 @@ class Checkpoint:
 
     @property
     def parameters(self) -> int:
-        """Numbers in the weights; stored position numbers are not counted."""
+        """Number of parameters; stored position ids are not counted."""
         return sum(math.prod(s) for n, s in self.shapes.items() if not n.endswith("position_ids"))
 
     @property
     def embedding_parameters(self) -> int:
-        """Those of them that are looked up, by token, position or kind of token: no multiplying."""
+        """Number of parameters that are looked up, by token, position or token type."""
         tables = ("embeddings.weight", "embed_tokens.weight", "wte.weight", "shared.weight")
         return sum(math.prod(s) for n, s in self.shapes.items() if n.endswith(tables))
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """What the header of its model card says; empty without one that can be read."""
+        """The metadata in the header of its model card; empty without one that can be read."""
         import yaml
 
         file = self.folder / "README.md"
@@ -129,12 +129,12 @@ class Checkpoint:
 
     @property
     def has_pooler(self) -> bool:
-        """True when the file holds weights of a pooler; a model adds a random one otherwise."""
+        """True when the weights have a pooler; otherwise transformers adds a random one."""
         return any(".pooler." in f".{name}" for name in self.shapes) or self.has_simcse_head
 
     @property
     def has_simcse_head(self) -> bool:
-        """True for what SimCSE's training code wrote: its head is called `mlp`, not pooler."""
+        """True for a checkpoint of SimCSE's training code: its head is called `mlp`, not pooler."""
         return {"mlp.dense.weight", "mlp.dense.bias"} <= self.shapes.keys()
 
     def tensors(self, names: Collection[str]) -> dict[str, torch.Tensor]:
@@ -155,7 +155,7 @@ class Checkpoint:
 
     @property
     def is_decoder(self) -> bool:
-        """True when a token sees only what stands before it."""
+        """True when a token attends only to itself and the tokens before it."""
         names = self.config.get("architectures") or []
         return bool(self.config.get("is_decoder")) or any(n.endswith(_DECODERS) for n in names)
 
@@ -171,7 +171,7 @@ class Checkpoint:
 
     @property
     def positions(self) -> int | None:
-        """Most tokens that the model has positions for; None when it states none."""
+        """Number of tokens that the model has positions for; None when it states none."""
         config = self.config
         for key in ("max_position_embeddings", "n_positions", "max_seq_len"):
             if isinstance(config.get(key), int) and config[key] > 0:
@@ -181,7 +181,7 @@ class Checkpoint:
 
     @property
     def hashes(self) -> list[str]:
-        """Name and SHA-256 of every file that decides a vector."""
+        """Name and SHA-256 of every file that determines a vector."""
         files = [self.root / name for name in ("config.json", *_TOKENIZER)]
         files = [f for f in files if f.is_file()] + list(self.weights)
         return [f"{f.name}:{file_sha256(f)}" for f in files]
@@ -229,7 +229,7 @@ class Checkpoint:
 
     @staticmethod
     def _json(file: Path, shape: type[T]) -> T:
-        """What a file holds; empty when it is not there."""
+        """The content of a JSON file; empty when the file is missing."""
         if not file.is_file():
             return shape()
         try:
@@ -258,7 +258,7 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """The same of a `.bin`, refusing one whose pickle holds more than tensors."""
+    """Tensor names and shapes of a `.bin`, refusing one whose pickle holds more than tensors."""
     import pickle
 
     import torch

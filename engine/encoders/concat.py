@@ -53,7 +53,7 @@ class Concatenated:
     def bind(
         self, sentences: Sequence[str], data_hash: str, task: PromptTask | None = None
     ) -> Concatenated:
-        """The same with parts bound to the task."""
+        """A copy with its parts bound to the task."""
         parts = [bind_task(part, sentences, data_hash, task) for part in self.parts]
         return Concatenated(self.name, parts)
 
@@ -69,7 +69,7 @@ class Concatenated:
 
 
 def _share(progress: Progress | None, number: int, count: int) -> Progress | None:
-    """Progress of one part of several, told as progress of the whole."""
+    """Progress of one part of several, reported as progress of the whole."""
     if progress is None:
         return None
     return lambda done, total: progress((number * total + done) // count, total)

@@ -14,11 +14,11 @@ from engine.encoders.spec import PROMPTS, TASK_DATA, SourceSpec
 
 _NAME = re.compile(r"[\w-]+")
 _NAMED = 4
-"""Names that are listed."""
+"""Prompts listed in a warning."""
 
 
 def contradictions(checkpoint: Checkpoint, spec: SourceSpec) -> tuple[str, ...]:
-    """Sentences on prompts and lengths, for a person to read before trusting a score."""
+    """Warnings on prompts and lengths, as sentences to read before trusting a score."""
     return tuple([*_prompts(checkpoint, spec), *_length(checkpoint, spec)])
 
 
@@ -35,8 +35,8 @@ def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
 
 
 def _unsaid(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
-    """Where the model was trained with prompts, and none is asked for."""
-    # Only sentence-transformers itself takes a default without being asked.
+    """Warn where the model was trained with prompts, and the spec gives none."""
+    # Only sentence-transformers itself applies a default prompt unasked.
     plain = spec.kind == "minilm" or any(spec.option(name) for name in ("pooling", "layer"))
     default = "" if plain or not checkpoint.modules else prompts.text(None)
     query = prompts.own.get("query", "")
@@ -57,7 +57,7 @@ def _unsaid(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Itera
 
 
 def _unknown(checkpoint: Checkpoint, text: str, prompts: Prompts) -> Iterator[str]:
-    """Where a prompt looks like a name that the model does not have, or like a text cut short."""
+    """Warn where a prompt looks like a name that the model lacks, or like a text cut short."""
     own = next((own for own in prompts.own.values() if own != text and own.strip() == text), None)
     if own is not None:
         yield f"{checkpoint.label} has the prompt {own!r}, and {text!r} is asked for: a space at " \

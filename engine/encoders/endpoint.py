@@ -1,8 +1,8 @@
 """An embedding model behind OpenAI's API as a source of vectors.
 
-Its weights are on somebody's machine and unknown: the fingerprint is of the address, the options
-and the length of a vector. So that nothing is sent twice, every request's vectors are handed on at
-once, for a cache to keep.
+The weights on the server are unknown: the fingerprint is of the address, the options and the length
+of a vector. Every request's vectors are yielded at once, so that a cache keeps them and nothing is
+sent twice.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from engine.endpoints import Address, Endpoint, Unacceptable
 from engine.errors import UserError
 
 BATCH = 64
-"""Texts of a request; fewer from when on a server has refused that many."""
+"""Texts per request; fewer once a server has refused that many."""
 CHARACTERS = 100_000
-"""The same by their length: far below what servers take."""
+"""Characters per request: far below what servers take."""
 BYTES_A_TOKEN = 4
 _PROBE = "theodolite"
 _PROBE_TRIES = 2
@@ -36,9 +36,9 @@ class EndpointSource(Source):
         name: canonical spec.
         endpoint: the server.
         dim: length of a vector.
-        dimensions: that the server is asked for; None for what it gives.
+        dimensions: requested from the server; None for its default.
         prompt: before every text.
-        batch: most texts of a request.
+        batch: maximum number of texts per request.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class EndpointSource(Source):
         return cautions(self.endpoint.address)
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`: one a request."""
+        """See `Source.chunks`: one chunk per request."""
         done = 0
         try:
             for rows in self._rows(sentences):
@@ -72,7 +72,7 @@ class EndpointSource(Source):
             raise UserError(f"{error.message} {kept}", error.hint) from error
 
     def _rows(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """Vectors, a request at a time; of fewer texts from when on the server refuses so many."""
+        """Vectors, a request at a time; of fewer texts once the server has refused as many."""
         most = self.batch
         for part in slices(sentences, self.batch, CHARACTERS):
             texts = [self.prompt + clean(text) for text in part]
@@ -89,10 +89,10 @@ class EndpointSource(Source):
 
 
 def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> EndpointSource:
-    """The source of a spec. The length of a vector is asked for once, and kept beside the vectors.
+    """Make the source of a spec; the length of a vector is requested once, and cached.
 
     Raises:
-        UserError: it has to be asked for, and the server gives no answer or may not be asked.
+        UserError: the length has to be requested, and the server gives none or may not be asked.
     """
     given = {name: int(spec.option(name) or 0) or None for name in ("dimensions", "rpm", "tpm")}
     endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=given["rpm"], tpm=given["tpm"])
@@ -117,17 +117,17 @@ def ask(
     endpoint: Endpoint, texts: Sequence[str], dimensions: int | None = None,
     dim: int | None = None, **options: int,
 ) -> np.ndarray:  # fmt: skip
-    """Vectors of texts by one request, float32 (n, dim). A text without a character is not sent: 0.
+    """Request the vectors of texts, float32 (n, dim). A blank text is not sent: its vector is 0.
 
     Args:
         endpoint: the server.
         texts: of one request.
-        dimensions: that it is asked for.
-        dim: length that a vector has to have; None for any.
+        dimensions: requested from the server.
+        dim: length that a vector must have; None for any.
         **options: of `Endpoint.post`.
 
     Raises:
-        UserError: what came is not one vector a text; or as `Endpoint.post`.
+        UserError: the answer is not one vector per text; or as `Endpoint.post`.
     """
     sent = [i for i, text in enumerate(texts) if text.strip()]
     if not sent and dim:
@@ -142,7 +142,7 @@ def ask(
 
 
 def _vectors(answer: dict[str, Any], n: int, dim: int | None, address: Address) -> np.ndarray:
-    """The vectors of an answer in the order of what was asked, checked."""
+    """The vectors of an answer, checked, in the order of the texts."""
 
     def refused(why: str, hint: str = "Check that the model is one of embeddings.") -> UserError:
         return UserError(f"{address.host} gave {why}.", hint)
@@ -174,20 +174,20 @@ def _vectors(answer: dict[str, Any], n: int, dim: int | None, address: Address) 
 
 
 def tokens(texts: Sequence[str]) -> int:
-    """About how many tokens texts have: a quarter of their bytes, and one each."""
+    """Approximate number of tokens of texts: a quarter of their bytes, and one each."""
     return sum(len(clean(text).encode()) // BYTES_A_TOKEN + 1 for text in texts)
 
 
 @dataclass(frozen=True)
 class Sending:
-    """What would be sent to a server.
+    """The size of what would be sent to a server.
 
     Attributes:
-        host: whose.
-        texts: how many.
-        characters: of them all.
-        tokens: roughly.
-        requests: how many.
+        host: of the server.
+        texts: number of texts.
+        characters: total number of characters.
+        tokens: approximate number of tokens.
+        requests: number of requests.
     """
 
     host: str
@@ -198,7 +198,7 @@ class Sending:
 
     @classmethod
     def of(cls, source: EndpointSource, sentences: Sequence[str]) -> Sending:
-        """Of sentences that no cache knows."""
+        """Count for sentences that are in no cache."""
         texts = [source.prompt + text for text in sentences]
         return cls(
             source.endpoint.address.host, len(texts), sum(map(len, texts)), tokens(texts),
@@ -213,7 +213,7 @@ class Sending:
 
 
 def cautions(address: Address) -> tuple[str, ...]:
-    """What a person should know of a model that is not here."""
+    """Warnings about a model behind an endpoint."""
     unknown = (
         f"The weights behind {address.host} are unknown, and may be others one day: only vectors "
         "that were kept stay the same."

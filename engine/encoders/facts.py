@@ -16,9 +16,9 @@ from engine.endpoints import Address
 from engine.errors import UserError
 
 LATER = "It is downloaded when it is first used."
-"""The problem of a model of the hub that is none."""
+"""The `problem` of a hub model that is not downloaded yet, which is no error."""
 _ADDED = ("dim", "parameters", "embedding_parameters", "bytes")
-"""Facts of which a concatenation has the sum."""
+"""Facts that are summed over the parts of a concatenation."""
 
 
 def describe(spec: str) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def describe(spec: str) -> dict[str, Any]:
     Returns:
         JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
         pooling), `warnings`, `available` and, when it is not, `problem`. Unknown facts are None.
-        Of a model also `prompts` (its own), and `prompt` and `query_prompt` where they are said,
-        `embedding_parameters`, `max_tokens`, and as its files say `licence` and `trained_on`.
+        For a model also `prompts` (its own), and `prompt` and `query_prompt` where they are given,
+        `embedding_parameters`, `max_tokens`, and, from its files, `licence` and `trained_on`.
 
     Raises:
         UserError: the spec cannot be read.
@@ -51,9 +51,9 @@ def describe(spec: str) -> dict[str, Any]:
 
 
 def warnings_of(spec: str) -> list[str]:
-    """What a person should read before a run: what the spec asks and the files of a model deny.
+    """Warnings to read before a run, such as settings that the files of a model contradict.
 
-    Nothing for what cannot be used; whoever uses it is told why.
+    None for an encoder that cannot be used, since using it raises the reason.
     """
     found: list[str] = []
     try:
@@ -162,7 +162,7 @@ def _cautions(spec: SourceSpec) -> list[str]:
 
 
 def _trained_on(checkpoint: Checkpoint) -> list[str]:
-    """What its card names; of what was trained here its own data, after those of its base."""
+    """The data sets that its card names; if trained here, its own after those of its base."""
     spec = checkpoint.trained.get("spec")
     if not isinstance(spec, dict) or not isinstance(spec.get("train"), str):
         return _texts(checkpoint.card.get("datasets"))
@@ -186,7 +186,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
-    """The prompts of a spec as texts; `@task` stays what it is."""
+    """The prompts of a spec as texts; `@task` is left as it is."""
     given = {name: spec.option(name) for name in PROMPTS}
     return {name: own.get(text, text) for name, text in given.items() if text is not None}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.stamps import of_file
 
 FORMAT = "1"
-"""Part of every fingerprint: raised when the same weights and options begin to give new vectors."""
+"""Part of every fingerprint: raised when the same weights and options start to give new vectors."""
 
 
 def fingerprint(*parts: object) -> str:
@@ -22,7 +22,7 @@ def fingerprint(*parts: object) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, remembered while its stamp stays the same."""
+    """SHA-256 of a file, cached while its stamp stays the same."""
     return _sha256(path, of_file(path))
 
 

@@ -18,7 +18,7 @@ _before: list[tuple[Any, str]] = []
 
 @contextmanager
 def exact_float32() -> Iterator[None]:
-    """Compute in full float32 until the last thread in here has left, then as before."""
+    """Compute in full float32 until the last thread has left the context, then as before."""
     global _inside  # the switches are the process's own, and so is their count
     with _lock:
         if _inside == 0:

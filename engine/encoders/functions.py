@@ -6,8 +6,8 @@
     encoder = FunctionEncoder(prepare, batcher, "my bag of words")
     for result in evaluate(encoder, "sts"): ...
 
-Such an encoder lives in the process that has the functions. To use it in the app, write its vectors
-of the tasks' sentences to a file, which is an encoder there as `vectors:mine.parquet`:
+Such an encoder exists only in the process with the functions. To use it in the app, write its
+vectors of the tasks' sentences to a file, which is an encoder as `vectors:mine.parquet`:
 
     encoder.save(Path("mine.parquet"), ["STSBenchmark", "MR"])
 """
@@ -34,7 +34,7 @@ Batcher = Callable[[Any, list[Tokens]], Any]
 
 BATCH = 128
 _PROBE = ("the cat sat on the mat .", "a second sentence , with more words in it .", ".")
-"""Sentences whose vectors tell how long a vector is, and one pair of functions from another."""
+"""Sentences whose vectors give the dimension, and tell one pair of functions from another."""
 
 
 class dotdict(dict[str, Any]):
@@ -58,8 +58,8 @@ class FunctionEncoder:
     Args:
         prepare: called as prepare(params, samples); None does nothing.
         batcher: called as batcher(params, batch); gives a NumPy array or torch tensor (n, dim).
-        name: as results carry it.
-        params: what both get; a new `dotdict` by default. `batch_size` is read from it.
+        name: as it appears in results.
+        params: passed to both; a new `dotdict` by default. `batch_size` is read from it.
     """
 
     warnings: tuple[str, ...] = ()
@@ -83,10 +83,10 @@ class FunctionEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Over the name and the vectors of three short sentences.
+        """Hash of the name and the vectors of three short sentences.
 
-        The functions themselves cannot be hashed: give another name to functions that treat only
-        other sentences differently.
+        The functions themselves cannot be hashed: give another name to functions that differ only
+        on other sentences.
         """
         return fingerprint("functions", self.name, self._probe.tobytes().hex())
 
@@ -116,7 +116,7 @@ class FunctionEncoder:
             data: as for `engine.evaluate`.
 
         Raises:
-            UserError: an unknown task, data that cannot be read, or vectors of no use.
+            UserError: an unknown task, data that cannot be read, or invalid vectors.
         """
         from engine import tasks as registry
         from engine.datasets import Catalog
@@ -129,12 +129,12 @@ class FunctionEncoder:
         vectors.save(path, list(sentences), self.encode(list(sentences)))
 
     def prepare(self, sentences: Sequence[str]) -> None:
-        """Show all sentences to `prepare`."""
+        """Call the function `prepare` with all sentences, if there is one."""
         if self._prepare is not None:
             self._prepare(self.params, [s.split() for s in sentences])
 
     def vectors(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Encode sentences that were prepared, in the batcher's own type of number: (n, dim)."""
+        """Encode sentences that were prepared, in the batcher's own dtype: (n, dim)."""
         rows = {s: i for i, s in enumerate(dict.fromkeys(sentences))}
         tokens = {s: s.split() for s in rows}
         ordered = sorted(rows, key=lambda s: len(tokens[s]))
@@ -160,7 +160,7 @@ class FunctionEncoder:
 
 
 def _matrix(vectors: Any, n: int) -> np.ndarray:
-    """Take what a batcher gave: an array, a list of rows, or a tensor on any device."""
+    """Convert a batcher's output: an array, a list of rows, or a tensor on any device."""
     if hasattr(vectors, "detach"):
         vectors = vectors.detach().cpu()
     array = np.asarray(vectors)

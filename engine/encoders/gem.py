@@ -1,10 +1,10 @@
 """Geometric embedding: a weight for every word, derived from the directions of its neighbours.
 
-Yang, Zhu and Chen 2019, "Parameter-free Sentence Embedding via Orthogonal Basis". A word counts
-for what it adds to its window (novelty, significance) and for how little that lies in the principal
-directions of the corpus (uniqueness); those directions are then taken away. Where the paper leaves
-a choice open, as in the authors' code (ziyi-yang/GEM): windows are cut at the ends of the sentence
-and significance is divided by their length.
+Yang, Zhu and Chen 2019, "Parameter-free Sentence Embedding via Orthogonal Basis". A word is
+weighted by what it adds to its window (novelty, significance) and by how little that lies in the
+principal directions of the corpus (uniqueness); those directions are then removed. Choices that the
+paper leaves open follow the authors' code (ziyi-yang/GEM): windows are cut at the ends of the
+sentence and significance is divided by their length.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ WINDOW = 7
 KEPT = 45
 """Principal directions of the corpus (K)."""
 REMOVED = 17
-"""Of those, how many are taken from a sentence (h)."""
+"""Number of these that are removed from a sentence (h)."""
 POWER = 3
-"""Of the singular values in a sentence's coarse vector (t)."""
+"""Exponent of the singular values in a sentence's coarse vector (t)."""
 _NOTHING = 1e-9
-"""A share of a vector that is rounding."""
+"""Share of a vector below which a residual is rounding error."""
 
 
 def coarse(x: np.ndarray) -> np.ndarray:
     """Sum of a sentence's singular directions, each times the cube of its value: (d,).
 
-    A singular vector has no sign of its own, and the paper names none: each is turned to the side
-    of the sum of the words.
+    A singular vector has no sign of its own, and the paper names none: each is turned towards the
+    sum of the words' vectors.
 
     Args:
         x: float64 (n, d), the words' vectors.
@@ -47,7 +47,7 @@ def principal(sentences: Iterable[np.ndarray], dim: int) -> tuple[np.ndarray, np
         dim: length of a vector.
 
     Returns:
-        Directions (dim, k) and singular values (k,), falling, k at most `KEPT`.
+        Directions (dim, k) and singular values (k,), in descending order, k at most `KEPT`.
     """
     gram = np.zeros((dim, dim))  # dim x dim instead of dim x sentences: any corpus fits
     for x in sentences:
@@ -104,7 +104,7 @@ def weights(
 
 
 def _residual(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """What is left of a vector beside the span of others (m, d); the end of Gram-Schmidt."""
+    """The part of a vector orthogonal to others (m, d): the last step of Gram-Schmidt."""
     if not len(others):
         return vector
     _, values, basis = np.linalg.svd(others, full_matrices=False)

@@ -1,6 +1,6 @@
 """From a model's id on the Hugging Face hub to a folder with the necessary files.
 
-Nothing is loaded here. What was downloaded before is used without the network.
+Nothing is loaded here. Without the network, an earlier download is used.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def cached(model: str, revision: str | None = None) -> Path | None:
 
 
 def needed(files: list[str]) -> list[str]:
-    """Of a repository's files those that decide its vectors: text files and one form of weights."""
+    """The files of a repository that determine vectors: text files and one form of weights."""
     files = [f for f in files if not _SKIPPED.search(f)]
     weights = [f for f in files if re.search(r"(^|/)model[^/]*\.safetensors$", f)]
     covered = {f.rpartition("/")[0] for f in weights}

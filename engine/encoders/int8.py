@@ -1,9 +1,9 @@
 """Linear layers in 8-bit integers, on CPUs: `dtype=int8`.
 
-Each row of a weight matrix is rounded to 255 steps once, each token that comes in to 255 steps
-between its own lowest and highest value. Nothing is calibrated, and no token's result depends on
-another's. Sums of products are exact; embeddings, attention, layer norms and what leaves a layer
-are float32.
+Each row of a weight matrix is rounded to 255 steps once, each input token to 255 steps between its
+own lowest and highest value. Nothing is calibrated, and no token's result depends on another's.
+Sums of products are exact; embeddings, attention, layer norms and the outputs of layers are
+float32.
 
 The product is `torch._int_mm`, oneDNN's on plain int8 tensors. Neither its speed nor its exactness
 was tried without AVX-512 VNNI. `benchmarks.encode` measures what this brings, and what it costs in
@@ -19,12 +19,12 @@ from engine.encoders.onednn import OneDnnLinear
 from engine.errors import UserError
 
 _STEPS = 127
-"""On either side of the middle."""
+"""Steps on either side of the middle."""
 _LEAST = 1e-12
 
 
 def available() -> bool:
-    """Whether this processor and this torch can."""
+    """Whether this processor and this torch support int8 products."""
     onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return onednn and hasattr(torch, "_int_mm") and torch.cpu._is_vnni_supported()
 
@@ -34,8 +34,8 @@ class Int8Linear(nn.Module):
 
     Attributes:
         weight: int8 (d_out, d_in).
-        scales: of its rows: what a step is.
-        sums: of its rows, as numbers of float32.
+        scales: float32 (d_out,), size of a step in each row.
+        sums: float32 (d_out,), sum of each row times its scale.
     """
 
     def __init__(self, layer: nn.Linear | OneDnnLinear) -> None:
@@ -68,7 +68,7 @@ def use_int8(model: nn.Module, name: str) -> None:
         name: for messages.
 
     Raises:
-        UserError: the processor, the torch or the model lacks what it takes.
+        UserError: the processor or torch does not support int8, or the model has no linear layer.
     """
     if not available():
         raise UserError(

@@ -1,4 +1,4 @@
-"""What encoders of precomputed vectors have in common, from a file or from a folder."""
+"""The base class of encoders of precomputed vectors, from a file or from a folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from engine.progress import Progress
 
 
 class KnownVectors(Source):
-    """Vectors that are there already, of some sentences and of no others.
+    """Precomputed vectors of some sentences, and of no others.
 
     Attributes:
         path: of the file or folder.
-        bytes: of what is there.
+        bytes: size on disk.
     """
 
     path: Path
@@ -26,17 +26,17 @@ class KnownVectors(Source):
 
     @abstractmethod
     def lacking(self, sentences: Sequence[str]) -> list[str]:
-        """The sentences that are not there, in order, as often as they are asked for."""
+        """The sentences without a vector, in order, repetitions included."""
 
     @abstractmethod
     def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
-        """Vectors of sentences that are there, float32 (n, dim)."""
+        """Vectors of sentences that have one, float32 (n, dim)."""
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`.
 
         Raises:
-            UserError: the file lacks a sentence; says of how many, before anything is looked up.
+            UserError: the file lacks sentences; says how many, before anything is looked up.
         """
         lacking = self.lacking(sentences)
         if lacking:

@@ -1,8 +1,8 @@
 """A GPU that is available for the duration of a call, as on the hub's ZeroGPU.
 
-Only what runs inside a decorated function sees it, in a process of its own: what goes there and
-comes back has to be plain, so a model goes by its number. Weights are read at once, in the thread
-that starts the app: only there can they be meant for a GPU that is not there yet.
+Only a decorated function sees the GPU, in a process of its own: its arguments and results have to
+be plain, so a model is passed by its number. Weights are read at once, in the thread that starts
+the app: only there can they be placed on a GPU that is not attached yet.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from engine.encoders.source import Source
 Encode = Callable[[int, list[str]], list[np.ndarray]]
 _lender: list[Encode] = []
 _lent: list[Lent] = []
-"""Held, so that no weights are forgotten and read again where that cannot be done."""
+"""Kept alive, so that no weights are dropped and read again where that is impossible."""
 
 
 class Lent(Source):
-    """A source that works where a GPU is lent.
+    """A source that runs on a lent GPU.
 
     Args:
-        source: whose model runs there.
+        source: whose model runs on the GPU.
         ask: the decorated function, given the model's number and sentences.
     """
 
@@ -41,20 +41,20 @@ class Lent(Source):
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
-        if sentences:  # a GPU that is asked for is charged, and waited for
+        if sentences:  # every request for a GPU is charged, and waited for
             yield from self._ask(self._number, list(sentences))
 
 
 def encode(number: int, sentences: list[str]) -> list[np.ndarray]:
-    """Vectors by a model, float32 (n, dim) in parts: what the decorated function returns."""
+    """Encode with a model, float32 (n, dim) in parts: the body of the decorated function."""
     return list(_lent[number].source.chunks(sentences))
 
 
 def lend(decorated: Encode) -> None:
-    """From now on, have every model that can run on a GPU run in this function."""
+    """Run every model that can use a GPU in this function from now on."""
     _lender[:] = [decorated]
 
 
 def where_lent(source: Source) -> Source:
-    """The source itself, or where a GPU is lent and it can use one, what runs it there."""
+    """The source itself, or a `Lent` one where a GPU is lent and the source can use it."""
     return Lent(source, _lender[0]) if _lender and source.uses_gpu else source

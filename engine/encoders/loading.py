@@ -36,7 +36,7 @@ def load(
 
     Args:
         spec: see `engine.encoders.spec`.
-        cache: remembers the vectors of every source; by default up to 512 MiB in memory.
+        cache: keeps the vectors of every source; by default up to 512 MiB in memory.
         datasets: where fitted steps find their data; by default the catalogue of data sets.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; by default a GPU when there is one.
         send_texts: URLs of endpoints that texts may be sent to; on this machine they always may.
@@ -56,9 +56,9 @@ def load(
 
 
 def as_a_gpu_chose(spec: str) -> str | None:
-    """The spec with the half precision that a GPU once took where none was said; None if nowhere.
+    """The spec with the half precision that was once the default on GPUs; None if it changes none.
 
-    What sentence-transformers runs was float32 then too.
+    Models that sentence-transformers runs were in float32 even then.
 
     Raises:
         UserError: the spec cannot be read, or a checkpoint not found.
@@ -105,14 +105,14 @@ def _part(
     spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None,
     send_texts: Collection[str],
 ) -> Encoder:  # fmt: skip
-    # Looked up once: of a model of the hub that is a request.
+    # Looked up once: for a model of the hub that is a request.
     checkpoint = checkpoint_at(spec) if spec.kind in MODELS else None
     warnings = () if checkpoint is None else contradictions(checkpoint, spec)
 
     def kept(source: Source) -> Encoder:
         key = (source.name, device, source.fingerprint)
         source = _live.get(key) or _live.setdefault(key, where_lent(source))
-        # Vectors that lie in a file already need no second place.
+        # Vectors from a file need no cache.
         return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
 
     def one_sided(spec: SourceSpec) -> Encoder:
@@ -147,9 +147,9 @@ def _sides(
     """The source as it encodes documents and as it encodes queries.
 
     Args:
-        spec: with a prompt for queries, or with prompts that the task decides.
-        prompts: the model's own, if the task decides.
-        task: which it is.
+        spec: with a prompt for queries, or with prompts that depend on the task.
+        prompts: the model's own, if they depend on the task.
+        task: the task that they depend on.
     """
     prompt, query = spec.option("prompt"), spec.option("query_prompt")
     if prompts is not None and task is not None:
@@ -260,7 +260,7 @@ def checkpoint_at(spec: SourceSpec) -> Checkpoint:
     """The folder of a source that is a model, downloaded if need be.
 
     Raises:
-        UserError: it cannot be found.
+        UserError: the model cannot be found.
     """
     if spec.kind == "minilm":
         from engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder

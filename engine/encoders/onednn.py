@@ -3,13 +3,12 @@
 torch multiplies float32 matrices with MKL, which takes a slow route on some processors that are not
 Intel's: there oneDNN, which is also inside torch, was 2 to 4 times faster (MiniLM's shapes, an AMD
 EPYC without AVX-512). Where MKL is quick the two are alike: 1.0 to 1.3 times on an AMD EPYC with
-AVX-512, 0.95 to 1.1 when MKL is told that it is one of Intel's. So there is nothing to choose at
-the start: oneDNN never loses what it can win, and takes the GELU behind a layer along while the
-numbers are at hand, with the same result to the last bit. The arithmetic is float32 as before; only
-the order of sums differs.
+AVX-512, 0.95 to 1.1 when MKL is told that it is one of Intel's. So oneDNN is always used: it never
+loses as much as it can win, and it fuses the GELU after a layer, with the same result to the last
+bit. The arithmetic is float32 as before; only the order of sums differs.
 
-Where there are only a few rows, laying a matrix out for oneDNN, which each call does, takes longer
-than to multiply: 8,000 x 256 by 5 rows took MKL 1.8 ms, oneDNN 1.4 ms, and 0.25 ms once laid out.
+For only a few rows, laying a matrix out for oneDNN, which each call does, takes longer than the
+product: 8,000 x 256 by 5 rows took MKL 1.8 ms, oneDNN 1.4 ms, and 0.25 ms once laid out.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from torch import nn
 
 _ACTIVATION = "intermediate_act_fn"
 OPERATOR = "_linear_pointwise"
-"""What torch.compile puts in place of a linear layer for inference on CPUs."""
+"""The operator by which torch.compile replaces a linear layer for inference on CPUs."""
 _ROWS = 40
-"""For which matrices are laid out; good for any number from 1 to 80."""
+"""Rows of input that matrices are laid out for; good for any number from 1 to 80."""
 
 
 def available() -> bool:
@@ -32,7 +31,7 @@ def available() -> bool:
 
 
 def laid_out(weight: torch.Tensor) -> torch.Tensor:
-    """A copy of a matrix, (d_out, d_in), as oneDNN reads it; only for `linear`."""
+    """A copy of a matrix, (d_out, d_in), in oneDNN's own layout; only for `linear`."""
     found: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _ROWS)
     return found
 
@@ -47,12 +46,12 @@ def linear(
 
 
 class OneDnnLinear(nn.Module):
-    """An `nn.Linear` for inference, same parameters, and what is applied to its result.
+    """An `nn.Linear` for inference, with the same parameters, and an activation after it.
 
     Args:
         layer: whose parameters it takes.
-        then: what is applied.
-        few: whether it is given a few rows at a time; its weight must not change any more.
+        then: the activation.
+        few: whether its inputs have only a few rows; the weight must then not change any more.
     """
 
     def __init__(

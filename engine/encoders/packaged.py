@@ -87,7 +87,7 @@ def minilm(
     dtype: str | None = None,
     device: str | None = None,
 ) -> TransformerSource:
-    """all-MiniLM-L6-v2 on our own path.
+    """all-MiniLM-L6-v2 as a `TransformerSource`.
 
     As its `modules.json` says: the mean over at most 256 tokens, scaled to unit length.
     """

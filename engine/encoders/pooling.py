@@ -1,9 +1,9 @@
 """From a transformer's hidden states to one vector per text.
 
 The meanings are those of SimCSE's evaluation (Gao et al. 2021, `evaluation.py`), with `max` and
-`last` added; so are the names, but for `cls`, which others use for the raw token: that one is
-`cls_token` here, and what the head makes of it `pooler_output`. All means are over the tokens of
-the text, padding left out, in float32.
+`last` added; so are the names, but for `cls`, which others use for the raw token: the raw token is
+`cls_token` here, and the output of the head `pooler_output`. All means are over the tokens of the
+text, padding left out, in float32.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MEANING = {
     "last": "the last token's last hidden state",
 }
 HASHED_AS = {"cls_token": "cls_before_pooler", "pooler_output": "cls"}
-"""The names of before, of which fingerprints are made: what they name has not changed."""
+"""Former names, of which fingerprints are still made; their meaning has not changed."""
 NAMED_BEFORE = {name: today for today, name in HASHED_AS.items()}
 ALL_LAYERS = frozenset({"avg_top2", "avg_first_last", "avg_first_last_2021"})
-"""Poolings that look at more than the last layer, and so take no `layer`."""
+"""Poolings that use more than the last layer, and so take no `layer`."""
 
 
 @dataclass(frozen=True)
 class States:
-    """What a model gave for one batch of b texts, t tokens and d dimensions.
+    """The output of a model for one batch of b texts, t tokens and d dimensions.
 
     Attributes:
         hidden: (b, t, d) of the embedding output and of each layer, or of the last layer only.
@@ -91,7 +91,7 @@ def _without_padding(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def _last_token(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Right for padding on either side: the last place where the mask is 1."""
+    """The last position where the mask is 1, with padding on either side."""
     if mask is None:
         return x[:, -1]
     at = mask.shape[1] - 1 - mask.flip(1).argmax(1)  # (b,)

@@ -1,4 +1,4 @@
-"""Which pooling fits a checkpoint, according to its files. Loads no model."""
+"""The pooling that fits a checkpoint, according to its files. Loads no model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from engine.errors import UserError
 
 @dataclass(frozen=True)
 class PoolingDiagnosis:
-    """What the files say.
+    """The pooling of a checkpoint, by its files.
 
     Attributes:
         pooling: the one that fits best, used when the spec gives none.
-        reasons: why, as sentences.
-        warnings: what is wrong with the pooling that was asked for, as sentences.
+        reasons: for that pooling, as sentences.
+        warnings: problems with the pooling that the spec gives, as sentences.
     """
 
     pooling: str
@@ -28,10 +28,10 @@ class PoolingDiagnosis:
 
 
 def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnosis:
-    """Diagnose a checkpoint; `chosen` is the pooling that was asked for.
+    """Diagnose a checkpoint; `chosen` is the pooling that the spec gives.
 
     Raises:
-        UserError: `pooler_output` was asked for and the checkpoint has no pooler.
+        UserError: the pooling is `pooler_output` and the checkpoint has no pooler.
     """
     pooling, reason = _recommend(checkpoint)
     _refuse_random_pooler(checkpoint, chosen or pooling)
@@ -42,7 +42,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
         warnings.append(f"pooling={chosen}, but {checkpoint.label} expects {pooling}: {reason}")
     if chosen != pooling and chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
         warnings.append("The first token of a decoder sees nothing of the text behind it.")
-    # Of what we trained, the modules behind the transformer are that one pooling, and its head.
+    # In a folder that we trained, the modules after the transformer are that pooling and its head.
     if checkpoint.modules and not (checkpoint.trained and chosen == pooling):
         left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]
         if left_out:
@@ -95,9 +95,9 @@ def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:
 
 
 def _own_pooling(checkpoint: Checkpoint) -> str | None:
-    """The pooling of a sentence-transformers folder in our words; None when it has none of ours.
+    """Our name for the pooling of a sentence-transformers folder; None when we have no such one.
 
-    What we trained says so itself: a mean over two layers takes several modules.
+    A folder that we trained names it itself, since a mean over two layers takes several modules.
     """
     own = str(checkpoint.trained.get("pooling"))
     own = NAMED_BEFORE.get(own, own)

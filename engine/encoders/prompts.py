@@ -20,7 +20,7 @@ TWO_SIDED = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReran
 
 @dataclass(frozen=True)
 class PromptTask:
-    """What a model may name a prompt by.
+    """A task by which a model may name a prompt.
 
     Attributes:
         name: of the task, as mteb has it where the task is mteb's too.
@@ -33,7 +33,7 @@ class PromptTask:
 
 @dataclass(frozen=True)
 class Prompts:
-    """What the files of a model say.
+    """The prompts in the files of a model.
 
     Attributes:
         named: name -> text. sentence-transformers gives every model `query` and `document`, which
@@ -56,11 +56,11 @@ class Prompts:
 
     @property
     def own(self) -> dict[str, str]:
-        """Those that say something."""
+        """The prompts that are not empty."""
         return {name: text for name, text in self.named.items() if text}
 
     def text(self, given: str | None) -> str:
-        """What stands before every sentence: a prompt by its name, a text as it is written."""
+        """The text before every sentence: the prompt of that name, else the given text itself."""
         if given is None:
             return self.named[self.default] if self.default else ""
         return self.named.get(given, given)
@@ -70,7 +70,7 @@ class Prompts:
 
         Args:
             task: the task.
-            side: what is encoded; None for a task that knows no sides.
+            side: what is encoded; None for a task without sides.
         """
         for what in (task.name, task.type):
             for name in (f"{what}-{side}", what) if side else (what,):
@@ -79,7 +79,7 @@ class Prompts:
         return side  # every model has these two, perhaps empty
 
     def shortest(self, name: str | None) -> str | None:
-        """How a prompt is asked for: what the model does unasked is left unsaid, and so shared."""
+        """The prompt as a spec's option; None for the model's default, to share its vectors."""
         if self.text(name) == self.text(None):
             return None
         return name if self.text(name) else ""

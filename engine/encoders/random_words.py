@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def split_words(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, and every other sign that is not a space alone."""
+    """Runs of letters, digits and underscores, and single other characters but white space."""
     return _WORD.findall(text)
 
 

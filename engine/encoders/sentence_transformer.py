@@ -27,14 +27,14 @@ BATCH = 64
 
 
 class SentenceTransformerSource(Source):
-    """A folder with `modules.json`.
+    """A model folder with `modules.json`.
 
     Args:
         name: canonical spec of the source.
         checkpoint: the folder.
         prompt: text put before every sentence, or the name of one of the model's own prompts; by
             default the model's default prompt, if it has one.
-        max_length: most tokens of a text; by default the model's own.
+        max_length: maximum tokens of a text; by default the model's own.
         dtype: by default float32; int8 is for the CPU.
         device: see `load`.
     """
@@ -107,7 +107,7 @@ class SentenceTransformerSource(Source):
                     f"A text does not fit the memory of {model.device}.",
                     "Cut texts earlier with max_length, or close what else uses that memory.",
                 ) from error
-        empty_cache(model.device)  # the error is gone here: it held on to what did not fit
+        empty_cache(model.device)  # the error, which kept alive what did not fit, is gone here
         self._batch //= 2
         return None
 
@@ -160,8 +160,8 @@ def _dim(checkpoint: Checkpoint) -> int | None:
             config = json.loads(file.read_text("utf-8"))
         except (OSError, ValueError):
             continue
-        # Of a Dense and of a Pooling in its older and its newer form; several poolings at once
-        # give longer vectors, for which the model itself has to be asked.
+        # The keys of a Dense, and of a Pooling in its older and its newer form. Several poolings at
+        # once give longer vectors, whose length only the model itself gives.
         if "out_features" in config:
             dim = config["out_features"]
         elif str(module["type"]).endswith(".Pooling"):

@@ -19,17 +19,17 @@ from engine.progress import Progress
 
 
 def query_side(encoder: Encoder) -> Encoder:
-    """The encoder of queries, whose documents the given one encodes; mostly the same."""
+    """The query encoder that goes with an encoder of documents; mostly that encoder itself."""
     queries: Encoder | None = getattr(encoder, "queries", None)
     return encoder if queries is None else queries
 
 
 def prompts_of(encoder: Encoder) -> dict[str, str]:
-    """What is put before sentences, where anything is.
+    """The prompts that an encoder puts before sentences.
 
     Returns:
-        `prompt`, and `query_prompt` where queries have another one. Of several models side by side
-        the prompts are joined by " + ".
+        `prompt`, unless empty, and `query_prompt` where queries have another one. The prompts of
+        concatenated models are joined by " + ".
     """
     prompt, query = _prompt(encoder), _prompt(query_side(encoder))
     prompts = {"prompt": prompt} if prompt else {}
@@ -37,7 +37,7 @@ def prompts_of(encoder: Encoder) -> dict[str, str]:
 
 
 def _prompt(encoder: Any) -> str:
-    """The text before every sentence, found in the model beneath."""
+    """The text before every sentence, found in the underlying source."""
     parts = getattr(encoder, "parts", None)
     if parts is not None:
         found = [_prompt(part) for part in parts]
@@ -53,8 +53,8 @@ class TwoSided:
 
     Args:
         name: canonical spec of the whole.
-        documents: of the spec without its query prompt, so that vectors are shared with that.
-        queries: of the spec whose prompt is that of queries.
+        documents: encoder of the spec without its query prompt, with which it shares vectors.
+        queries: encoder of the spec with the query prompt as its prompt.
         kind: how the sides came about; part of the fingerprint.
     """
 
@@ -63,14 +63,14 @@ class TwoSided:
     ) -> None:
         self.name = name
         self.documents = documents
-        # An encoder whose sides are one needs none apart.
+        # Two equal sides need no encoder of queries of their own.
         self.queries = None if queries.fingerprint == documents.fingerprint else queries
         self.dim = documents.dim
         self.fingerprint = fingerprint(kind, documents.fingerprint, queries.fingerprint)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Those of both, each once."""
+        """The warnings of both sides, each once."""
         return tuple(dict.fromkeys((*self.documents.warnings, *query_side(self).warnings)))
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
@@ -79,12 +79,12 @@ class TwoSided:
 
 
 class PromptedByTask:
-    """An encoder whose prompts are those that its model has for the task, before that is known.
+    """An encoder whose prompts depend on the task, before the task is known.
 
     Args:
         name: canonical spec of the whole.
-        plain: of the spec without prompts.
-        sides: makes the whole for a task.
+        plain: encoder of the spec without prompts.
+        sides: makes the encoder for a task.
     """
 
     needs_task = True
@@ -97,7 +97,7 @@ class PromptedByTask:
         self._sides = sides
 
     def bind(self, _: Sequence[str], __: str, task: PromptTask | None = None) -> TwoSided:
-        """With the prompts of a task; the model's own for queries and documents without one."""
+        """The encoder with the prompts of a task; without one, with the model's default prompt."""
         return self._sides(task or PromptTask())
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
@@ -118,13 +118,13 @@ def bind_task(
     data_hash: str,
     task: PromptTask | None = None,
 ) -> Encoder:
-    """Complete what says `@task`, in steps and in prompts; any other encoder comes back as it is.
+    """Bind `@task` in steps and prompts; an encoder without it is returned as it is.
 
     Args:
         encoder: any.
         sentences: of the task, which steps are fitted on.
-        data_hash: of these.
-        task: as a model knows it that names prompts by tasks; None is none that it knows.
+        data_hash: of the sentences.
+        task: for models that name prompts by tasks; None for a task that no model knows.
     """
     if not getattr(encoder, "needs_task", False):
         return encoder

@@ -1,6 +1,6 @@
-"""What all sources of vectors share: chunks in, validated float32 rows out.
+"""The base classes of all sources of vectors: chunks in, validated float32 rows out.
 
-A source knows no cache, no de-duplication and no steps; those stand around it.
+A source knows no cache, no de-duplication and no steps; those are wrapped around it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.errors import UserError
 from engine.progress import Progress
 
 CHUNK = 1024
-"""Sentences worked on at a time: what a killed job loses at most, and what bounds the memory.
+"""Sentences encoded at a time: the most that a killed job loses, and a bound on the memory.
 
 Sorting 1,024 sentences by length costs MiniLM 3 % of its speed against sorting all of them.
 """
 CHARACTERS = 2**21
-"""The same for texts of unusual length."""
+"""Characters encoded at a time, for texts of unusual length."""
 
 Word = int | str
-"""What a source of word vectors calls a word: its row in a table, or its text."""
+"""A word of a source of word vectors: its row in a table, or its text."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -33,8 +33,8 @@ class Source(ABC):
     """An encoder without a cache. Subclasses set `name`, `dim` and `fingerprint`.
 
     Attributes:
-        prompt: what it puts before every sentence.
-        uses_gpu: whether it runs on one where there is one.
+        prompt: text put before every sentence.
+        uses_gpu: whether it runs on a GPU where there is one.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Source(ABC):
         return ()
 
     def read(self) -> None:  # noqa: B027, most have nothing to read
-        """Read now what is otherwise read at the first sentence."""
+        """Read the weights now rather than at the first sentence."""
 
     @abstractmethod
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
@@ -59,7 +59,7 @@ class Source(ABC):
         """Return float32 (n, dim); see `Encoder.encode`.
 
         Raises:
-            UserError: a value that is not finite came out; names the sentence.
+            UserError: a vector has NaN or infinity; names the sentence.
         """
         out = np.empty((len(sentences), self.dim), np.float32)
         done = 0
@@ -73,7 +73,7 @@ class Source(ABC):
 
 
 class WordSource(Source):
-    """A source with a vector for every word. A sentence's is their mean; without a word, zero."""
+    """A source with a vector for every word; a sentence is their mean, or zero without a word."""
 
     @abstractmethod
     def words(self, sentences: Sequence[str]) -> Sequence[Sequence[Word]]:
@@ -84,9 +84,9 @@ class WordSource(Source):
         """Vectors of words that `words` gave, float32 (len(words), dim)."""
 
     def estimate(self, words: Sequence[Word]) -> np.ndarray:
-        """Probabilities of words without counting any, float64 (len(words),).
+        """Probabilities of words without counting them, float64 (len(words),).
 
-        Only for a source that knows something of them.
+        Only for a source that can estimate them.
         """
         raise NotImplementedError
 
@@ -124,7 +124,7 @@ class TableSource(WordSource):
 
 
 def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarray) -> None:
-    """Refuse rows with NaN or infinity; `indices` are the rows' places in the person's list."""
+    """Refuse rows with NaN or infinity; `indices` are the rows' positions in the caller's list."""
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         raise UserError(
@@ -137,7 +137,7 @@ def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarra
 def slices(
     sentences: Sequence[str], size: int = CHUNK, most_characters: int = CHARACTERS
 ) -> Iterator[Sequence[str]]:
-    """Consecutive slices of at most so many sentences, and about so many characters."""
+    """Yield consecutive slices of at most `size` sentences and about `most_characters`."""
     start = characters = 0
     for stop, sentence in enumerate(sentences):
         if stop - start == size or characters > most_characters:
@@ -175,6 +175,6 @@ def mean_rows(table: np.ndarray, ids: Sequence[Sequence[int]]) -> np.ndarray:
     lengths = np.fromiter(map(len, ids), np.int64, len(ids))
     places = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.fromiter(chain.from_iterable(ids), np.int64, places[-1])
-    # One sparse product adds in the order of the words, and so to the very numbers of a loop.
+    # One sparse product adds in the order of the words, and so gives exactly a loop's numbers.
     counts = csr_array((np.ones(len(rows), np.float32), rows, places), (len(ids), len(table)))
     return np.asarray((counts @ table) / np.maximum(lengths, 1).astype(np.float32)[:, None])

@@ -46,9 +46,9 @@ TWO_MEANINGS = (
     "Write pooling=cls_token for the first token's last hidden state, or pooling=pooler_output for "
     "what the model's head makes of it.",
 )
-"""What is said of the word that was a pooling once, and what to do."""
+"""Message and hint for `cls`, a pooling of earlier versions."""
 WORD_POOLINGS = ("avg", "max", "sif", "pmean", "gem", "hier")
-"""Of word vectors: see `engine.encoders.averaging`."""
+"""Poolings of word vectors: see `engine.encoders.averaging`."""
 DTYPES = ("float32", "float16", "bfloat16", "int8")
 MAX_DIM = 16_384
 MAX_WINDOW = 1_000
@@ -59,7 +59,7 @@ MODELS = ("hf", "dir", "minilm")
 _MODEL_OPTIONS = ("pooling", "layer", "max_length", *PROMPTS, "dtype")
 _WORD_OPTIONS = ("pooling", "data", "window")
 _NUMBERS_OF_ENDPOINTS = {"dimensions": MAX_DIM, "batch": 2048, "rpm": 10**6, "tpm": 10**9}
-"""Name and most of: the length of a vector, texts a request, requests and tokens a minute."""
+"""Option -> maximum of the dimensions, texts per request, requests and tokens per minute."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class SourceSpec:
         return dict(self.options).get(name)
 
     def with_options(self, **changed: str | None) -> SourceSpec:
-        """The same with other values of some options; None leaves one out."""
+        """A copy with other values of some options; None removes one."""
         given = {**dict(self.options), **changed}
         known = SOURCES[self.kind].options
         kept = ((name, given[name]) for name in known if given.get(name) is not None)
@@ -180,7 +180,7 @@ def parse(spec: str) -> EncoderSpec:
     Relative paths are made absolute, so that a spec means the same in another process.
 
     Raises:
-        UserError: names the piece that is wrong, what is known instead and the closest of it.
+        UserError: names the piece that is wrong, the known ones and the closest of them.
     """
     if any("\ud800" <= character <= "\udfff" for character in spec):
         raise UserError(
@@ -197,9 +197,9 @@ def parse(spec: str) -> EncoderSpec:
 
 
 def of_before(spec: str) -> str:
-    """A spec of an old link or record in the words of today, where `cls` was the pooler's output.
+    """Translate a spec of an old link or record, in which `cls` was the pooler's output.
 
-    Any text: what is no such spec comes back as it is.
+    Any other text is returned as it is.
     """
     return re.sub(
         r"(?<=[?&]pooling=)(cls_before_pooler|cls)(?!\w)",
@@ -209,7 +209,7 @@ def of_before(spec: str) -> str:
 
 
 def as_before(spec: str) -> str:
-    """The other way: what hashes were made of before, and so are made of still."""
+    """The inverse of `of_before`: the form that hashes were made of, and still are."""
     return re.sub(
         r"(?<=[?&]pooling=)(cls_token|pooler_output)(?!\w)",
         lambda found: "cls" if found[1] == "pooler_output" else "cls_before_pooler",
@@ -256,7 +256,7 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
         _check_word_pooling(kind, given, piece)
     if kind == "api" and TASK_DATA in given.values():
         raise UserError(f"'{piece}' has no prompts of its own for a task.", "Write them out.")
-    for name in known:  # one order, so that two ways of writing are one name
+    for name in known:  # in one order, so that two ways of writing give one name
         if name in given:
             yield name, given[name]
 
@@ -286,7 +286,7 @@ def _option_value(kind: str, name: str, value: str) -> str:
 
 
 def _check_word_pooling(kind: str, given: dict[str, str], piece: str) -> None:
-    """Refuse an option that the pooling would not look at, and a pooling that lacks its data."""
+    """Refuse an option that the pooling would ignore, and a pooling that lacks its data."""
     pooling = given.get("pooling")
     for name, poolings in (("data", ("sif", "gem")), ("window", ("hier", "gem"))):
         if name in given and pooling not in poolings:

@@ -29,7 +29,7 @@ def _paths(source: SourceSpec) -> Iterator[Path]:
     words = source.option("words")
     if source.kind in ("words", "dir"):
         yield path
-    if source.kind == "vectors":  # of a folder the manifest names the hashes of all it has
+    if source.kind == "vectors":  # a folder's manifest has the hashes of all its files
         yield path / "manifest.json" if path.is_dir() else path
         # The sentences of an array lie beside it.
         yield from (path.with_suffix(".txt"), path.with_suffix(".txt.gz"))
@@ -39,5 +39,5 @@ def _paths(source: SourceSpec) -> Iterator[Path]:
         from engine.encoders.hub import cached
 
         folder = cached(source.value, source.option("revision"))
-        if folder is not None:  # of one commit, whose files never change
+        if folder is not None:  # the folder of one commit, whose files never change
             yield folder

@@ -1,9 +1,9 @@
 """Post-processing steps: centre, whiten, reduce, remove, normalise.
 
 Fitted in float64 on the vectors of a named data set, in the order of the spec: a step is fitted on
-what the steps before it make of its data. Every sentence counts as often as the data has it, as in
-the whitening of Su et al. and for `@task`; see `engine.protocol.FITTED_ON`.
-Steps work on an encoder from outside, so they re-use its cached vectors.
+the output of the steps before it. Every sentence counts as often as the data has it, as in the
+whitening of Su et al. and for `@task`; see `engine.protocol.FITTED_ON`.
+Steps are wrapped around an encoder, so they re-use its cached vectors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def fit_whiten(x: np.ndarray, k: int | None = None) -> LinearMap:
 
     U and S are the eigenvectors and eigenvalues of the covariance (divisor n - 1, as `np.cov`), the
     largest first; the first k columns are kept. A direction in which x does not vary gets the
-    weight zero rather than a division by nothing.
+    weight zero rather than a division by zero.
     """
     mean, vectors, variances = _principal(x)
     scale = np.zeros_like(variances)
@@ -105,7 +105,7 @@ def random_projection(dim: int, k: int, seed: int) -> LinearMap:
 
 
 def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean (d,), and of the covariance eigenvectors as columns and eigenvalues (d,), falling."""
+    """Mean (d,); the covariance's eigenvectors as columns and eigenvalues (d,), descending."""
     mean = x.mean(0)
     variances, vectors = np.linalg.eigh(np.cov(x, rowvar=False).reshape(x.shape[1], -1))
     variances, vectors = np.maximum(variances[::-1], 0), vectors[:, ::-1]
@@ -119,7 +119,7 @@ class SteppedEncoder:
 
     Args:
         name: canonical spec of the whole.
-        encoder: what the steps are applied to.
+        encoder: the encoder that the steps are applied to.
         steps: at least one.
         data: where fitted steps find their sentences.
         task: sentences and hash that `@task` stands for, once they are known.
@@ -149,25 +149,25 @@ class SteppedEncoder:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Those of the encoder beneath."""
+        """The warnings of the underlying encoder."""
         return self.encoder.warnings
 
     @property
     def needs_task(self) -> bool:
-        """True while `@task` stands for nothing."""
+        """True while `@task` is not bound."""
         fitted = self._task is None and any(s.data == TASK_DATA for s in self.steps)
         return fitted or bool(getattr(self.encoder, "needs_task", False))
 
     def bind(
         self, sentences: Sequence[str], data_hash: str, task: PromptTask | None = None
     ) -> SteppedEncoder:
-        """The same with `@task` standing for these sentences and this task."""
+        """A copy with `@task` bound to these sentences and this task."""
         inner = bind_task(self.encoder, sentences, data_hash, task)
         return SteppedEncoder(self.name, inner, self.steps, self._data, (sentences, data_hash))
 
     @property
     def queries(self) -> SteppedQueries | None:
-        """Queries through the same steps, where the encoder beneath has a side for them."""
+        """The query side through the same steps, where the underlying encoder has one."""
         side = query_side(self.encoder)
         return None if side is self.encoder else SteppedQueries(self, side)
 
@@ -182,7 +182,7 @@ class SteppedEncoder:
     def after(
         self, encoder: Encoder, sentences: Sequence[str], progress: Progress | None = None
     ) -> np.ndarray:
-        """What the steps make of an encoder's vectors, as they were fitted on those of `encode`."""
+        """Apply the steps, fitted on the vectors of `encode`, to the vectors of an encoder."""
         with self._lock:
             if self._fitted is None:
                 self._fitted = self._fit()
@@ -230,7 +230,7 @@ class SteppedQueries:
     """Queries after the steps of the documents' encoder, which are fitted on documents alone.
 
     Args:
-        documents: the whole encoder, its steps among it.
+        documents: the encoder of documents, steps included.
         encoder: of queries, before the steps.
     """
 
@@ -242,7 +242,7 @@ class SteppedQueries:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Those of the encoder beneath."""
+        """The warnings of the underlying encoder."""
         return self.encoder.warnings
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
@@ -254,7 +254,7 @@ def _dim_after(step: StepSpec, dim: int) -> int:
     if step.k is None:
         return dim
     projects = step.name == "dims" and step.seed is not None
-    # Dropping all of them would leave rounding errors.
+    # Removing all directions would leave only rounding errors.
     most = dim - 1 if step.name in ("drop", "common") else dim
     if step.k > most and not projects:
         raise UserError(f"{step} wants {step.k} of {dim} dimensions.", f"Give at most {most}.")

@@ -1,7 +1,7 @@
 """A Hugging Face transformer as a source of vectors: tokenize, run, pool.
 
 The fast path: texts of a chunk sorted by token length, batched by tokens, no mask where none is
-needed, while a thread tokenizes the next chunk. Weights are read at the first `encode`; a lock a
+needed, while a thread tokenizes the next chunk. Weights are read at the first `encode`; a lock per
 model lets several threads share it.
 """
 
@@ -38,7 +38,7 @@ NO_LIMIT = 8192
 
 @dataclass(frozen=True)
 class TransformerSettings:
-    """What decides a transformer's vectors beside its files; None is the model's own choice."""
+    """Settings that determine a transformer's vectors beside its files; None is its own choice."""
 
     pooling: str
     layer: int = -1
@@ -51,8 +51,8 @@ class Transformer:
     """A loaded model with its tokenizer.
 
     Attributes:
-        limit: most tokens of a text, special tokens included; what is beyond is cut.
-        truncated: how many texts were cut so far.
+        limit: maximum tokens of a text, special tokens included; the rest is cut.
+        truncated: number of texts cut so far.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Transformer:
         """Vectors of tokenized texts under several poolings from one pass.
 
         Returns:
-            One float32 (n, d) a pooling, rows in the order of `ids`.
+            One float32 (n, d) per pooling, rows in the order of `ids`.
         """
         import torch
 
@@ -120,7 +120,7 @@ class Transformer:
                     for kept, made in zip(rows, vectors, strict=True):
                         kept.append(made)
             results = [torch.cat(kept).cpu().numpy() for kept in rows if kept]  # one transfer
-        # A text without any token, as "" where there are no special tokens, is the zero vector.
+        # A text without any token, such as "" without special tokens, is the zero vector.
         out = [np.zeros((len(ids), self.dim), np.float32) for _ in poolings]
         for whole, result in zip(out, results, strict=bool(order)):
             whole[np.concatenate(order)] = result
@@ -169,7 +169,7 @@ class TransformerSource(Source):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The doctor's, and how many texts were cut so far."""
+        """The doctor's warnings, and the number of texts cut so far."""
         model = self._weights.model
         if model is None or not model.truncated:
             return self._static_warnings
@@ -213,7 +213,7 @@ def make(
     dtype: str | None = None,
     device: str | None = None,
 ) -> TransformerSource:
-    """A source from a checkpoint and the options of its spec; the doctor fills in the pooling.
+    """Make a source of a checkpoint and its spec's options; the doctor fills in the pooling.
 
     Raises:
         UserError: the folder holds no model, or the options do not fit it.
@@ -239,7 +239,7 @@ def default_device() -> str:
 
 
 def read_as(dtype: str) -> torch.dtype:
-    """The type in which weights are read: those of int8 are made from float32."""
+    """The dtype in which weights are read: int8 is made from float32."""
     import torch
 
     found: torch.dtype = getattr(torch, "float32" if dtype == "int8" else dtype)
@@ -247,7 +247,7 @@ def read_as(dtype: str) -> torch.dtype:
 
 
 def ahead(work: Any, items: Iterator[Any]) -> Iterator[Any]:
-    """`map(work, items)` with the next item worked on in a thread while one is being used."""
+    """`map(work, items)`, with the next result computed in a thread while one is being used."""
     with ThreadPoolExecutor(1) as pool_:
         pending = None
         for item in items:
@@ -261,7 +261,7 @@ def ahead(work: Any, items: Iterator[Any]) -> Iterator[Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars and reports of transformers on the terminal while a model is read."""
+    """Suppress transformers' progress bars and reports while a model is read."""
     from transformers.utils import logging
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -276,10 +276,10 @@ def quiet() -> Iterator[None]:
 
 
 def read_tokenizer(checkpoint: Checkpoint) -> Any:
-    """The tokenizer of a checkpoint, with its words.
+    """Read the tokenizer of a checkpoint.
 
     Raises:
-        UserError: it cannot be loaded, or knows no words.
+        UserError: the tokenizer cannot be loaded, or has no vocabulary.
     """
     from transformers import AutoTokenizer
 
@@ -295,9 +295,9 @@ def read_tokenizer(checkpoint: Checkpoint) -> Any:
 
 
 def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
-    """Refuse a tokenizer that knows no words: every text would have the same vector.
+    """Refuse a tokenizer without a vocabulary: every text would have the same vector.
 
-    transformers makes up an empty vocabulary for a folder without one, and says nothing.
+    transformers silently makes up an empty vocabulary for a folder without one.
     """
     special = getattr(tokenizer, "all_special_ids", None)
     if special is not None and len(tokenizer) <= len(special):
@@ -323,7 +323,7 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
             f"The model of {checkpoint.label} cannot be loaded: {first_line(error)}",
             "Check that the folder is complete and its architecture known to transformers.",
         ) from error
-    # A missing tensor would be random; a pooler that is not asked for does no harm.
+    # A missing tensor would be random; an unused pooler does no harm.
     missing = sorted(k for k in info["missing_keys"] if "pooler." not in k)
     if missing:
         raise UserError(
@@ -340,10 +340,10 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
 
 
 def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:
-    """Most tokens of a text: as wanted, or as many as model and tokenizer take.
+    """Maximum tokens of a text: `wanted`, or as many as model and tokenizer take.
 
     Raises:
-        UserError: more are wanted than they take.
+        UserError: `wanted` is more than they take.
     """
     stated = [n for n in (checkpoint.positions, tokenizer.model_max_length) if n and n < 10**6]
     limit = min(stated, default=NO_LIMIT)

@@ -22,8 +22,8 @@ def ladder(dim: int, lowest: int = 16) -> list[int]:
 def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed: int = 1111) -> str:
     """The encoder brought to k dimensions; itself when it has k already.
 
-    PCA is fitted on the sentences of the task being measured; the random projection is drawn by the
-    seed alone, the same for every encoder of that size.
+    PCA is fitted on the sentences of the task being measured; the random projection depends on the
+    seed alone, and is the same for every encoder of that size.
 
     Raises:
         UserError: the spec cannot be read, or k is more than its `dim` dimensions.

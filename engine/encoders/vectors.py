@@ -1,16 +1,16 @@
 """Precomputed vectors: an encoder for the sentences that a file contains.
 
-Three shapes:
+Three formats:
 
     x.npy       float (n, dim), beside it `x.txt` with n sentences, one a line, UTF-8 (or `.txt.gz`)
     x.npz       an array `sentences` of text (n,) and an array `vectors`, float (n, dim)
     x.parquet   a column of text and a column of lists of numbers, all of one length
 
-A folder that `theodolite encode-corpus` wrote is one more: `engine.corpus`.
+A folder that `theodolite encode-corpus` wrote is read too: `engine.corpus`.
 
-A sentence is found by its text, with runs of white space read as one space; of a sentence that is
-there twice the first vector counts. Nothing is unpickled. Lists of numbers are no cells of text:
-`engine.datasets.formats` does not read them, so Parquet is read here, its two columns whole.
+A sentence is found by its text, with runs of white space read as one space; for a sentence that
+occurs twice the first vector counts. Nothing is unpickled. `engine.datasets.formats` reads only
+cells of text, not lists of numbers, so Parquet is read here, its two columns whole.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.p
 
 
 def open_vectors(spec: SourceSpec) -> KnownVectors:
-    """The vectors of a file or folder that a source names.
+    """Open the file or folder of vectors that a source names.
 
     Raises:
-        UserError: no such file, or none of the shapes.
+        UserError: no such file, or none of the formats.
     """
     columns = (spec.option("text"), spec.option("vector"))
     if (folder := Path(spec.value)).is_dir():
@@ -55,7 +55,7 @@ class VectorFile(KnownVectors):
         vector: Parquet's column of vectors; None takes the only column of lists.
 
     Raises:
-        UserError: no such file, or none of the shapes.
+        UserError: no such file, or none of the formats.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class VectorFile(KnownVectors):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
-        """Over the content of the files, which are read for it when it is first asked for."""
+        """Hash of the content of the files, which are read for it at first use."""
         found = fingerprint("vectors", *map(file_sha256, self._file.paths), *self._columns)
         self._check_unchanged()
         return found
@@ -110,7 +110,7 @@ class VectorFile(KnownVectors):
     def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
         rows = [self._rows[_spaced(s)] for s in sentences]
         found = np.asarray(self._vectors[rows], np.float32)
-        self._check_unchanged()  # an array is mapped: another writer shows through
+        self._check_unchanged()  # a mapped array shows what another process writes
         return found
 
     def _check_unchanged(self) -> None:
@@ -120,7 +120,7 @@ class VectorFile(KnownVectors):
 def lacking(spec: str, sentences: Sequence[str]) -> list[str]:
     """Sentences that the files of vectors in a spec lack; none for an encoder without such files.
 
-    What a page can ask before a run: `lacking(spec, catalog.load(task.dataset).sentences)`.
+    To check before a run: `lacking(spec, catalog.load(task.dataset).sentences)`.
 
     Raises:
         UserError: the spec or a file cannot be read.
@@ -129,7 +129,7 @@ def lacking(spec: str, sentences: Sequence[str]) -> list[str]:
 
 
 class Coverage:
-    """What the files of vectors in a spec hold, read once for many questions.
+    """The sentences that the files of vectors in a spec cover, read once for many look-ups.
 
     Raises:
         UserError: the spec or a file cannot be read.
@@ -141,13 +141,13 @@ class Coverage:
         ]
 
     def lacking(self, sentences: Sequence[str]) -> list[str]:
-        """The sentences that any of the files lacks, in order, as often as they are asked for."""
+        """The sentences that any of the files lacks, in order, repetitions included."""
         left_out = {s for file in self.files for s in file.lacking(sentences)}
         return [s for s in sentences if s in left_out]
 
 
 def save(path: Path, sentences: Sequence[str], vectors: np.ndarray) -> None:
-    """Write a Parquet file that `vectors:` reads: how any encoder comes into the app.
+    """Write a Parquet file that `vectors:` reads, which brings any encoder into the app.
 
         sentences = Catalog().load("STSBenchmark").sentences
         save(Path("mine.parquet"), sentences, my_model(sentences))
@@ -251,7 +251,7 @@ class _Parquet:
         self.dim = self._width(schema.field(self._vector).type)
 
     def _width(self, kind: Any) -> int:
-        """Declared by the column, or else the length of the first list."""
+        """The width that the column declares, or else the length of the first list."""
         if hasattr(kind, "list_size"):
             return int(kind.list_size)
         import pyarrow.parquet as pq

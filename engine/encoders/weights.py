@@ -1,7 +1,7 @@
 """Models in memory, shared by all sources that run them.
 
-Two sources often differ in what stands before a sentence or in what is made of the hidden states,
-and not in the model: the sides of one encoder, or the settings that an audit compares.
+Two sources often differ in the prompt or in the pooling, and not in the model: the sides of one
+encoder, or the settings that an audit compares.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _held: WeakValueDictionary[tuple[object, ...], Weights[Any]] = WeakValueDictiona
 
 
 class Weights(Generic[M]):
-    """A model that is read the first time it is asked for, and gone with the last source of it.
+    """A model that is read at first use, and freed with the last source that uses it.
 
     Attributes:
-        lock: held while it is read, and by those who may not use it at the same time.
-        model: None before it was read.
+        lock: held while the model is read, and by users that cannot share it at the same time.
+        model: None before it is read.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Weights(Generic[M]):
         self.model: M | None = None
 
     def get(self, read: Callable[[], M]) -> M:
-        """The model, read by the first who asks."""
+        """The model, read by the first call."""
         with self.lock:
             if self.model is None:
                 self.model = read()
@@ -37,5 +37,5 @@ class Weights(Generic[M]):
 
 
 def weights(*key: object) -> Weights[Any]:
-    """Those of a key, which holds all that decides the model."""
+    """The weights of a key, which holds everything that determines the model."""
     return _held.setdefault(key, Weights())

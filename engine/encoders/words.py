@@ -1,7 +1,7 @@
 """Files of word vectors, and the mean of a sentence's words.
 
-Read: GloVe's text (`word v1 … vd` a line), word2vec's text and fastText's `.vec` (the same after a
-line `words dimensions`), and word2vec's binary; each also gzipped.
+Formats: GloVe's text (`word v1 … vd` a line), word2vec's text and fastText's `.vec` (the same after
+a line `words dimensions`), and word2vec's binary; each also gzipped.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class WordVectors(TableSource):
         return [list(_known(s.split(), rows, split=True)) for s in sentences]
 
     def estimate(self, words: Sequence[Word]) -> np.ndarray:
-        """Zipf's law over the order of the file: the r-th word has a probability like 1 / r.
+        """Zipf's law over the order of the file: the r-th word's probability falls as 1 / r.
 
         The files of GloVe, word2vec and fastText begin with the most frequent word.
         """
@@ -79,8 +79,8 @@ class Borep(Source):
 
     Every word vector e of length d is multiplied by one fixed matrix W, dim x d, drawn uniformly
     from [-1/sqrt(d), 1/sqrt(d)]; the sentence is the largest value of each coordinate over its
-    words (`pooling=max`; `avg`, `pmean` and `hier` as for any word vectors). Untrained: what random
-    features of word vectors do. The matrix comes from numpy's default generator with `seed` (0).
+    words (`pooling=max`; `avg`, `pmean` and `hier` as for any word vectors). Untrained: a baseline
+    of random features. The matrix comes from numpy's default generator with `seed` (0).
     """
 
     def __init__(self, name: str, dim: int, base: WordSource, pool: Pool | None, seed: int = 0
@@ -125,7 +125,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
         word -> row (a word's first line counts), and float32 (v, d).
 
     Raises:
-        UserError: the file has no such layout; names the line.
+        UserError: the file has none of the layouts; names the line.
     """
     start, dim, binary = _layout(path)
     words: dict[str, int] = {}

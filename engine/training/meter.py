@@ -25,7 +25,7 @@ class Meter:
         skips: whether updates whose gradients overflow are skipped, as in fp16.
 
     Attributes:
-        failure: a sentence on the first loss or gradient that failed; empty until then.
+        failure: the first failure, as a sentence; empty until then.
     """
 
     def __init__(

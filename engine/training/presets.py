@@ -19,7 +19,7 @@ _WIKIPEDIA = ("unlabelled/wiki1m_for_simcse", "unlabelled/sentences_mix")
 """The paper's million sentences, or a substitute for them."""
 _INFERENCE = ("nli/nli_for_simcse", "nli")
 STARTER = "starter"
-"""Training name of the shipped data: its pairs or its topics, depending on the objective."""
+"""Name of the shipped training data: its pairs or its topics, depending on the objective."""
 DEV = ("STSBenchmark", "starter-pairs")
 """Default dev sets: the first one in the catalog is taken."""
 

@@ -34,20 +34,20 @@ class TrainSpec(BaseSpec):
     Attributes:
         objective: `unsup` (eq. 4), `sup` (eq. 5, eq. 8 with a weight), `mlm` (masked language
             modelling alone), `next-sentence` (a sentence and one that follows it; table 2).
-        base: the model to train: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
+        base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
         train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
             name of a data set of the catalog.
-        out: the folder to which the encoder is written.
-        seed: of order, dropout, augmentation and new weights.
+        out: the folder that becomes the encoder.
+        seed: decides order, dropout, augmentation and fresh weights.
         batch_size: examples that are each other's negatives.
         micro_batch: examples that pass through the model at once; None for the whole batch. The
             gradients are those of the whole batch (GradCache, Gao et al. 2021).
-        limit: train on this many examples, from the first; None for all.
+        limit: train on the first so many examples only; None for all.
         epochs: over the data; fractions allowed.
-        steps: number of updates, instead of `epochs`; None to go by `epochs`.
-        learning_rate: the peak of the linear schedule.
+        steps: stop after so many updates instead; None to go by `epochs`.
+        learning_rate: the highest of the linear schedule.
         warmup: share of the steps (0 to 1) until that rate is reached.
         weight_decay: of AdamW, not on biases and layer norms.
         max_grad_norm: gradients are scaled down to this norm; 0 for never.
@@ -62,21 +62,21 @@ class TrainSpec(BaseSpec):
         mlm_probability: share of the tokens that MLM predicts.
         dropout: of the whole model; None leaves the base's own (0.1 in BERT).
         fixed_mask: the same dropout mask in both passes (table 3's "Fixed 0.1").
-        augmentation: of the second copy of an unsupervised sentence.
+        augmentation: made to the second copy of an unsupervised sentence.
         augmentation_rate: share of the words or tokens it changes.
         dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
         pooling: of the vectors in the loss.
         head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
-        dev: a scored task that selects the best checkpoint; None keeps the last.
+        dev: a scored task that chooses the best checkpoint; None keeps the last.
         dev_every: steps between two evaluations on it.
         patience: evaluations without a better score until training stops; None for never.
         precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
         compile: pass the model through `torch.compile`; on a CPU that does not pay
             (`benchmarks.training --compiled`).
-        gradient_checkpointing: recompute activations instead of keeping them.
+        gradient_checkpointing: compute activations again instead of keeping them.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
-        processes: number of processes on this machine that share each batch, a GPU each where there
-            are any. The gradients are those of the whole batch; the random draws differ.
+        processes: of this machine that share each batch, a GPU each where there are any. The
+            gradients are those of the whole batch; what is drawn at random differs.
     """
 
     version = VERSION

@@ -1,8 +1,7 @@
 """The setting audit: the effect of each setting of a model on a few examples, in seconds.
 
-Prompts, poolings, where texts are cut, lengths of vectors and precision are measured on the same
-examples as the spec that was asked for, so that a difference has an interval, and noise is not
-called a loss.
+Prompts, poolings, truncation, normalisation and precision are measured on the same examples as the
+audited spec, so that a difference has an interval, and noise is not called a loss.
 """
 
 from engine.encoders.audit.examples import Examples, some_of

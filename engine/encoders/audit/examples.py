@@ -34,7 +34,7 @@ class Examples(ABC):
 
     Attributes:
         name: of the data set, and of the split if it has any.
-        task: as a model knows it that names prompts by tasks.
+        task: for models that name prompts by tasks.
     """
 
     name: str
@@ -45,25 +45,25 @@ class Examples(ABC):
     @property
     @abstractmethod
     def queries(self) -> Sequence[str]:
-        """Texts of the side of queries."""
+        """Texts of the query side."""
 
     @property
     @abstractmethod
     def documents(self) -> Sequence[str]:
-        """Texts of the other side: all of them, where there are no queries."""
+        """Texts of the document side; all texts, where there are no queries."""
 
     @abstractmethod
     def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
-        """What the score is computed of, one value an example.
+        """The values that the score is computed from, one per example.
 
         Args:
-            queries: (len(queries), d), compared by their dot product with…
+            queries: (len(queries), d), compared with the documents by dot product.
             documents: (len(documents), d).
         """
 
     @property
     def n(self) -> int:
-        """How many pairs or queries."""
+        """Number of pairs or queries."""
         return len(self.queries) or len(self.documents) // 2
 
 
@@ -76,7 +76,7 @@ class PairExamples(Examples):
 
     @property
     def queries(self) -> Sequence[str]:
-        """See `Examples`: pairs know no sides."""
+        """See `Examples`: pairs have no query side."""
         return ()
 
     @property
@@ -183,6 +183,6 @@ def _preferred(splits: Sequence[str]) -> str:
 
 
 def _some(n: int, most: int) -> list[int]:
-    """At most so many positions of n, drawn alike at every call."""
+    """At most `most` positions of n, drawn alike at every call."""
     drawn = np.random.default_rng(0).permutation(n)[:most]
     return sorted(drawn.tolist())

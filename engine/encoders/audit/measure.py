@@ -1,4 +1,4 @@
-"""Measures the settings of a model, beginning with the current one."""
+"""Measures the settings of a model, beginning with the audited spec itself."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from engine.stats.significance import Difference, differences
 
 @dataclass(frozen=True)
 class Audited:
-    """One setting and what it is worth on the examples.
+    """One setting and its score on the examples.
 
     Attributes:
-        setting: what was set; None for the spec as it was asked for.
-        spec: of the encoder with it.
+        setting: None for the audited spec itself.
+        spec: of the encoder with the setting.
         score: in points.
-        seconds: what it took; poolings share a pass, which counts for the first of them.
-        change: against the spec as asked, above 0 where the setting is better.
+        seconds: time taken; poolings share a pass, which counts for the first of them.
+        change: against the audited spec, above 0 where the setting is better.
         lost: against the best setting, below 0 for all others.
-        error: why it could not be measured; then the numbers are None.
+        error: reason it could not be measured; score and differences are then None.
     """
 
     setting: Setting | None
@@ -50,14 +50,14 @@ class Audited:
 
 @dataclass(frozen=True)
 class Audit:
-    """All of them.
+    """The audit of a model.
 
     Attributes:
         measured_on: data set, and split if it has any.
         metric: of all scores.
-        n: examples.
-        rows: the spec as asked, then settings group by group.
-        warnings: what the files of the model deny.
+        n: number of examples.
+        rows: the audited spec, then settings group by group.
+        warnings: settings of the spec that the model's files contradict.
         notes: what was not tried, and why.
     """
 
@@ -70,13 +70,13 @@ class Audit:
 
     @property
     def best(self) -> Audited:
-        """The highest score, the one that was asked for among equals."""
+        """The row with the highest score, the audited spec among equals."""
         return max(self.rows, key=lambda row: -np.inf if row.score is None else row.score)
 
 
 @dataclass
 class _Tried:
-    """What a run has made so far."""
+    """The results of an audit so far."""
 
     rows: list[Audited] = field(default_factory=list)
     samples: list[Sample | None] = field(default_factory=list)
@@ -94,14 +94,14 @@ def audit(
     Args:
         source: one model, as in a spec.
         examples: from `some_of`.
-        groups: what is set otherwise.
+        groups: kinds of settings to vary.
         device: see `load`.
 
     Yields:
-        (share done, what is measured next), and at last the audit.
+        (share done, label of the next measurement), and at last the audit.
 
     Raises:
-        UserError: no model, or one that cannot be loaded as it was asked for.
+        UserError: the source is no model, or cannot be loaded.
     """
     spec, checkpoint = checkpoint_of(source)
     checkpoint.check()
@@ -127,19 +127,19 @@ def audit(
 
 @dataclass(frozen=True, eq=False)
 class _Vectors:
-    """Of queries and documents."""
+    """The vectors of queries and of documents."""
 
     queries: np.ndarray
     documents: np.ndarray
 
     @property
     def unit(self) -> bool:
-        """Whether all have length 1 already, but for half precision's noise."""
+        """Whether all have unit length, up to the noise of half precision."""
         return bool(np.allclose(np.linalg.norm(self.documents, axis=1), 1.0, atol=1e-2))
 
 
 class _Encode:
-    """Encodes the examples, each text once a model and prompt."""
+    """Encodes the examples, each text once per model and prompt."""
 
     def __init__(self, examples: Examples, device: str | None) -> None:
         self.examples = examples
@@ -159,7 +159,7 @@ class _Encode:
         return bind_task(self._load(str(spec)), (), "", self.examples.task)
 
     def together(self, specs: Sequence[SourceSpec]) -> None:
-        """Encode under several poolings in one pass a side, into the cache of each."""
+        """Encode under several poolings in one pass per side, into the cache of each."""
         from engine.encoders.source import slices
         from engine.encoders.transformer import TransformerSource, ahead
 
@@ -173,14 +173,14 @@ class _Encode:
             sources = [e.source for e in made if isinstance(e, CachedEncoder)]
             first = sources[0]
             if not isinstance(first, TransformerSource):
-                return  # then each encodes for itself
+                return  # each then encodes for itself
             model = first.transformer
             distinct = list(dict.fromkeys(texts))
             keys = [sentence_key(text) for text in distinct]
             done = 0
             for ids in ahead(model.ids, slices([first.prompt + text for text in distinct])):
                 for source, rows in zip(sources, model.pooled(ids, poolings), strict=True):
-                    if np.isfinite(rows).all():  # else its own turn will say where not
+                    if np.isfinite(rows).all():  # else its own turn reports the sentence
                         self._cache.put(source.fingerprint, keys[done : done + len(ids)], rows)
                 done += len(ids)
 
@@ -188,7 +188,7 @@ class _Encode:
 def _try(
     tried: _Tried, encode: _Encode, setting: Setting | None, spec: SourceSpec
 ) -> _Vectors | None:
-    """Measure one setting; what cannot be measured says why."""
+    """Measure one setting; a failure is kept as the row's error."""
     start = time.perf_counter()
     row, sample, vectors = Audited(setting, str(spec)), None, None
     try:
@@ -212,7 +212,7 @@ def _chosen(
     groups: Sequence[Group],
     unit: bool,
 ) -> tuple[list[Setting], list[str]]:
-    """What to try beside the spec as asked, and what is not worth it."""
+    """The settings to try beside the audited spec, and notes on those that are not worth it."""
     notes: list[str] = []
     found = list(settings.prompts(spec, checkpoint, bool(examples.queries)))
     if not found:

@@ -1,4 +1,4 @@
-"""Which settings of a model are worth trying, and how each is written as a spec.
+"""The settings of a model that are worth trying, each written as a spec.
 
 Reads files, loads no model.
 """
@@ -24,17 +24,17 @@ GROUPS: dict[Group, str] = {
 }
 CUTS = (128, 256, 512)
 MOST_PROMPTS = 6
-"""Of a model's own that are tried."""
+"""Number of a model's own prompts that are tried."""
 _QUERY, _DOCUMENT = ("query",), ("document", "passage", "corpus")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting, everything else being as asked.
+    """One setting; everything else is as in the audited spec.
 
     Attributes:
-        group: what is set.
-        label: how, for people.
+        group: kind of setting.
+        label: value of the setting, for people.
         spec: the source with that setting.
         by: how its vectors are compared.
     """
@@ -49,7 +49,7 @@ def prompts(spec: SourceSpec, checkpoint: Checkpoint, two_sided: bool) -> Iterat
     """No prompt, each of the model's own, and the sides swapped.
 
     Args:
-        spec: as asked.
+        spec: the audited source.
         checkpoint: its files.
         two_sided: whether the examples have queries.
     """
@@ -80,7 +80,7 @@ def _named(names: list[str], words: tuple[str, ...]) -> str | None:
 
 
 def poolings(spec: SourceSpec, checkpoint: Checkpoint) -> Iterator[Setting]:
-    """Every pooling that the weights allow, without what a model has after its own."""
+    """Every pooling that the weights allow, without the modules after the model's own pooling."""
     for pooling in POOLINGS:
         if pooling != "pooler_output" or checkpoint.has_pooler:
             changed = spec.with_options(pooling=pooling, layer=None)
@@ -88,10 +88,10 @@ def poolings(spec: SourceSpec, checkpoint: Checkpoint) -> Iterator[Setting]:
 
 
 def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Setting]:
-    """Cut earlier or later, where that changes any text.
+    """Other lengths to cut texts at, where they change any text.
 
     Args:
-        spec: as asked.
+        spec: the audited source.
         checkpoint: its files.
         longest: tokens of the longest text.
     """
@@ -110,12 +110,12 @@ def _cut(spec: SourceSpec, length: int) -> SourceSpec:
 
 
 def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Setting]:
-    """Vectors as long as the model makes them, compared by their dot product.
+    """Vectors that are not normalised, compared by dot product.
 
     Args:
-        spec: as asked.
+        spec: the audited source.
         checkpoint: its files.
-        unit: whether its vectors are of length 1 already: then those before that are taken.
+        unit: whether the model itself normalises: then the pooled vectors before that are taken.
     """
     if unit:
         pooling = examine(checkpoint).pooling
@@ -124,7 +124,7 @@ def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Settin
 
 
 def precisions(spec: SourceSpec) -> Iterator[Setting]:
-    """The precisions that were not asked for and that this machine has."""
+    """The other precisions that this machine has."""
     from engine.encoders.int8 import available
 
     for dtype in DTYPES:
@@ -134,7 +134,7 @@ def precisions(spec: SourceSpec) -> Iterator[Setting]:
 
 
 def token_counts(checkpoint: Checkpoint, texts: list[str]) -> list[int]:
-    """How many tokens each text has, special ones among them, before any is cut.
+    """The number of tokens of each text, special ones included, before any is cut.
 
     Raises:
         UserError: the tokenizer cannot be read.
