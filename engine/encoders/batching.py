@@ -31,7 +31,7 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
 
     Args:
         lengths: tokens of each text, at least one.
-        tokens: most tokens of a batch, padding included; a longer text goes alone.
+        tokens: maximum tokens of a batch, padding included; a longer text is a batch of its own.
 
     Yields:
         Indices into `lengths`, int64, in descending order of length; every index once.

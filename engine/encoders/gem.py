@@ -94,8 +94,8 @@ def weights(
         novelty, significance, overlap = 0.0, 0.0, 0.0
         if length > _NOTHING * norm:
             novelty = length / norm
-            # The paper's |q' U S|: q stands at right angles on all but this word's column, so that
-            # the product with the window is this word's residual alone.
+            # The paper's |q' U S|: q is orthogonal to all columns but this word's, so that the
+            # product with the window is this word's residual alone.
             significance = length / (stop - start)
             common = strengths * (residual / length @ removed)
             overlap = float(np.linalg.norm(common)) / removed.shape[1]

@@ -56,7 +56,7 @@ def load(
 
 
 def as_a_gpu_chose(spec: str) -> str | None:
-    """The spec with the half precision that was once the default on GPUs; None if it changes none.
+    """The spec with the half precision that was once the default on GPUs; None if that is the same.
 
     Models that sentence-transformers runs were in float32 even then.
 

@@ -53,7 +53,7 @@ def pool(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
     Args:
         states: of one batch.
         pooling: a key of `MEANING`.
-        layer: index into `states.hidden` that stands for the last layer; 0 is the embedding output.
+        layer: index into `states.hidden` of the layer used as the last; 0 is the embedding output.
 
     Returns:
         float32 (b, d).

@@ -38,7 +38,7 @@ class Prompts:
     Attributes:
         named: name -> text. sentence-transformers gives every model `query` and `document`, which
             are empty where the files do not say otherwise.
-        default: name of the prompt that is used when none is asked for; None for no prompt.
+        default: name of the prompt that is used when the spec gives none; None for no prompt.
     """
 
     named: Mapping[str, str]

@@ -50,7 +50,7 @@ class BaseSpec:
             """See above."""
 
     def check(self, ranges: Ranges) -> None:
-        """Check that the values fit; None does where it is the default.
+        """Check the fields against their ranges; None is allowed where it is the default.
 
         Raises:
             UserError: names the field, what was given and what is expected.

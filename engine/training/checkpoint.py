@@ -192,7 +192,7 @@ def _newest(folder: Path) -> Path | None:
 
 
 def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name, each once however many names it has."""
+    """Parameters and buffers by name, each once even if it has several names."""
     return dict(model.named_parameters()) | dict(model.named_buffers())
 
 

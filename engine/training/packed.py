@@ -20,7 +20,7 @@ from engine.memory import to_device
 from engine.training.precision import exact
 
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
-"""Model types whose layers are BERT's; True where positions start behind the padding id."""
+"""Model types whose layers are BERT's; True where positions start after the padding id."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def padded_states(model: Any, layout: Layout, pad: int, every: bool = False) -> 
 
 
 def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torch.Tensor:
-    """One vector a sentence, as `engine.encoders.pooling` defines it.
+    """One vector per sentence, as `engine.encoders.pooling` defines it.
 
     Args:
         states: (t, d) for each layer; only the last is needed for `cls_token`, `avg` and `max`.

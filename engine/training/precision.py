@@ -43,14 +43,14 @@ class Precision:
         local_rank: int = 0,
         world_size: int = 1,
     ) -> Precision:
-        """Choose a device and a precision that it has.
+        """Choose a device, and a precision that it supports.
 
         Args:
             name: the device; None takes the first GPU if there is one.
             precision: `auto` takes bf16 on an Nvidia GPU that has it, fp16 on older ones, else
                 fp32.
             local_rank: number of the process on this machine; of several, each takes its own GPU.
-            world_size: how many processes train together.
+            world_size: number of processes that train together.
 
         Raises:
             UserError: this machine has no such device, or the device no such precision.

@@ -39,7 +39,7 @@ class Preset:
     Attributes:
         name: for addresses and commands.
         label: a few words for people.
-        about: where the settings come from, and what to know.
+        about: where the settings come from, and notes on them.
         changes: fields of a TrainSpec, base and data included; all but `out`.
     """
 

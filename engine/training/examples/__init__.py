@@ -46,7 +46,7 @@ def open_examples(
         name: a file (`.parquet`, or `.txt`, `.csv`, `.tsv`, `.jsonl`, each also `.gz`) or a data
             set of the catalog (`unlabelled/brown`, `nli`, `upload:mine`; `starter` for the shipped
             ones).
-        objective: decides what an example is.
+        objective: determines what an example is.
         catalog: where data sets come from.
         hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
             give every entailment, not only those whose premise has a contradiction.

@@ -23,7 +23,7 @@ def objective_of(spec: TrainSpec) -> Objective:
     """The objective of a training run.
 
     Raises:
-        UserError: the same dropout mask is asked for where the two passes differ anyway.
+        UserError: `fixed_mask` is set where the two passes differ anyway.
 
     Examples:
         >>> objective_of(TrainSpec("mlm", "minilm", "text.txt", "out")).contrasts

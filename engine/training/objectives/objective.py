@@ -1,4 +1,4 @@
-"""What every objective defines: views of the examples, and a loss over their vectors."""
+"""The base class of objectives: views of the examples, and a loss over their vectors."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
                             sum_j ( exp(cos(h_i, h_j+)/t) + exp(cos(h_i, h_j-)/t) ) )
 
 Gao, Yao and Chen 2021, equation 5; equation 8 with a weight (see `contrastive`). Without a third
-column, or when hard negatives are not asked for, the second sum has its first term only. With a
-dual encoder the second encoder makes the vectors of the partners and of the hard negatives.
+column, or with `hard_negatives` off, the second sum has its first term only. With a dual encoder
+the second encoder makes the vectors of the partners and of the hard negatives.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Unsupervised(Objective):
     """Finds a sentence's second copy among those of the batch.
 
     Raises:
-        UserError: the same dropout mask is asked for where the two passes differ anyway.
+        UserError: `fixed_mask` is set where the two passes differ anyway.
 
     Examples:
         Without dropout every sentence finds itself at cosine 1; two sentences at right angles:
