@@ -14,7 +14,7 @@ from app.pages.encoders.service import ensure_listed
 from app.recent import Recent
 from engine import paths
 from engine.decoding.presets import default_texts
-from engine.encoders.spec import of_before
+from engine.encoders.spec import from_legacy
 from engine.errors import UserError
 from engine.training.presets import STARTER
 
@@ -258,7 +258,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
             f"{folder.name} contains no readable decoder.",
             "Give a folder written by `theodolite train-decoder`.",
         ) from error
-    return found | {"encoder": of_before(str(found["encoder"]))}
+    return found | {"encoder": from_legacy(str(found["encoder"]))}
 
 
 _LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engine.encoders.spec import of_before
+from engine.encoders.spec import from_legacy
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -21,14 +21,14 @@ def every(request: gr.Request, name: str) -> list[str]:
     """All values of one name, in order; empty when the address has none."""
     query = request.request.query_params if request.request else {}
     values = query.getlist(name) if hasattr(query, "getlist") else []
-    return [_of_today(name, value) for value in values]
+    return [_upgraded(name, value) for value in values]
 
 
-def _of_today(name: str, value: str) -> str:
+def _upgraded(name: str, value: str) -> str:
     """What an old link meant, where `cls` was a pooling: raw in a training, else the pooler's."""
     if name == "pooling":
         return "cls_token" if value == "cls" else value
-    return of_before(value)
+    return from_legacy(value)
 
 
 def first(request: gr.Request, name: str, default: str = "") -> str:

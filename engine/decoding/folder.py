@@ -30,7 +30,7 @@ from engine.decoding.lstm import ConditionedLSTM
 from engine.decoding.prefix import PrefixTransformer
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.vocabulary import Vocabulary, Words
-from engine.encoders.spec import of_before
+from engine.encoders.spec import from_legacy
 from engine.errors import UserError
 
 FORMAT = 1
@@ -185,7 +185,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
         raise _missing(folder) from error
     except Exception as error:  # as above
         raise _damaged(folder, error) from error
-    return facts | {"encoder": of_before(str(facts.get("encoder", "")))}
+    return facts | {"encoder": from_legacy(str(facts.get("encoder", "")))}
 
 
 def _vocabulary(folder: Path, facts: dict[str, Any]) -> Words:

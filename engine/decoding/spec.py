@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from engine.encoders.spec import as_before, of_before
+from engine.encoders.spec import to_legacy, from_legacy
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec, Ranges, relative_path
 from engine.training.spec import PrecisionName
@@ -127,18 +127,18 @@ class DecoderSpec(BaseSpec):
         return super().to_dict() | {"train": list(self.train)}
 
     @classmethod
-    def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """What `to_dict` wrote in any version, as it writes it now; but `train` as a tuple."""
         today = dict(given)
         if "encoder" in today:
-            today["encoder"] = of_before(today["encoder"])
+            today["encoder"] = from_legacy(today["encoder"])
         if "train" in today:
             today["train"] = tuple(today["train"])
         return today
 
-    def as_before(self) -> dict[str, Any]:
+    def to_legacy(self) -> dict[str, Any]:
         """Decoders of before are known by the words for poolings of then."""
-        return {"encoder": as_before(self.encoder)}
+        return {"encoder": to_legacy(self.encoder)}
 
     def command(self) -> list[str]:
         """The words of the command that trains the same, to be pasted into a terminal."""

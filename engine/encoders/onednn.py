@@ -41,7 +41,7 @@ def linear(
 ) -> torch.Tensor:
     """(…, d_in) -> (…, d_out), for inference; the weight as it is or `laid_out`."""
     # The last argument chooses the exact GELU.
-    found: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "none")
+    found: torch.Tensor = getattr(torch.ops.mkldnn, OPERATOR)(x, weight, bias, then, [], "none")
     return found
 
 

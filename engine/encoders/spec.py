@@ -196,7 +196,7 @@ def parse(spec: str) -> EncoderSpec:
     )
 
 
-def of_before(spec: str) -> str:
+def from_legacy(spec: str) -> str:
     """Translate a spec of an old link or record, in which `cls` was the pooler's output.
 
     Any other text is returned as it is.
@@ -208,8 +208,8 @@ def of_before(spec: str) -> str:
     )
 
 
-def as_before(spec: str) -> str:
-    """The inverse of `of_before`: the form that hashes were made of, and still are."""
+def to_legacy(spec: str) -> str:
+    """The inverse of `from_legacy`: the form that hashes were made of, and still are."""
     return re.sub(
         r"(?<=[?&]pooling=)(cls_token|pooler_output)(?!\w)",
         lambda found: "cls" if found[1] == "pooler_output" else "cls_before_pooler",

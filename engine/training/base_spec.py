@@ -75,7 +75,7 @@ class BaseSpec:
         Raises:
             UserError: an unknown field, a missing one, or a later version.
         """
-        given = cls.of_today(given)
+        given = cls.upgraded(given)
         if given.get("version", cls.version) != cls.version:
             raise UserError(
                 f"This {cls.name} is of version {given['version']}, not {cls.version}.",
@@ -94,11 +94,11 @@ class BaseSpec:
         return cls(**wanted)
 
     @classmethod
-    def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Bring the output of `to_dict` from any version to the current one."""
         return dict(given)
 
-    def as_before(self) -> dict[str, Any]:
+    def to_legacy(self) -> dict[str, Any]:
         """The fields that are hashed in an earlier form, so that old hashes stay valid."""
         return {}
 
@@ -130,7 +130,7 @@ class BaseSpec:
         usual = {f.name: f.default for f in fields(self) if f.name in self.later}
         facts = {name: value for name, value in self.to_dict().items()
                  if name != "out" and (name not in usual or value != usual[name])}  # fmt: skip
-        text = json.dumps(facts | self.as_before(), sort_keys=True)
+        text = json.dumps(facts | self.to_legacy(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @property

@@ -12,7 +12,7 @@ from functools import partial
 from operator import contains
 from typing import Any, Literal, get_args, get_type_hints
 
-from engine.encoders.spec import TWO_MEANINGS, as_before, of_before
+from engine.encoders.spec import TWO_MEANINGS, to_legacy, from_legacy
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec, Ranges, relative_path
 
@@ -133,14 +133,21 @@ class TrainSpec(BaseSpec):
         self.check(_RANGES)
 
     @classmethod
-    def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Bring the output of `to_dict` from any version to the current one."""
-        return of_today(given)
+        if given.get("version") != 1:
+            return dict(given)
+        today = {**given, "version": VERSION}
+        if "base" in today:
+            today["base"] = from_legacy(str(today["base"]))
+        if today.get("pooling") == "cls":
+            today["pooling"] = "cls_token"
+        return today
 
-    def as_before(self) -> dict[str, Any]:
+    def to_legacy(self) -> dict[str, Any]:
         """The fields as version 1 named them."""
         pooling = "cls" if self.pooling == "cls_token" else self.pooling
-        return {"version": 1, "pooling": pooling, "base": as_before(self.base)}
+        return {"version": 1, "pooling": pooling, "base": to_legacy(self.base)}
 
     def command(self) -> list[str]:
         """The command line that trains the same, as a list of words."""
@@ -152,18 +159,6 @@ class TrainSpec(BaseSpec):
         """The spec without the folders of this machine, to be shared."""
         base, train = relative_path(self.base), relative_path(self.train)
         return replace(super().relative_paths(), base=base, train=train)
-
-
-def of_today(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring the output of `TrainSpec.to_dict` from any version to the current one."""
-    if given.get("version") != 1:
-        return dict(given)
-    today = {**given, "version": VERSION}
-    if "base" in today:
-        today["base"] = of_before(str(today["base"]))
-    if today.get("pooling") == "cls":
-        today["pooling"] = "cls_token"
-    return today
 
 
 _OF_ENCODERS = {

@@ -62,7 +62,8 @@ class Range:
             value = rng.uniform(self.low, self.high)
         # Rounded so that a label says exactly what was run, but never out of the range.
         rounded = round(value) if whole else float(f"{value:.3g}")
-        return min(max(rounded, self.low), self.high) if not whole else int(rounded)
+        bounded = min(max(rounded, self.low), self.high)
+        return int(bounded) if whole else bounded
 
 
 def parsed(text: str) -> tuple[str, list[Any] | Range]:
@@ -84,7 +85,8 @@ def parsed(text: str) -> tuple[str, list[Any] | Range]:
         low, _, high = numbers.partition("..")
         if scale not in ("", "log"):
             raise UserError(f"{text!r} ends in {scale!r}.", "After a range comes :log or nothing.")
-        first, last = (number(name, end.strip()) for end in (low, high))
+        whole = int in types_of(TrainSpec)[name]
+        first, last = (number(name, end.strip(), whole=whole) for end in (low, high))
         return name, Range(first, last, log=bool(scale))
     return name, [read(TrainSpec, name, value) for value in given.split(",")]
 

@@ -19,7 +19,7 @@ from app.pages.map import service as maps
 from app.pages.map.job import MapJob
 from app.pages.map.service import StoredMap
 from app.pages.spaces import making
-from engine.encoders.spec import as_before
+from engine.encoders.spec import to_legacy
 from engine.errors import UserError
 from engine.progress import ProgressCallback, nobody
 from store.hashing import hash_of, to_json
@@ -166,7 +166,7 @@ class SpacesJob(Job):
             "k": self.k, "clustering": self.clustering, "size": self.size,
             "library": f"scikit-learn {version('scikit-learn')}",
             # The stored pair contains the names: other names for the same vectors are another pair.
-            "names": [as_before(self.first), as_before(self.second)],
+            "names": [to_legacy(self.first), to_legacy(self.second)],
         }  # fmt: skip
         return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 

@@ -207,7 +207,7 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     kind = "train"
     version = TrainSpec.version
-    upgrades: ClassVar[Upgrades] = {1: TrainSpec.of_today}
+    upgrades: ClassVar[Upgrades] = {1: TrainSpec.upgraded}
     spec_type = TrainSpec
     event_types = EVENTS
     record = RECORD

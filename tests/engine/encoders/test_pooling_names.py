@@ -13,7 +13,7 @@ from engine.encoders import load, parse
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import diagnose
 from engine.encoders.fingerprint import fingerprint
-from engine.encoders.spec import as_before, of_before
+from engine.encoders.spec import to_legacy, from_legacy
 from engine.errors import UserError
 from engine.training.spec import TrainSpec
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
@@ -57,10 +57,10 @@ def test_old_specs_are_read_as_what_they_meant() -> None:
     """Wherever in a text they stand; other words are left alone."""
     old = "hf:a/b?layer=1&pooling=cls_before_pooler + hf:c?pooling=cls | normalise"
     today = "hf:a/b?layer=1&pooling=cls_token + hf:c?pooling=pooler_output | normalise"
-    assert of_before(old) == of_before(today) == today
-    assert as_before(today) == as_before(old) == old
+    assert from_legacy(old) == from_legacy(today) == today
+    assert to_legacy(today) == to_legacy(old) == old
     for other in ("wordllama?pooling=max", "what does pooling=cls mean", "hf:a?pooling=clsx"):
-        assert of_before(other) == as_before(other) == other
+        assert from_legacy(other) == to_legacy(other) == other
 
 
 def test_trainings_keep_their_hash_and_old_ones_are_read() -> None:

@@ -105,6 +105,7 @@ def test_what_is_varied_can_be_written_in_a_line(text, wanted) -> None:
         ("temperature=low..0.1", "The temperature cannot be 'low'"),
         ("temperature=0..1:log", "no logarithm"),
         ("temperature=0.1..1:lin", "ends in 'lin'"),
+        ("batch_size=1.6..1.9", "The batch size cannot be '1.6'"),
     ],
 )
 def test_a_slip_is_told(text, message) -> None:
