@@ -25,7 +25,7 @@ def every(request: gr.Request, name: str) -> list[str]:
 
 
 def _upgraded(name: str, value: str) -> str:
-    """What an old link meant, where `cls` was a pooling: raw in a training, else the pooler's."""
+    """Translate `cls` in an old link: the raw token in a training, else the pooler's output."""
     if name == "pooling":
         return "cls_token" if value == "cls" else value
     return from_legacy(value)
@@ -37,13 +37,13 @@ def first(request: gr.Request, name: str, default: str = "") -> str:
 
 
 def choice(request: gr.Request, name: str, allowed: Sequence[str], default: str) -> str:
-    """The first value if it is one of those allowed, else the default: links may be old."""
+    """The first value if it is allowed, else the default: links may be old."""
     value = first(request, name, default)
     return value if value in allowed else default
 
 
 def number(text: str) -> float | None:
-    """The number that a text writes; None for what is none, or is not finite."""
+    """Parse a finite number; None for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -52,10 +52,9 @@ def number(text: str) -> float | None:
 
 
 def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -> str:
-    """JavaScript for an event with these inputs: write their values to the address.
+    """JavaScript which writes the values of an event's inputs to the address.
 
-    Empty values and those equal to their default are left out, so that the plain page keeps its
-    plain address.
+    Empty values and defaults are left out, so that the plain page keeps its plain address.
     """
     return (
         f"(...values) => {{ theodolite.address({json.dumps(list(names))}, values, "
@@ -65,7 +64,7 @@ def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -
 
 def keep(controls: Mapping[str, gr.components.Component],
          defaults: Mapping[str, object] | None = None) -> None:  # fmt: skip
-    """Write the address whenever one of the controls changes. Runs in the browser alone."""
+    """Write the address whenever a control changes. Runs in the browser only."""
     import gradio as gr
 
     gr.on(

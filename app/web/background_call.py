@@ -1,4 +1,4 @@
-"""What a page shows while an answer is computed: the current step, a bar, the time left."""
+"""Background calls of a page, with their progress: the current step, a bar, the time left."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Say = Callable[[str, float | None, float | None], None]
-"""What is done now, the share done (None: cannot be known), the seconds left (None likewise)."""
+"""Progress callback: the current step, the share done and the seconds left (None: unknown)."""
 
 SOON_SECONDS = 0.3
-"""An answer that is there by then is shown without a bar before it."""
+"""Answers which arrive sooner are shown without a progress bar before them."""
 EVERY_SECONDS = 0.4
 PATIENCE_SECONDS = 30.0
 PART = 128
-"""Sentences encoded between two words on how far it is."""
+"""Sentences encoded between two progress reports."""
 VISITORS_PATIENCE_SECONDS = 4.0
 
 
 ALIVE_SECONDS = 2.0
-"""So often an answer that has nothing new says so all the same: a tab that was closed meanwhile is
-noticed then."""
+"""Interval at which unchanged progress is sent all the same, which notices a closed tab."""
 
 _MOST_TABS = 1000
 _latest: dict[str, _Question] = {}
-"""What each tab waits for."""
+"""The question that each tab waits for."""
 
 
 class _Superseded(Exception):
-    """The person has asked for something else meanwhile, or closed the tab."""
+    """The tab has asked something else meanwhile, or was closed."""
 
 
 class _Question:
-    """What a tab asks, which several works may answer."""
+    """A question of a tab, which several calls may answer together."""
 
     def __init__(self, session: str | None) -> None:
         self.changed = threading.Event()
@@ -53,18 +52,18 @@ class _Question:
 
     @property
     def stale(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether nobody waits for the answer any more."""
         return self.over or (self._session is not None and _latest.get(self._session) is not self)
 
     def end(self) -> None:
-        """Nobody waits for it any more."""
+        """Mark the question as one nobody waits for."""
         self.over = True
         if self._session and _latest.get(self._session) is self:
             del _latest[self._session]
 
 
 class _Work:
-    """Work in a thread of its own, and what it says of itself."""
+    """A call in a thread of its own, with its latest progress."""
 
     def __init__(self, do: Callable[[Say], Any], first: str, question: _Question) -> None:
         self.said: tuple[str, float | None, float | None] = (first, None, None)
@@ -76,7 +75,7 @@ class _Work:
 
     @property
     def done(self) -> bool:
-        """Whether it has returned or raised."""
+        """Whether the call has returned or raised."""
         return self.result is not None or self.error is not None
 
     def _say(self, text: str, share: float | None, left: float | None) -> None:
@@ -95,20 +94,20 @@ class _Work:
 def together(
     works: Mapping[str, Callable[[Say], Any]], firsts: Mapping[str, str], session: str | None = None
 ) -> Iterator[dict[str, tuple[str, Any]]]:
-    """Work in a thread each and tell how far each is.
+    """Run calls in a thread each and yield their progress.
 
     Args:
-        works: by name; each is given a `Say` to call as it goes on; returns what is wanted, never
+        works: the calls by name; each takes a `Say` for its progress and returns its result, never
             None.
-        firsts: what each does first, in words.
-        session: the tab that asks, `request.session_hash`. What it asked before is given up, as
-            this is when the tab is closed.
+        firsts: the first step of each, in words.
+        session: the tab that asks, `request.session_hash`. Its previous question is dropped, as
+            this one is when the tab is closed.
 
     Yields:
-        By name (HTML of the progress, None) while it works, then ("", what it returned).
+        By name (HTML of the progress, None) while the call runs, then ("", its result).
 
     Raises:
-        Exception: what one of them raised.
+        Exception: the first exception that a call raised.
     """
     question = _Question(session)
     running = {name: _Work(do, firsts[name], question) for name, do in works.items()}
@@ -138,13 +137,13 @@ def together(
 def followed(
     work: Callable[[Say], Any], first: str, session: str | None = None
 ) -> Iterator[tuple[str, Any]]:
-    """The same for one work: (HTML of the progress, None), then ("", what it returned)."""
+    """`together` for a single call: yield (HTML of the progress, None), then ("", its result)."""
     for found in together({"": work}, {"": first}, session):
         yield found[""]
 
 
 def waiting(say: Say) -> Callable[[int], None]:
-    """Say how many requests of others come before."""
+    """A callback which reports how many requests of others are ahead in the queue."""
 
     def tell(ahead: int) -> None:
         before = f"Waiting, {formats.plural(ahead, 'request')} before it"
@@ -154,7 +153,7 @@ def waiting(say: Say) -> Callable[[int], None]:
 
 
 def card(text: str, share: float | None, left: float | None) -> str:
-    """One step of work as HTML; the text is plain."""
+    """The progress of one step as HTML; the text is plain."""
     more = formats.time_left(left)
     below = f'<p class="t-muted">{escape(more)}</p>' if more else ""
     return (
@@ -164,10 +163,10 @@ def card(text: str, share: float | None, left: float | None) -> str:
 
 
 class TooSlow(Exception):
-    """Encoding would take longer than a page may wait; what was encoded by then is kept.
+    """Encoding would take longer than a page may wait; the vectors computed by then are cached.
 
     Attributes:
-        left: about how many seconds the rest takes.
+        left: estimated seconds for the rest.
     """
 
     def __init__(self, left: float) -> None:
@@ -176,11 +175,11 @@ class TooSlow(Exception):
 
 
 def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
-    """Encode what the cache lacks of a collection while a person waits.
+    """Encode the sentences of a collection that the cache lacks, while a person waits.
 
     Raises:
-        TooSlow: it would take too long for that.
-        UserError: an encoder or a collection that cannot be used.
+        TooSlow: encoding would take too long.
+        UserError: the encoder or the collection cannot be used.
     """
     from app import vectors
 
@@ -198,7 +197,7 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
         for start in range(0, len(lacking), PART):
             model.encode(lacking[start : start + PART])
             done = min(start + PART, len(lacking))
-            if not start:  # this one loaded the weights: it says nothing of the others
+            if not start:  # the first part also loaded the weights: leave it out of the estimate
                 began = time.monotonic()
                 continue
             left = (time.monotonic() - began) * (len(lacking) - done) / (done - PART)

@@ -1,8 +1,8 @@
-"""Gradio's Blocks, laid out without repeated work of Gradio's.
+"""Gradio's Blocks, laid out without Gradio's repeated work.
 
-Laying out twenty pages it reads the signature of every component's constructor several times a
-component, and writes the configuration of all pages down at each of five steps on the way to a
-launch. Together that took as long as the rest of the launch beyond the import of Gradio.
+To lay out twenty pages, Gradio reads the signature of every component's constructor several times a
+component, and serialises the configuration of all pages at each of five steps of a launch. Together
+that took as long as the rest of the launch beyond the import of Gradio.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class Pages(gr.Blocks):
-    """Blocks whose configuration is written down once they are `laid_out`, and not before."""
+    """Blocks whose configuration is serialised only once they are `laid_out`."""
 
     laid_out = False
 
     def get_config_file(self) -> BlocksConfigDict:
-        """As Gradio's; until all is laid out, that of the empty Blocks."""
+        """Gradio's configuration; until everything is laid out, that of the empty Blocks."""
         if self.laid_out or "config" not in vars(self):
             return super().get_config_file()
         return self.config
 
 
 def keep_signatures() -> None:
-    """Have Python keep the signature of every component's constructor instead of reading it anew.
+    """Cache the signature of every component's constructor in `__signature__`.
 
-    `inspect` takes what stands in `__signature__`; so it finds what it would have worked out.
+    `inspect.signature` returns that attribute where it is set instead of working it out anew.
     """
     for component in _kinds(Block):
         init: Any = vars(component).get("__init__")

@@ -1,4 +1,4 @@
-"""A page's controls declared as data, and its events: values go in by name, answers come out.
+"""A page's controls, declared as data, and its event handlers, which take values by name.
 
     controls = Controls(
         Control("data", "Data", gr.Dropdown),
@@ -8,9 +8,8 @@
         controls.render("data", "split")
     on(controls["data"].input, show, controls, [table], notice)
 
-A handler is given the values by the names that the address knows them by, and returns what it
-changes as {component: value}. What a person got wrong appears in the notice, and the rest of the
-page stays as it is.
+A handler is given the values by their names in the address, and returns its changes as
+{component: value}. A user error appears in the notice, and the rest of the page stays as it is.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from app.web import address, parts
 from store.errors import StoreGone
 
 Values = SimpleNamespace
-"""What the controls of a page say, by name."""
+"""Values of a page's controls, by name."""
 Answer = Mapping[Any, Any] | None
-"""Component -> its new value or `gr.update(…)`; what is not named stays as it is."""
+"""Component -> its new value or `gr.update(…)`; components not named stay as they are."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,14 @@ class Control:
     """One control of a page.
 
     Attributes:
-        name: among the values that a handler is given.
-        label: above it.
-        box: the Gradio component that it is.
-        default: its value while the address says nothing; not written to the address.
+        name: name of its value among those that a handler is given.
+        label: label above the component.
+        box: class of the Gradio component.
+        default: value while the address has none; not written to the address.
         hint: one line of help beside it.
-        choices: what can be chosen, where that does not depend on the workspace.
-        options: of the component, such as `min_width`.
-        key: its name in the address, where that is another; several may share one.
+        choices: the choices, where they do not depend on the workspace.
+        options: arguments of the component, such as `min_width`.
+        key: its name in the address, where it differs from `name`; controls may share one.
     """
 
     name: str
@@ -63,7 +62,7 @@ class Control:
     key: str = ""
 
     def component(self, **options: Any) -> Any:
-        """Make the component; it is placed where this is called."""
+        """Make the component, placed in the layout where this is called."""
         value = list(self.default) if isinstance(self.default, tuple) else self.default
         given: dict[str, Any] = {"label": self.label, "elem_id": self.name, "value": value}
         if self.hint:
@@ -85,13 +84,13 @@ class Controls(Mapping[str, Any]):
         self._components: dict[str, Any] = {}
 
     def render(self, *names: str, **options: Any) -> Any:
-        """Place controls here, in this order; return the last one's component."""
+        """Place controls in this order; return the component of the last."""
         for name in names:
             self._components[name] = self.declared[name].component(**options)
         return self._components[names[-1]]
 
     def add(self, name: str, component: Any) -> Any:
-        """Take in a component that several pages share, under its name in the address."""
+        """Add a component that several pages share, under its name in the address."""
         self._components[name] = component
         return component
 
@@ -105,13 +104,13 @@ class Controls(Mapping[str, Any]):
         return len(self._components)
 
     def from_address(self, request: gr.Request) -> SimpleNamespace:
-        """What the address says of each declared control, else its default; links may be old."""
+        """Read each declared control's value from the address, else its default."""
         return SimpleNamespace(
             **{name: _read(request, control) for name, control in self.declared.items()}
         )
 
     def keep(self) -> None:
-        """Write the values to the address whenever one changes, but for the defaults and states."""
+        """Write the values to the address whenever one changes, except defaults and `gr.State`."""
         keys = {name: control.key or name for name, control in self.declared.items()}
         defaults = {
             keys[name]: control.default
@@ -133,15 +132,15 @@ def on(
     notice: Any,
     **options: Any,
 ) -> Any:
-    """Have a handler answer events.
+    """Register a handler of events.
 
     Args:
         events: one event of a component (`box.input`, `answered.then`), or a list of them.
-        handler: is given the values of named components, such as `Controls`, as one namespace, or
-            those of a list one by one; a generator is followed.
-        inputs: what it is given.
+        handler: takes the values of named components, such as `Controls`, as one namespace, or
+            those of a list as separate arguments; may be a generator.
+        inputs: components whose values the handler takes.
         outputs: every component that it may change.
-        notice: where an error is shown; emptied when the handler succeeds.
+        notice: component which shows an error; emptied when the handler succeeds.
         **options: for Gradio, such as `parts.ALWAYS_LAST`.
 
     Returns:
@@ -157,9 +156,9 @@ def on(
 
 
 def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], notice: Any) -> Any:
-    """Have a handler fill controls when the page that is being built is opened.
+    """Register a handler which fills controls when the page being built is opened.
 
-    A control that begins with the value it would get is not touched: somebody may have changed it.
+    A control that already has its value is not updated: somebody may have changed it meanwhile.
 
     Returns:
         The Gradio dependency, for `.then`.
@@ -179,18 +178,18 @@ def on_open(
     notice: Any,
     **options: Any,
 ) -> Any:
-    """Fill the controls of the page that is being built when it is opened, and answer them.
+    """Fill the controls when the page being built is opened, and answer them in the same event.
 
-    By one event: the answer need not wait until the browser has filled the controls and asked.
-    Where people write at once, as in a query, have `on_load` fill and its `then` answer: that reads
-    what they wrote meanwhile.
+    The answer need not wait until the browser has filled the controls and sent a second event.
+    Where people type at once, as into a query, use `on_load` to fill and its `then` to answer: that
+    reads what they typed meanwhile.
 
     Args:
         load: as the handler of `on_load`.
-        show: is given the values that the controls then have, and the request.
+        show: takes the values of the filled controls, and the request.
         asks: the controls by name.
         outputs: every other component that may change.
-        notice: where an error is shown.
+        notice: component which shows an error.
         **options: for Gradio.
 
     Returns:
@@ -208,20 +207,21 @@ def on_open(
 
 
 def opening() -> Any:
-    """The event of opening the page that is being built."""
+    """The load event of the page being built."""
     if Context.root_block is None:
         raise ValueError("a page is opened that is being built")
     return Context.root_block.load
 
 
 def shape(handler: Callable[..., Mapping[Any, Any]], choices: Mapping[Any, Iterable[Any]]) -> None:
-    """Show what the values of some controls ask for, the moment they are set.
+    """Update components in the browser, the moment some controls change.
 
-    The browser gets a table of what the handler says of every combination of values: an answer
-    that comes later would close the list that has just been opened, or come after a newer one.
+    The browser gets a table of the handler's updates for every combination of values: an answer
+    from the server would close a list that has just been opened, or arrive after a newer one.
 
     Args:
-        handler: takes a value of each control, returns {component: update}, always of the same.
+        handler: takes a value of each control, returns {component: update}, always for the same
+            components.
         choices: control -> every value it can have.
     """
     combinations = list(itertools.product(*choices.values()))
@@ -241,16 +241,16 @@ def poll(
     seconds: float, opened: Any, handler: Callable[..., Answer], inputs: Sequence[Any],
     outputs: Sequence[Any],
 ) -> None:  # fmt: skip
-    """Poll every so often, from when the page has been filled.
+    """Poll at an interval, once the page has been filled.
 
-    Before that it would ask on behalf of an empty page, and an answer that comes later than the
-    one that fills the page would empty it. It ends with a warning when the store is gone.
+    An earlier poll would ask on behalf of an empty page, and its answer could empty the page again.
+    Polling ends with a warning when the store is gone.
 
     Args:
-        seconds: between two polls.
-        opened: what `on_load` returned.
-        handler: says what is new, None when nothing is.
-        inputs: what it is given.
+        seconds: interval between two polls.
+        opened: the dependency that `on_load` returned.
+        handler: returns the changes, None when there are none.
+        inputs: components whose values it takes.
         outputs: every component that it may change.
     """
     timer = gr.Timer(seconds, active=False)
@@ -260,7 +260,7 @@ def poll(
     def refresh(*args: Any) -> dict[Any, Any]:
         try:
             return {timer: gr.skip()} | dict(handler(*args) or {})
-        except StoreGone as error:  # said once: it will be so the next time too
+        except StoreGone as error:  # warn once and stop: the next poll would fail too
             gr.Warning(escape(str(error)), duration=None)
             return {timer: gr.Timer(active=False)}
 
@@ -270,7 +270,7 @@ def poll(
 def with_notice(
     handler: Callable[..., Any], notice: Any, by_name: Sequence[str] | None = None
 ) -> Callable[..., Any]:
-    """Wrap a handler so that what a person got wrong is said in the notice."""
+    """Wrap a handler so that its errors are shown in the notice."""
 
     def given(args: Sequence[Any]) -> Sequence[Any]:
         if by_name is None:
@@ -304,10 +304,10 @@ def with_notice(
 def _as(
     handler: Callable[..., Any], wrapped: Callable[..., Any], by_name: Sequence[str] | None
 ) -> Callable[..., Any]:
-    """Give the wrapper the handler's name, and the parameters that Gradio looks at.
+    """Give the wrapper the handler's name and the signature that Gradio inspects.
 
-    Gradio fills in a `gr.Request` or an event by the annotations of the parameters; the values of
-    named controls stand for as many parameters as there are names.
+    Gradio passes a `gr.Request` or an event by the annotations of the parameters; named controls
+    count as one parameter each.
     """
     own = list(inspect.signature(handler, eval_str=True).parameters.values())
     if by_name is not None:
@@ -324,7 +324,7 @@ def _as(
 
 
 def _read(request: gr.Request, control: Control) -> Any:
-    """A control's value in the address, where it can be had, else the default."""
+    """Read a control's value from the address; the default where it is missing or invalid."""
     key = control.key or control.name
     if isinstance(control.default, list | tuple):
         found = address.every(request, key)
@@ -342,7 +342,7 @@ def _read(request: gr.Request, control: Control) -> Any:
 
 
 def _number(text: str, control: Control) -> float | None:
-    """The number where it is one that the box takes, a whole one where its numbers are."""
+    """Parse a number within the control's limits, as an int where its precision is 0."""
     number, options = address.number(text), control.options
     low, high = options.get("minimum", -math.inf), options.get("maximum", math.inf)
     if number is None or not low <= number <= high:
@@ -351,14 +351,14 @@ def _number(text: str, control: Control) -> float | None:
 
 
 def _value(filled: Any, box: Any) -> Any:
-    """What a control says once it is filled, with a value or an update."""
+    """The value of a control after it is filled with a value or an update."""
     if isinstance(filled, dict) and filled.get("__type__") == "update":
         return filled.get("value", box.value)
     return filled
 
 
 def _as_default(text: str, default: Any) -> Any:
-    """The text as the type that the default has; the default where it cannot be read so."""
+    """Convert the text to the type of the default; the default where that fails."""
     if isinstance(default, bool):
         return text.casefold() in ("true", "1", "yes")
     if isinstance(default, int | float):

@@ -1,7 +1,7 @@
-"""Events sent by our own HTML, validated before anything is done with them.
+"""Events sent by our own HTML, validated before they are handled.
 
-An event can be sent without its page: its data may lack what the page would say, or be of another
-kind altogether.
+An event can be sent without its page: its data may lack fields that the page would send, or have
+other types.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ LONGEST = 5000
 
 
 class PageEvent(gr.EventData):
-    """The data of an event of ours, for a handler in place of `gr.EventData`.
+    """The data of an event of our HTML, for a handler in place of `gr.EventData`.
 
-    Reading what is not there, or is not of its kind, raises a UserError.
+    Reading a field that is missing, or of another type, raises a UserError.
     """
 
     @property
     def act(self) -> str:
-        """What is to be done."""
+        """The action."""
         return self.text("act")
 
     @property
     def id(self) -> str:
-        """To what."""
+        """The id of the item it applies to."""
         return self.text("id")
 
     def text(self, name: str) -> str:
-        """A text.
+        """A text field.
 
         Raises:
-            UserError: there is none, or one that no page of ours sends.
+            UserError: the field is missing, no text, or longer than any page of ours sends.
         """
         value = self._value(name)
         if not isinstance(value, str) or len(value) > LONGEST:
@@ -43,10 +43,10 @@ class PageEvent(gr.EventData):
         return value
 
     def number(self, name: str) -> int:
-        """A whole number, not below zero; a text of digits counts.
+        """A non-negative integer field; a text of digits is accepted.
 
         Raises:
-            UserError: there is none.
+            UserError: the field is missing or no such number.
         """
         value = self._value(name)
         text = str(value) if isinstance(value, int | str) else ""

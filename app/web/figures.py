@@ -1,12 +1,12 @@
-"""Charts: numbers in, a figure out. Nothing here computes a result or knows its source.
+"""Charts: numbers in, a figure out. This module computes no results and does not know their source.
 
-A figure is what plotly.js reads, `data` and `layout`. Plotly's classes for Python check every
-value, and take longer over a chart than all else on its page: they check ours in the tests.
+A figure is the `data` and `layout` that plotly.js reads. Plotly's Python classes validate every
+value, which takes longer than the rest of the page: they validate our figures in the tests only.
 
-Each chart has a headline function beside it that says what the numbers say; the page sets it as
-text above the chart, where it wraps. Text, paper and grid have no colour of their own: the chart
+Each chart has a headline function beside it that sums up its numbers; the page shows that text
+above the chart, where it wraps. Text, paper and grid have no colour of their own: the chart
 component gives them those of the page, light or dark. Marks take `SERIES`, which shows on both.
-Whatever a colour tells, a position or a shape tells too.
+No information is in the colour alone: a position or a shape repeats it.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Trace = dict[str, Any]
 Figure = dict[str, Any]
 
 RIDGE_STEP = 1.0
-"""Distance between the baselines of two ridges; the highest ridge of a figure is 1.7 of them."""
+"""Distance between the baselines of two ridges; the highest ridge is 1.7 times as high."""
 RIDGE_PEAK = 1.7
 RIDGE_GAP = 0.22
-"""Between two panels, of the height that a panel would have without gaps: the next one's name."""
+"""Gap between two panels, as a share of a panel's height without gaps; holds the next's name."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """One density: a group of pairs of one encoder.
+    """The density of one encoder's cosines over a group of pairs.
 
     Attributes:
-        label: what stands beside its baseline.
-        n: how many pairs it is drawn from.
+        label: text beside its baseline.
+        n: number of pairs in the group.
         density: float64 (m,) at the panel's grid.
-        mean: where its mean is marked; None for an empty group.
+        mean: the group's mean cosine, marked; None for an empty group.
     """
 
     label: str
@@ -56,7 +56,7 @@ class Panel:
     """The ridges of one encoder, lowest gold score first.
 
     Attributes:
-        random: mean cosine of two random sentences, drawn as a line; None for no line.
+        random: mean cosine of random sentence pairs, drawn as a line; None for no line.
     """
 
     encoder: str
@@ -66,13 +66,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Interval:
-    """One difference with its interval.
+    """One difference with its confidence interval.
 
     Attributes:
-        task: the row it stands in.
-        encoder: what is compared to the baseline.
+        task: its row.
+        encoder: the encoder compared to the baseline.
         delta, low, high: points of the task's main score.
-        clear: the interval leaves out zero.
+        clear: whether the interval excludes zero.
         verdict: the same in words, for the hover.
     """
 
@@ -95,7 +95,7 @@ class SpacePoint:
 
 
 def style(place: int) -> dict[str, Any]:
-    """Colour and dash of the line at a place; they differ for the first 24."""
+    """Colour and dash of the line with an index; the first 24 differ."""
     return {"color": SERIES[place % len(SERIES)], "dash": DASHES[place // len(SERIES) % 4]}
 
 
@@ -160,7 +160,7 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
 
 
 def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> list[Trace]:
-    """From the top ridge down, so that a lower one covers the foot of the one behind it."""
+    """Draw the top ridge first, so that a lower one covers the foot of the one behind it."""
     traces: list[Trace] = []
     colours = ordered_colours(len(panel.ridges))
     for place in range(len(panel.ridges) - 1, -1, -1):
@@ -192,7 +192,7 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
 
 
 def _outline(density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which points of a curve are drawn, and its heights there: of a stretch at 0 both ends."""
+    """Indices and heights of the points to draw: of a stretch at 0, only the two ends."""
     import numpy as np
 
     some = density.round(3) > 0
@@ -202,7 +202,7 @@ def _outline(density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
-    """The part of the axis where any density is drawn, with a little room, 1 always in it."""
+    """The range of the axis where any density is visible, with a margin; always includes 1."""
     seen = [
         float(grid[i])
         for panel in panels
@@ -214,7 +214,7 @@ def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
 
 
 def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
-    """Differences to the baseline with their intervals, one row a task, zero marked.
+    """Differences to the baseline with their intervals, one row per task, zero marked.
 
     A clear difference is a filled mark, a tie a hollow one; each encoder has its own shape and
     colour. Rows keep the order in which tasks first appear.
@@ -278,11 +278,11 @@ def space(points: Sequence[SpacePoint]) -> Figure:
 
 
 FEW_ROWS = 20
-"""Up to so many, each has room of its own and its own tick."""
+"""Up to this many rows, each has full height and its own tick."""
 
 
 def row_height(rows: int) -> int:
-    """Pixels of a row with a name at its left: fewer where there are many."""
+    """Pixels of a row with a name at its left; fewer when there are many rows."""
     return 36 if rows <= FEW_ROWS else 22
 
 
@@ -292,15 +292,15 @@ def scatter(**properties: Any) -> Trace:
 
 
 def axis(title: str = "", **properties: Any) -> dict[str, Any]:
-    """What all axes share."""
+    """An axis with the properties that all charts share."""
     named = {"title": {"text": title}} if title else {}
-    # Labels fit by their margin: to see whether one overflows, each would be measured by itself.
+    # Labels fit by their margin: otherwise plotly measures each one to see whether it overflows.
     shared = {"ticks": "", "automargin": True, "ticklabeloverflow": "allow"}
     return {**shared, **named, **properties}
 
 
 def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
-    """A logarithmic axis of positive values, labelled in full, as closely as a phone has room."""
+    """A logarithmic axis of positive values, with full tick labels as close as a phone allows."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     times = max(values) / min(values)
     each = ("1", "13", "125", "12357", "123456789")[sum(times < m for m in (3, 10, 100, 1000))]
@@ -313,16 +313,16 @@ def draw(
     traces: Sequence[Trace], x: dict[str, Any], y: dict[str, Any] | None = None, *,
     height: int, left: int, legend: bool = False, **layout: Any,
 ) -> Figure:  # fmt: skip
-    """What all charts share. Every colour that is not a mark's is the page's.
+    """A figure with the layout that all charts share. Only marks have colours of their own.
 
     Args:
         traces: drawn in this order.
-        x: `axis`.
-        y: `axis`; None where the layout has several.
+        x: an `axis`.
+        y: an `axis`; None where the layout has several.
         height: pixels.
-        left: pixels of the margin for the labels of rows.
-        legend: whether there is one.
-        **layout: of plotly.js, where this chart differs.
+        left: pixels of the left margin, for row labels.
+        legend: whether to show a legend.
+        **layout: properties of the plotly.js layout in which this chart differs.
     """
     shared: dict[str, Any] = {
         "xaxis": x,
@@ -346,13 +346,13 @@ def overlap(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> float:
 
 
 def panel_overlap(panel: Panel, grid: np.ndarray) -> float | None:
-    """Overlap of the lowest with the highest group; None when one of them is empty."""
+    """Overlap of the lowest and the highest group; None when one of them is empty."""
     low, high = panel.ridges[0], panel.ridges[-1]
     return overlap(low.density, high.density, grid) if low.n and high.n else None
 
 
 def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
-    """Which encoder keeps pairs of low and of high gold score furthest apart."""
+    """Name the encoder which keeps pairs of low and of high gold score furthest apart."""
     known = [(o, p.encoder) for p in panels if (o := panel_overlap(p, grid)) is not None]
     if not known:
         return "The lowest or the highest gold-score group has no pairs"
@@ -369,7 +369,7 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
 
 
 def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
-    """How many of the differences to the baseline are real; encoders of one verdict together."""
+    """Count the clear differences to the baseline; encoders with the same counts share a clause."""
     by_verdict: dict[str, list[str]] = {}
     for encoder in dict.fromkeys(i.encoder for i in intervals):
         mine = [i for i in intervals if i.encoder == encoder]
@@ -396,5 +396,5 @@ def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Whole percents, and `under 1 %` rather than a zero that is none."""
+    """Whole percent, with `under 1 %` in place of zero."""
     return f"{share:.0%}".replace("%", "\u00a0%") if share >= 0.01 else "under 1\u00a0%"

@@ -1,7 +1,7 @@
 """The frame around every page: the rail of pages on the left, and the tabs of pages that form one.
 
-The rail is drawn by the script that every page begins with, before Gradio lays the page out: it is
-the same everywhere, and nothing moves when the page comes.
+The rail is drawn by the script at the beginning of every page, before Gradio lays the page out: it
+is the same on every page, and nothing moves when the page appears.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Entry:
     """One line of the rail.
 
     Attributes:
-        title: on it.
-        icon: its name among `icons`.
-        pages: the pages it stands for by the names of their tabs; a single one has no tabs.
+        title: its text.
+        icon: name among `icons`.
+        pages: its pages by the names of their tabs; a single page has no tabs.
     """
 
     title: str
@@ -40,12 +40,12 @@ class Entry:
 
     @property
     def path(self) -> str:
-        """Of its first page, which it leads to."""
+        """Path of its first page, which it links to."""
         return str(next(iter(self.pages.values())).PATH)
 
 
 def entry(line: Line) -> Entry:
-    """A line of the list with its pages imported."""
+    """Make the entry of a line, with its pages imported."""
     found = {tab: import_module(f"app.pages.{module}") for tab, module in line.tabs.items()}
     first = next(iter(found.values()))
     return Entry(
@@ -56,12 +56,12 @@ def entry(line: Line) -> Entry:
 
 
 def rail(groups: Sequence[Sequence[Entry]], label: str = "", *, publish: bool = False) -> str:
-    """The rail as HTML: the script marks the line of the page that is open.
+    """The rail as HTML; the script marks the line of the open page.
 
     Args:
-        groups: its lines.
-        label: what stands at its foot where there is nowhere to jump to.
-        publish: whether the page that is open can be published: not by visitors.
+        groups: groups of its lines.
+        label: text at its foot in place of the jump palette.
+        publish: whether to offer publishing the open page; visitors cannot.
     """
     search = (
         f'<button type="button" class="t-icon" aria-label="Jump to" {_JUMP}>{icons.svg("search")}'
@@ -115,7 +115,7 @@ def _line(entry: Entry) -> str:
 def lay_out(
     entry: Entry, page: Any, workspace: Workspace, build: Callable[[Workspace], None] | None = None
 ) -> None:
-    """A page in the frame, below the tabs of its entry; `build` in place of the page's own."""
+    """Lay out a page below the tabs of its entry, with `build` in place of the page's own."""
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
         tabs(entry, page)
         if workspace.demo and hasattr(page, "CLOSED"):
@@ -124,10 +124,10 @@ def lay_out(
 
 
 def tabs(entry: Entry, here: Any) -> None:
-    """Place the tabs of an entry of several pages above the page that is being built.
+    """Place the tabs of an entry with several pages above the page being built.
 
     A page may have tabs of its own, its `VIEWS`: label -> the view in its address. The script
-    takes the question along from tab to tab, and shows a view of the same page in place.
+    carries the query from tab to tab, and shows a view of the same page in place.
     """
     if len(entry.pages) < 2 and not hasattr(here, "VIEWS"):
         return

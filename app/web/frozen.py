@@ -1,7 +1,7 @@
-"""What stays interactive of a page when it is published as static files.
+"""Declarations of which parts of a page stay interactive when it is published as static files.
 
-A page names it in `FROZEN`. All that needs no Python lives on by itself: hover, zoom, sorting, the
-tabs of a page, files that are saved.
+A page declares them in `FROZEN`. Whatever needs no Python keeps working by itself: hover, zoom,
+sorting, the tabs of a page, saving files.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 LIVE = "t-live-only"
-"""Class of what a page says of work that it would begin: a frozen page leaves it out."""
+"""CSS class of text about work that a page could start; a frozen page leaves it out."""
 FOLDER = "theodolite"
-"""Of a published folder: what lies in it is fetched by pages, not opened."""
+"""Subfolder of a published folder whose files are fetched by pages, not opened by people."""
 Query = tuple[tuple[str, str], ...]
-"""Names and values of an address, in order."""
+"""Names and values of a query string, in order."""
 Folders = Mapping[str, Callable[[], Mapping[str, bytes]]]
-"""Address relative to the first page -> makes the files in it, by name; one that several values
-name is made once."""
+"""Address relative to the first page -> function which makes the files of that folder, by name; a
+folder that several values name is made once."""
 
 
 @dataclass(frozen=True)
 class Asks:
-    """What a component asks Python for, of each thing that it shows.
+    """The requests that a component sends to Python about the items it shows.
 
     Attributes:
-        things: numbers of these things in its value.
-        event: fired when one is pressed.
-        name: under which the number goes along with the event, and stands in the address.
-        server: the function that is asked when one is pointed at.
+        things: returns the numbers of the items in its value.
+        event: event fired when an item is pressed.
+        name: name of the number in the event's data and in the address.
+        server: name of the server function called when an item is pointed at.
     """
 
     things: Callable[[Any], Iterable[int]]
@@ -50,8 +50,8 @@ class View:
     """An address at which a page is opened.
 
     Attributes:
-        label: among the others, for people; plain text.
-        query: of the address.
+        label: plain text which tells it from the other views.
+        query: query of the address.
     """
 
     label: str
@@ -60,16 +60,17 @@ class View:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is published of a store.
+    """The part of a store to publish.
 
     Attributes:
         encoders: name -> name in the published pages, in the order of the list.
         tasks: likewise.
-        results: ids.
+        results: ids of results.
         texts: data sets whose texts may be shown, likewise.
-        data: those of them that maps, spaces and geometry are shown of, likewise.
-        trainings: keys of those whose curves are shown.
-        settings: what these were trained from and on, and decoders of the encoders, likewise.
+        data: those of them whose maps, spaces and geometry are shown, likewise.
+        trainings: keys of the trainings whose curves are shown.
+        settings: base models and data sets of these trainings, and the encoders' decoders,
+            likewise.
     """
 
     encoders: Mapping[str, str]
@@ -83,11 +84,11 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Published(Choice):
-    """What is published, while its pages are frozen.
+    """A choice whose pages are being frozen.
 
     Attributes:
-        source: the workspace that has everything.
-        workspace: has what is published and nothing beside; pages are opened over it.
+        source: the complete workspace.
+        workspace: a workspace of the published part only, in which pages are opened.
     """
 
     source: Workspace
@@ -95,13 +96,13 @@ class Published(Choice):
 
     @cached_property
     def _names(self) -> list[tuple[str, str]]:
-        """Every name that is published as another, and that; the longest first."""
+        """(name, published name) where they differ, the longest name first."""
         every = {**self.settings, **self.texts, **self.tasks, **self.encoders}
         masked = [(name, public) for name, public in every.items() if name != public]
         return sorted(masked, key=lambda one: len(one[0]), reverse=True)
 
     def renamed(self, value: Any) -> Any:
-        """JSON in which every name stands as it is published."""
+        """Replace every name in a JSON value by its published name."""
         if isinstance(value, str):
             for name, public in self._names:
                 value = value.replace(name, public)
@@ -111,38 +112,38 @@ class Published(Choice):
         return [self.renamed(one) for one in value] if isinstance(value, list | tuple) else value
 
     def keep(self, kind: str, key: str, answer: Mapping[str, Any]) -> None:
-        """Bring along what a page shows of something, for `kept`."""
+        """Store an answer in the published workspace, for `kept`."""
         self.workspace.store.derived.put(hash_of(kind, key), kind, self.renamed(answer))
 
 
 def hashed(name: str, *parts: bytes) -> str:
-    """An address of a file, or of a folder with these parts, that nothing else can have."""
+    """The unique address of a file, or of a folder with these parts, by its content."""
     digest = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
     return f"{FOLDER}/{name}-{digest[:16]}"
 
 
 def kept(workspace: Workspace, kind: str, key: str) -> Any:
-    """What `Published.keep` brought along; None where it brought nothing of that key."""
+    """The answer stored by `Published.keep`; None if it stored none for the key."""
     row = workspace.store.derived.get(hash_of(kind, key))
     return None if row is None else row["info"]
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """What of a page is answered beforehand.
+    """The answers of a page that are computed beforehand.
 
     Attributes:
-        controls: elem_ids of radio buttons and lists to choose one from, all of whose choices are.
-            No two may change the same part of the page: only one at a time is answered, the others
-            as the page opens.
-        asks: elem_id of a component -> what it asks for.
-        carry: brings what the page shows into the published workspace, under published names.
-        views: the addresses at which the page can be opened, the first as it opens; the page is
-            left out where there are none. None: only as it opens by itself.
-        files: elem_id of a component that asks a server for more than its value -> what makes of
-            its value that without a server, and the folders that it then reads.
-        build: lays out the page in place of its own `build`, of which little would live on.
-        all_encoders: whether the page shows all there are while its address names none.
+        controls: elem_ids of radio buttons and single-choice lists, all of whose choices are
+            answered. No two may change the same part of the page: they are answered one at a time,
+            with the others as the page opens.
+        asks: elem_id of a component -> its requests.
+        carry: copies what the page shows into the published workspace, under published names.
+        views: returns the addresses at which the page can be opened, its first view first; the
+            page is left out if there are none. None: only its default view.
+        files: elem_id of a component that requests more than its value from a server -> function
+            which turns its value into one that needs no server, and the folders that it reads.
+        build: lays out the page in place of its own `build`, where little of that would work.
+        all_encoders: whether the page shows all encoders while its address names none.
     """
 
     controls: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Our own icons: strokes on a grid of 20, drawn with `currentColor`."""
+"""Our own icons: strokes on a 20 x 20 grid, drawn with `currentColor`."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ MARK = (
     '<path class="t-arc" d="M15.300 13.100A16.500 16.500 0 0 1 19.800 18.600"/>'
     '<circle cx="5" cy="26" r="2" fill="currentColor" stroke="none"/></svg>'
 )
-"""Of the app itself."""
+"""The logo of the app."""
 
 
 def svg(name: str, size: int = 20) -> str:
-    """An icon that says nothing of its own: what it is beside, or its button's label, does."""
+    """An icon as SVG, hidden from screen readers: its text or its button's label names it."""
     return (
         f'<svg viewBox="0 0 20 20" width="{size}" height="{size}" aria-hidden="true" fill="none" '
         'stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round">'

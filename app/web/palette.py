@@ -1,7 +1,7 @@
 """Data for the frame of an open page: the targets of the jump palette, and the number of runs.
 
-Visitors get what the pages list to them as well: names of encoders and data sets, tasks, and titles
-of runs. The browser sets every text as text.
+Visitors get only what the pages list to them as well: names of encoders and data sets, tasks, and
+titles of runs. The browser inserts every text as text, not as HTML.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_RUNS = 200
 
 
 class Place(TypedDict):
-    """Somewhere to jump to: `note` says more of it than its title."""
+    """A target of the jump palette; `note` is a detail beside its title."""
 
     kind: str
     title: str
@@ -64,7 +64,7 @@ def _tasks(workspace: Workspace) -> Iterable[Task]:
 
 
 def routes(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> list[Route]:
-    """Both addresses."""
+    """The two routes."""
 
     def jump(request: Request) -> Response:
         return JSONResponse(list(places(workspace, rail)), headers=NO_STORE)
@@ -72,7 +72,7 @@ def routes(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> list[Route]
     def live(request: Request) -> Response:
         try:
             runs = workspace.store.runs.list(LIVE)
-        except StoreError:  # the pages say it
+        except StoreError:  # the pages show the error
             runs = []
         running = [run["fraction"] for run in runs if run["state"] == "running"]
         share = sum(running) / len(running) if running else 0.0

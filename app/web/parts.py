@@ -1,8 +1,8 @@
 """Building blocks of every page: first row, empty state, notice, status, tag, progress.
 
-They return HTML text with everything from outside escaped, or plain Gradio components. What people
-came to a page for, its table, picture or list, has the class `t-answer` (`elem_classes`): a test
-measures where it begins.
+They return HTML with all outside text escaped, or plain Gradio components. The main content of a
+page, its table, picture or list, has the class `t-answer` (`elem_classes`): a test measures where
+it begins.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("theodolite")
 HIDE_PROGRESS: dict[str, Any] = {"show_progress": "hidden", "show_progress_on": []}
-"""Of an event that needs no sign of its own that it is at work. Without the empty list Gradio would
-still tell each output component of each step, which for fifty controls delays the page."""
+"""Options of an event without Gradio's progress display. Without the empty list Gradio would still
+notify each output component of each step, which for fifty controls delays the page."""
 ALWAYS_LAST: dict[str, Any] = {**HIDE_PROGRESS, "trigger_mode": "always_last"}
-"""Of an event of a control: what is set while an answer is on its way is answered next."""
+"""Options of a control's event: a change made while an answer is on its way is answered next."""
 ONE_AT_A_TIME: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 1}
-"""Of one that many controls fire, some at the same moment: a later answer never comes before an
-earlier one. Visitors wait for each other, so it has to be quick."""
+"""Options of an event that many controls fire, some at the same moment: answers arrive in order.
+Visitors wait for each other, so the handler has to be quick."""
 _LEFT = ("value", "visible")
 SHIPPED = (
     '<small class="t-shipped" title="Made with this very encoder before Theodolite was shipped">'
     "shipped example</small>"
 )
-"""Beside an answer of `app.examples`, where another says how long it took."""
+"""Tag of a result from `app.examples`, in place of its computation time."""
 
 
 @contextmanager
 def bar(title: str, about: str = "") -> Iterator[gr.Row]:
-    """A page's compact first row: its title, what it is of, the one action.
+    """A page's compact first row: its title, its main controls, its one action.
 
-    The labels of the controls in it stand inside their frames, before the value; the class
-    `t-bare` on a control leaves its label to screen readers, `t-wide` gives it the room that is
-    left. Hints are not shown there. For example:
+    The labels of its controls are inside their frames, before the value; the class `t-bare` on a
+    control leaves its label to screen readers, `t-wide` gives it the remaining width. Hints are not
+    shown in the row. For example:
 
         with parts.bar("Search", "Sentences near one that you write."):
             controls.render("q", "encoder", "collection")
@@ -57,8 +57,8 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
         hits = parts.static("", elem_classes=["t-answer"])
 
     Args:
-        title: the page's; its one `h1`. Plain text.
-        about: what the page is for, behind a question mark. Plain text.
+        title: title of the page, its only `h1`. Plain text.
+        about: purpose of the page, behind a question mark. Plain text.
     """
     import gradio as gr
 
@@ -77,17 +77,16 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
 def more(
     title: str = "More controls", elem_id: str = "more", *, named: bool = False
 ) -> Iterator[gr.Column]:
-    """The panel of a page's remaining controls, opened by the '…' button that stands here.
+    """The panel of a page's remaining controls, opened by the '…' button placed here.
 
-    Give it last in `bar`. The panel is at the right edge, a sheet from below on a phone; Escape
-    closes it and gives the focus back. What is in it stays mounted: values, address and events
-    work while it is closed. In a test, `page.get_by_role("button", name="More controls").click()`
-    opens it.
+    Use it last in `bar`. The panel is at the right edge, a bottom sheet on a phone; Escape closes
+    it and restores the focus. Its controls stay mounted: values, address and events work while it
+    is closed. In a test, `page.get_by_role("button", name="More controls").click()` opens it.
 
     Args:
-        title: of the panel and of its button, for tooltip and screen readers. Plain text.
-        elem_id: of the panel; another one for each further panel of a page.
-        named: whether the title stands on the button, but on a phone, for what a person came for.
+        title: title of the panel, and tooltip and accessible name of its button. Plain text.
+        elem_id: id of the panel; a different one for each further panel of a page.
+        named: whether to show the title on the button, except on a phone, for a main control.
     """
     import gradio as gr
 
@@ -109,7 +108,7 @@ def more(
 
 
 def static(html: str, **kwargs: Any) -> gr.HTML:
-    """A piece of HTML of ours: the caller has escaped whatever came from outside."""
+    """A component of static HTML; the caller has escaped all outside text."""
     import gradio as gr
 
     return gr.HTML(html, js_on_load=None, apply_default_css=False, **kwargs)
@@ -121,7 +120,7 @@ def section(title: str, lead: str = "") -> gr.HTML:
 
 
 def heading(title: str, lead: str = "", html: str = "", beside: str = "") -> str:
-    """The same as HTML.
+    """The heading of `section` as HTML.
 
     Args:
         title: plain text.
@@ -134,7 +133,7 @@ def heading(title: str, lead: str = "", html: str = "", beside: str = "") -> str
 
 
 def readings(values: Mapping[str, str]) -> str:
-    """What a picture says of each encoder, in a sentence or two. Plain text."""
+    """A list which interprets a picture for each encoder, in a sentence or two of plain text."""
     items = "".join(
         f'<li><span class="t-spec">{escape(name)}</span>{escape(text)}</li>'
         for name, text in values.items()
@@ -143,12 +142,12 @@ def readings(values: Mapping[str, str]) -> str:
 
 
 def next_step(visitor: bool, instead: str, press: str) -> str:
-    """What to do where a run would help: visitors start none, and do something instead."""
+    """Advice where a run is needed; visitors cannot start one and get another advice."""
     return f"This demonstration does not start runs: {instead}." if visitor else press
 
 
 def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
-    """What stands where there is nothing yet. `link` is (label, address)."""
+    """Placeholder where nothing is stored yet. `link` is (label, address)."""
     anchor = ""
     if link:
         anchor = f'<p><a class="t-button" href="{escape(link[1])}">{escape(link[0])}</a></p>'
@@ -156,13 +155,13 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
 
 
 def awaited() -> str:
-    """What stands where the first results will be."""
+    """Placeholder until the first results are stored."""
     hint = "They will appear here as they are computed. Jobs shows the progress."
     return empty("The first results are being computed", hint, ("Jobs", "./jobs"))
 
 
 def problem(error: Exception) -> str:
-    """An error in calm words: what it is, where it stands and what to do; nothing else of it."""
+    """An error as a notice: its message, its position in the input and its hint."""
     message = escape(str(getattr(error, "message", error)))
     hint = escape(str(getattr(error, "hint", "") or ""))
     below = f"<p>{hint}</p>" if hint else ""
@@ -175,7 +174,7 @@ def problem(error: Exception) -> str:
 
 
 def failure(error: str | None, hint: str) -> str:
-    """Why a run failed, inside its card; empty text when it did not."""
+    """The error of a run, inside its card; empty text without an error."""
     if not error:
         return ""
     below = f"<br>{escape(hint)}" if hint else ""
@@ -183,7 +182,7 @@ def failure(error: str | None, hint: str) -> str:
 
 
 def say(text: str, kind: str = "") -> str:
-    """A short message after something was done, read out by screen readers."""
+    """A short message after an action, read out by screen readers."""
     return f'<div class="t-notice {escape(kind)}" role="status"><p>{escape(text)}</p></div>'
 
 
@@ -198,17 +197,17 @@ def warn(texts: Iterable[str]) -> str:
 
 
 def notice(**kwargs: Any) -> gr.HTML:
-    """The place where `problem` and `say` appear. Give it last among a handler's outputs."""
+    """The component in which `problem` and `say` appear. Give it last among a handler's outputs."""
     return static("", elem_classes=["t-notice-place"], **kwargs)
 
 
 def encodable(value: Any) -> Any:
-    """Replace half a character of a text: it would end the stream to the browser."""
+    """Replace lone surrogates in a text: they would break the stream to the browser."""
     return formats.encodable(value) if isinstance(value, str) else value
 
 
 def caught(fn: Callable[..., Any], error: Exception) -> str:
-    """What a person is told of an error in a handler; the log keeps what is a fault of ours."""
+    """The notice of an error in a handler; bugs of ours are logged."""
     if not isinstance(error, UserError | StoreError):
         log.exception("%s failed", getattr(fn, "__name__", "a handler"), exc_info=error)
         error = UserError(
@@ -219,10 +218,10 @@ def caught(fn: Callable[..., Any], error: Exception) -> str:
 
 
 def left(box: Any, value: Any) -> Any:
-    """What changes of a control of a page that opens; nothing of what it begins with.
+    """The update of a control when its page opens, without what equals its initial state.
 
-    Somebody may have changed its value before the page was filled, and what is not touched is not
-    drawn again: of a form with fifty controls that takes half a second.
+    Somebody may have changed its value before the page was filled, and Gradio redraws only the
+    controls that are updated: a form with fifty controls takes half a second.
     """
     import gradio as gr
 
@@ -237,7 +236,7 @@ def left(box: Any, value: Any) -> Any:
 
 
 def command(words: Sequence[str], text: str = "The same on the command line") -> str:
-    """A command with a button to copy it, usually the one that does the same as the page."""
+    """A command line with a copy button, usually the equivalent of the page."""
     spans = " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in words)
     return (
         f'<div class="t-copied"><p class="t-small t-muted">{escape(text)}</p>'
@@ -250,14 +249,14 @@ def command(words: Sequence[str], text: str = "The same on the command line") ->
 def csv_button(
     label: str, name: str, rows: Sequence[Sequence[Any]], *, spreadsheet: bool = False
 ) -> str:
-    """A button that hands rows, the columns' names first, to the browser as a file.
+    """A button that saves rows, the column names first, as a file in the browser.
 
-    A number that is not finite is left empty, as JSON knows none.
+    NaN and infinity are left empty, since JSON has neither.
 
     Args:
-        label: on the button.
-        name: of the file.
-        rows: of the table.
+        label: text of the button.
+        name: name of the file.
+        rows: rows of the table.
         spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
     """
     finite = [
@@ -277,7 +276,7 @@ def tag(text: str, kind: str = "") -> str:
 
 
 def progress_bar(done: float | None, label: str) -> str:
-    """A progress bar; `done` from 0 to 1, or None when it cannot be known."""
+    """A progress bar; `done` is from 0 to 1, or None if unknown."""
     if done is None:
         return (
             f'<div class="t-bar t-unknown" role="progressbar" aria-label="{escape(label)}">'
@@ -302,10 +301,10 @@ def cosine(value: float | None) -> str:
 
 
 def column_head(name: str, css: str = "", below: str = "") -> str:
-    """The head of a column by which people can sort: with the mouse, or Tab and Enter.
+    """The head of a sortable column: sorts with the mouse, or Tab and Enter.
 
     Args:
-        name: HTML, escaped; it is the button.
+        name: escaped HTML of the button.
         css: classes of the cell.
         below: HTML under the button.
     """
@@ -318,12 +317,12 @@ def column_head(name: str, css: str = "", below: str = "") -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
           numbers: Sequence[int] = (), *, sortable: bool = True,
           stacked: bool = False) -> str:  # fmt: skip
-    """A table of cells that are HTML already: escape them. Columns in `numbers` align right.
+    """A table whose cells are HTML, escaped by the caller. Columns in `numbers` align right.
 
-    Of more than two rows it can be sorted by its heads; `sortable` is false where their order has
-    a meaning, such as a sum at the end. Of one that is `stacked` a phone shows each row as a block,
-    its cells under their heads, so that nothing is scrolled sideways. A row may be longer than the
-    heads: files of people are.
+    A table of more than two rows can be sorted by its heads; set `sortable` to false where the
+    order has a meaning, such as a sum at the end. On a phone, a `stacked` table shows each row as a
+    block, its cells under their heads, so that nothing scrolls sideways. A row may be longer than
+    the heads, as in people's files.
     """
     named = [f' data-head="{escape(name)}"' if stacked else "" for name in columns]
 

@@ -1,4 +1,4 @@
-"""The progress of runs for people: share done, time left, how it ended. For Overview and Jobs."""
+"""The progress of runs on Overview and Jobs: share done, time left, outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = {
 
 
 def signature(runs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """What must change before a page is drawn anew."""
+    """The fields of runs whose change redraws a page."""
     return [
         [run["id"], run["state"], run["attempt"], run["done"] + run["failed"],
          round(run["fraction"], 3), run["message"], formats.time_left(run["eta_seconds"])]
@@ -30,7 +30,7 @@ def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 
 def how_far(run: Mapping[str, Any]) -> str:
-    """`4 of 15 done, about 20 s left`, or how it ended. Plain text."""
+    """`4 of 15 done, about 20 s left`, or the outcome of the run. Plain text."""
     if run["state"] == "queued":
         return "waiting for its turn"
     units = f"{run['done']} of {run['total']} done" if run["total"] else ""
@@ -54,7 +54,7 @@ def gauge(run: Mapping[str, Any]) -> str:
 
 
 def strip(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The runs that are not over, one line each; empty text when there are none."""
+    """The unfinished runs, one line each; empty text when there are none."""
     lines = "".join(
         f'<li><a href="{escape(address.link("jobs", run=run["id"]))}">{escape(run["title"])}</a>'
         f"{gauge(run)}"

@@ -23,9 +23,9 @@ NO_STORE = {"Cache-Control": "no-store"}
 PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
 UPLOAD = "/gradio_api/upload"
 ICON_SIZES = (192, 512)
-"""What a browser wants before it offers to install the app."""
+"""Icon sizes that a browser requires before it offers to install the app."""
 ICONS = {**{str(size): size for size in ICON_SIZES}, "maskable": 512}
-"""The last one has room around it: a phone may cut icons round."""
+"""The maskable icon has a margin: a phone may crop icons to a circle."""
 
 
 def plotly_file() -> Path:
@@ -75,10 +75,10 @@ def _no_uploads(request: Request) -> Response:
 
 
 def health(well: Callable[[], object]) -> Route:
-    """The address by which a proxy or a container learns whether the app is well.
+    """The route of the health check, for a proxy or a container.
 
     Args:
-        well: raises a StoreError when it is not.
+        well: raises a StoreError when the store cannot be read.
     """
 
     def answer(request: Request) -> Response:
@@ -92,16 +92,16 @@ def health(well: Callable[[], object]) -> Route:
 
 
 def routes(*, uploads: bool = True) -> list[Route]:
-    """Everything of ours that is served over HTTP beside the pages.
+    """Our routes beside the pages.
 
     Args:
-        uploads: False puts a refusal before Gradio's own upload, which is there with or without a
+        uploads: False refuses uploads ahead of Gradio's own route, which exists with or without a
             control that uses it.
     """
     ours = [
         Route(f"/{PLOTLY_JS}", _plotly),
         Route("/theodolite/mark.svg", _mark),
-        # Gradio makes its own of the page's icon, which is a drawing: it cannot.
+        # Gradio makes these from the page's icon, which it cannot do from an SVG.
         Route("/pwa_icon/{name:str}", _icon),
         Route("/manifest.json", _manifest),
     ]

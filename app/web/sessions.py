@@ -1,8 +1,8 @@
 """Gradio's state of every open tab, without the parts that are not needed.
 
-For links that bring a page back as somebody left it, Gradio writes the configuration of every
-component of every page down for each tab, and each answer that the tab was given: 1.6 MB a tab and
-0.05 s of work before its first answer. Our pages are brought back by their addresses.
+For deep links, which restore a page as somebody left it, Gradio keeps the configuration of every
+component of every page for each tab, and each answer sent to it: 1.6 MB a tab and 0.05 s of work
+before its first answer. Our pages are restored from their addresses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gradio.state_holder import SessionState, StateHolder
 
 
 class Session(SessionState):
-    """What a tab was given that Python needs to know: values of `gr.State`, changed choices."""
+    """The state of a tab that Python needs: values of `gr.State`, changed choices."""
 
     def __init__(self, blocks: Blocks) -> None:
         self.blocks_config = copy(blocks.default_config)
@@ -30,14 +30,14 @@ class Session(SessionState):
         self.config_values.clear()
 
     def _update_config(self, key: int) -> None:
-        """Nothing is brought back from it."""
+        """Do nothing: pages are not restored from it."""
 
     def _update_value_in_config(self, key: int, value: Any) -> None:
-        """Likewise: what somebody was answered is not kept."""
+        """Do nothing: answers are not kept."""
 
 
 class Sessions(StateHolder):
-    """Tabs by their key; beyond Gradio's `state_session_capacity` the oldest is forgotten."""
+    """Sessions by id; beyond Gradio's `state_session_capacity` the oldest is dropped."""
 
     def __getitem__(self, session_id: str) -> SessionState:
         if session_id not in self.session_data:

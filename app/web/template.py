@@ -1,6 +1,6 @@
-"""Gradio's page with a piece of ours at its beginning, painted before Gradio's scripts have run.
+"""Gradio's page template with our HTML at its beginning, painted before Gradio's scripts have run.
 
-What is given to Gradio as a page's head is added by those scripts, half a second after the page.
+Gradio's `head` argument is inserted by those scripts, half a second after the page.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from starlette.requests import Request
 from app.web.guard import policy
 
 _PAGE, _SHARED = "frontend/index.html", "frontend/share.html"
-"""Of a shared app Gradio's page has its scripts come from another host; ours come from here."""
+"""For a shared app, Gradio's page loads its scripts from another host; ours loads them locally."""
 _APP = "<gradio-app"
 _MANIFEST = '<link rel="manifest" href="/manifest.json"'
 _OUR_MANIFEST = '<link rel="manifest" href="./manifest.json" crossorigin="use-credentials"'
-"""Where a proxy serves us below a folder, and where it asks for a login of its own."""
+"""For a proxy which serves us under a prefix, and for one with a login of its own."""
 _SCRIPT = re.compile(r'<script(?! type="application/json")(?=[ >])')
 
 
 def begin_with(app: Starlette, html: str) -> None:
-    """Have every page of this app begin with this HTML.
+    """Put this HTML at the beginning of every page of the app.
 
-    Its scripts and Gradio's bear the number of the answer, without which none runs: see `policy`.
+    Its scripts and Gradio's carry the nonce of the response, without which none runs: see `policy`.
 
     Raises:
-        ValueError: Gradio's page has no place for it; that is a version that we do not know.
+        ValueError: Gradio's template, of an unknown version, has no place for it.
     """
     _prepare()
     app.state.first_painted = html
@@ -38,7 +38,7 @@ def begin_with(app: Starlette, html: str) -> None:
 
 @cache
 def _prepare() -> None:
-    """Give the template of Gradio's pages, one for all apps of a process, its place for ours."""
+    """Patch Gradio's page template, which all apps of a process share, to include our HTML."""
     gradios = templates.env.loader
     if gradios is None:
         raise ValueError("Gradio has no pages")

@@ -21,7 +21,7 @@ PALETTE = {
     "surface": ("#ffffff", "#1b1f23"),  # cards, inputs
     "sunken": ("#f1f0eb", "#101315"),  # wells, table heads
     "line": ("#e2e0d8", "#2d3338"),  # hairlines
-    "edge": ("#8b8f8c", "#6d767d"),  # borders of things one can press
+    "edge": ("#8b8f8c", "#6d767d"),  # borders of controls
     "ink": ("#1b2024", "#ebe9e4"),
     "muted": ("#596168", "#a3abb1"),
     "accent": ("#0f5f73", "#6fc3d6"),
@@ -37,10 +37,11 @@ PALETTE = {
     "heat-high": ("#58abba", "#1b6a7d"),
 }
 
-# For lines and marks: at least 3:1 on both papers, apart under the common colour deficiencies.
+# For lines and marks: contrast of at least 3:1 on both papers, distinct under the common colour
+# vision deficiencies.
 SERIES = ("#1783a8", "#cb7a17", "#12936f", "#b8578f", "#7371cf", "#7d8790")
 
-# Gradio ships these two in full; its semi-bold file holds a few letters only.
+# Gradio ships these two weights in full; its semi-bold file holds a few letters only.
 WEIGHTS = (400, 700)
 
 # Gradio's variable -> our colour.
@@ -129,7 +130,7 @@ _NO_SHADOW = ("block_shadow", "button_primary_shadow", "button_primary_shadow_ho
 
 
 def theme() -> gr.themes.Base:
-    """Return the Gradio theme. Its fonts come with Gradio: no page asks another host."""
+    """Return the Gradio theme. Its fonts ship with Gradio: no page loads any from elsewhere."""
     import gradio as gr
     from gradio.themes.utils import fonts, sizes
 
@@ -155,7 +156,7 @@ def theme() -> gr.themes.Base:
     values |= {f"{name}_dark": value for name, value in values.items()}
     values |= dict.fromkeys(_NO_SHADOW, "none")
     values |= {f"{name}_dark": "none" for name in ("block_shadow", "button_primary_shadow")}
-    # The page's own background is literal: it is painted before any style sheet of ours is there.
+    # The page's own background is literal: it is painted before any style sheet of ours has loaded.
     light, dark = PALETTE["paper"]
     return made.set(
         body_background_fill=light,
@@ -187,7 +188,7 @@ def theme() -> gr.themes.Base:
 
 
 def frame_css() -> str:
-    """Return what the rail looks like, which is painted before the page."""
+    """Return the palette and the style sheet of the rail, which is painted before the page."""
     light = "".join(f"--t-{name}:{pair[0]};" for name, pair in PALETTE.items())
     dark = "".join(f"--t-{name}:{pair[1]};" for name, pair in PALETTE.items())
     rail = (STATIC / "rail.css").read_text(encoding="utf-8")
@@ -195,13 +196,13 @@ def frame_css() -> str:
 
 
 def script() -> str:
-    """Return our small script of every page: what the pieces need, and then what the frame does."""
+    """Return our script for every page: that of the building blocks, then that of the frame."""
     files = (STATIC / name for name in ("pieces.js", "theodolite.js"))
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def css() -> str:
-    """Return the palette as css variables followed by every style sheet of ours."""
+    """Return the palette as CSS variables, followed by all our style sheets."""
     sheets = [STATIC / "theodolite.css", STATIC / "bar.css",
               *sorted((APP / "components").glob("*.css")),
               *sorted((APP / "pages").glob("*/*.css"))]  # fmt: skip

@@ -1,1 +1,1 @@
-"""What protects the app from the network: who gets answers, and which sites may embed it."""
+"""Protection of the app from the network: who gets answers, and which sites may embed it."""

@@ -1,7 +1,7 @@
 """User names and hashed passwords: one from the command line, or a file of them.
 
 A line of the file is `NAME:HASH`, as `theodolite password` writes it: Argon2id by argon2-cffi, with
-its parameters and salt (the PHC string format). Lines that begin with `#` are left alone.
+its parameters and salt (the PHC string format). Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.errors import UserError
 
 LEAST_CHARACTERS = 8
 LONGEST_PASSWORD = 1000
-"""Characters that are hashed at all."""
+"""Maximum number of characters that are hashed."""
 
 
 class Accounts:
-    """Who may sign in.
+    """Logins, by name.
 
     Args:
-        hashes: name -> something that says whether a password is right.
-        unknown: asked for names that there are not, so that they take as long.
+        hashes: name -> function which checks a password.
+        unknown: checks passwords of unknown names, so that they take as long.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class Accounts:
 
     @classmethod
     def one(cls, name: str, password: str) -> Accounts:
-        """A single login, whose password is known for as long as the app runs."""
+        """A single login, whose password is kept in memory as a keyed hash while the app runs."""
         key = secrets.token_bytes(32)
 
         def digest(text: str) -> bytes:
-            """Of one length for every text, so that comparing takes the same time for all."""
+            """A digest of fixed length, so that every comparison takes the same time."""
             return hashlib.blake2b(text.encode("utf-8", "replace"), key=key).digest()
 
         right = digest(password)
@@ -51,10 +51,10 @@ class Accounts:
 
     @classmethod
     def read(cls, file: Path) -> Accounts:
-        """The logins of a file.
+        """Read the logins of a file.
 
         Raises:
-            UserError: it cannot be read, has no login, or a line that is none.
+            UserError: the file cannot be read, has no login, or has an invalid line.
         """
         try:
             text = file.read_text("utf-8")
@@ -80,18 +80,18 @@ class Accounts:
         return cls(hashes, _checked_by(hash_of(secrets.token_hex())))
 
     def match(self, name: str, password: str) -> bool:
-        """Whether a name has this password; as slow for a name that there is not."""
+        """Whether a name has this password; takes as long for an unknown name."""
         known = self._hashes.get(name)
-        # Asked also where there is no such name: none answers sooner than another.
+        # Checked for an unknown name too, so that no name is answered sooner than another.
         right = (known or self._unknown)(password[:LONGEST_PASSWORD])
         return known is not None and right and len(password) <= LONGEST_PASSWORD
 
 
 def hash_of(password: str) -> str:
-    """A password as it may be kept.
+    """Hash a password for storage.
 
     Raises:
-        UserError: one that is too short or too long.
+        UserError: the password is too short or too long.
     """
     from argon2 import PasswordHasher
 
@@ -104,10 +104,10 @@ def hash_of(password: str) -> str:
 
 
 def line(name: str, password: str) -> str:
-    """A login as a line of the file, without its end.
+    """Format a login as a line of the file, without its line break.
 
     Raises:
-        UserError: a name or password that cannot be used.
+        UserError: the name or the password cannot be used.
     """
     if not name.strip() or name != name.strip() or name.startswith("#") or ":" in name or (
         not name.isprintable()

@@ -1,7 +1,7 @@
-r"""The body of a call that a page makes: bounded, and without half characters.
+r"""The body of a call that a page makes: bounded, and without lone surrogates.
 
-JSON can name half of a character (`\ud800`), and browsers do where text is cut inside an emoji. No
-answer that repeats one can be sent: the stream to the page would break off.
+JSON can hold half of a surrogate pair (`\ud800`), and browsers send one where text is cut inside an
+emoji. An answer that repeats it cannot be encoded: the stream to the page would break off.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F]"
     rb"[0-9a-fA-F]{2}"
 )
-"""An escaped backslash, the two halves of a character, a half alone: whichever comes first."""
+"""An escaped backslash, a surrogate pair or a lone surrogate, whichever comes first."""
 _HALF = len(rb"\ud800")
 
 
 class TooLarge(Exception):
-    """A body of more bytes than any page sends."""
+    """A body has more bytes than any page sends."""
 
 
 def is_call(request: Request) -> bool:
-    """Whether a request calls a function of the app with values, and sends no file."""
+    """Whether a request calls a function of the app, and uploads no file."""
     kind = request.headers.get("content-type", "")
     return (
         request.method == "POST"
@@ -40,15 +40,15 @@ def is_call(request: Request) -> bool:
 async def read(
     receive: Receive, most: int = MOST_BYTES, look: Callable[[bytes], None] | None = None
 ) -> Receive:
-    """Read a body and hand it on with each half character replaced.
+    """Read a body and replay it with each lone surrogate replaced.
 
     Args:
-        receive: gives it.
-        most: bytes.
-        look: given the body; what it raises, this raises.
+        receive: the ASGI callable to read from.
+        most: maximum size in bytes.
+        look: called with the body; its exceptions propagate.
 
     Raises:
-        TooLarge: it does not end in time.
+        TooLarge: the body is larger.
     """
     body, more = b"", True
     while more:
@@ -72,5 +72,5 @@ async def read(
 
 
 def whole_characters(body: bytes) -> bytes:
-    """JSON in which a half character is the sign for an unknown one."""
+    """Replace lone surrogates in JSON by U+FFFD."""
     return _ESCAPES.sub(lambda found: rb"\ufffd" if len(found[0]) == _HALF else found[0], body)

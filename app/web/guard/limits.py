@@ -1,9 +1,9 @@
-"""The limits of visitors of a demonstration: bounded texts and lists, bounded request rates.
+"""Limits for visitors of a demonstration: bounded texts and lists, bounded request rates.
 
-A visitor is an address, and a tab of it. Requests are counted by token buckets: each has so many
-tokens, which come back one after another; a request takes one, or is told when to come again. What
-costs next to nothing, static files and whether we are well, is not counted. (Libraries that count
-requests do so by windows of time, which let twice the number through at their border.)
+A visitor is an address, and a tab of it. Requests are limited by token buckets: each refills at a
+constant rate; a request takes a token, or is refused with the time to wait. Requests that cost next
+to nothing, static files and the health check, are not counted. (Libraries for rate limiting count
+by time windows, which let twice the number through at their border.)
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from app.web.guard.requests import API, OPEN, OPEN_BELOW, address_of, path_of
 STREAMS = (f"{API}queue/data", f"{API}heartbeat/")
 OURS_STATIC = ("/theodolite/js-", "/theodolite/plotly-", "/theodolite/mark.svg")
 MOST_KEPT = 10_000
-"""Visitors that are remembered; whoever came longest ago begins anew."""
+"""Visitors that are remembered; the least recent is forgotten first."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """So many at once, and so many a second from then on."""
+    """The size of a token bucket and its refill rate."""
 
     burst: float
     per_second: float
@@ -37,17 +37,17 @@ class Rate:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a visitor may ask.
+    """Limits of a visitor's requests.
 
     Attributes:
         address: requests of an address; many people may share one.
         tab: events of a tab.
         streams: connections that an address holds open; a tab has two.
-        all_streams: of everybody.
+        all_streams: open connections of all visitors.
         body: bytes of a request.
-        query: characters of what an address asks.
+        query: characters of a query string.
         text: characters of each text in a request.
-        items: of each list in it, and values in all.
+        items: values in a request in all.
     """
 
     address: Rate = Rate(300, 15)
@@ -61,10 +61,10 @@ class Limits:
 
 
 class Refused(Exception):
-    """A request goes too far.
+    """A request exceeds a limit.
 
     Attributes:
-        answer: says how far it may go.
+        answer: the response, which names the limit.
     """
 
     def __init__(self, status: int, message: str, wait: float = 0.0) -> None:
@@ -77,8 +77,8 @@ class Buckets:
     """A token bucket for each key.
 
     Args:
-        rate: of each.
-        clock: seconds that only grow.
+        rate: rate of each bucket.
+        clock: monotonic time in seconds.
     """
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
@@ -87,7 +87,7 @@ class Buckets:
         self._kept: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str) -> float:
-        """Take a token; 0, or the seconds until there is one again."""
+        """Take a token; return 0, or the seconds until the next token."""
         now = self._clock()
         tokens, then = self._kept.pop(key, (self._rate.burst, now))
         tokens = min(self._rate.burst, tokens + (now - then) * self._rate.per_second)
@@ -99,11 +99,11 @@ class Buckets:
 
 
 class Visitors:
-    """Everybody's share of a demonstration.
+    """The visitors of a demonstration, with their use of its limits.
 
     Args:
-        limits: of each.
-        clock: seconds that only grow.
+        limits: limits of each visitor.
+        clock: monotonic time in seconds.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -116,7 +116,7 @@ class Visitors:
         """Count a request before its body is read.
 
         Raises:
-            Refused: it is one too many, or asks too much in its address.
+            Refused: the address sends too many requests, or the query is too long.
         """
         if is_free(path_of(request)):
             return
@@ -125,26 +125,27 @@ class Visitors:
         _come_again(self._addresses.take(address_of(request)))
 
     def look_at(self, request: Request, body: bytes) -> None:
-        """Look at what an event asks.
+        """Check the body of an event.
 
         Raises:
-            Refused: it is one too many of its tab, or too long somewhere.
+            Refused: the tab sends too many events, or the body has too long a text or too many
+                values.
         """
         if not path_of(request).startswith(API):
             return
         try:
             payload = orjson.loads(body)
         except orjson.JSONDecodeError:
-            return  # Gradio says what is wrong with it
+            return  # Gradio answers with the error
         self._measure(payload)
         tab = payload.get("session_hash") if isinstance(payload, dict) else None
         _come_again(self._tabs.take(f"{address_of(request)} {tab}"))
 
     def stream(self, request: Request) -> Callable[[], None] | None:
-        """Count a connection that stays open; what is to be called at its end. None for others.
+        """Count a connection that stays open; return the function to call at its end, else None.
 
         Raises:
-            Refused: it is one too many.
+            Refused: too many connections are open.
         """
         if not path_of(request).startswith(STREAMS):
             return None
@@ -181,7 +182,7 @@ class Visitors:
 
 
 def is_free(path: str) -> bool:
-    """Whether a path is answered however often."""
+    """Whether requests of a path are not counted."""
     return path in OPEN - {"/login", "/login/"} or path.startswith((*OPEN_BELOW, *OURS_STATIC))
 
 

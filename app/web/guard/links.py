@@ -1,7 +1,8 @@
-"""A link that names something not listed asks for confirmation before the page is opened.
+"""Confirmation of links that name encoders or data sets which are not listed.
 
-Everybody can write a link, or send a browser to one: opening it must not read a folder, nor ask the
-hub or another host. What is listed a person has added; the rest waits for a click.
+Anybody can write a link, or send a browser to one: opening it must not read a folder, nor request
+anything from the hub or another host. Whatever is listed was added by a person; the rest waits for
+a click.
 """
 
 from __future__ import annotations
@@ -24,42 +25,43 @@ if TYPE_CHECKING:
 
 TEXTS = frozenset({"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said",
                    "judge"})  # fmt: skip
-"""Names in addresses whose values are text of people's, and are read as nothing else.
+"""Query parameters whose values are free text.
 
-Whatever stands under any other name and can be read as an encoder's spec or as a name of the hub is
-taken for one: a page that is new is guarded before anybody thinks of it.
+Under any other name, a value which parses as an encoder's spec or as a hub name is taken for one: a
+new page is guarded by default.
 """
 FILES = frozenset({"train"})
-"""Names whose values may be paths of files beside names of data sets."""
+"""Query parameters whose values may be file paths as well as names of data sets."""
 HUB = "hub:"
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 
 
 def question(workspace: Workspace, request: Request, signed_in: bool) -> Response | None:
-    """Ask whether a link may load what it names, in a page of its own; None if there is no need.
+    """A page which asks whether to load what a link names; None if everything is listed.
 
-    The page's button leads to the same address: what tells it apart is that a page of ours led
-    there, which no other site's can pretend.
+    The page's button leads to the same address: the request differs in that it comes from a page of
+    ours, which no other site can forge.
 
     Args:
-        workspace: says what is listed. Visitors' workspaces load nothing else anyway.
-        request: for a page.
-        signed_in: strangers are not told what is listed; they are asked about more.
+        workspace: holds what is listed. Visitors' workspaces load nothing else anyway.
+        request: the request for a page.
+        signed_in: whether the person is signed in; to others, nothing but the starters counts as
+            listed, so that the page does not reveal what is.
     """
     path = path_of(request)
-    if workspace.read_only or path.rstrip("/") != path != "/":  # Gradio leads from these elsewhere
+    if workspace.read_only or path.rstrip("/") != path != "/":  # Gradio redirects a trailing slash
         return None
     pairs = request.query_params.multi_items()
     unlisted = [pair for pair in pairs if _is_unlisted(workspace, *pair, signed_in)]
     if not unlisted:
         return None
-    path = f".{path}"  # relative, for a proxy may serve us below a folder
+    path = f".{path}"  # relative: a proxy may serve us under a prefix
     rest = [pair for pair in pairs if pair not in unlisted]
     return HTMLResponse(_page(path, pairs, rest, [value for _, value in unlisted]))
 
 
 def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -> bool:
-    """Whether a value names something that nobody has listed and a page would load."""
+    """Whether a value names something which a page would load and which is not listed."""
     if name in TEXTS:
         return False
     if name in FILES:
@@ -77,7 +79,7 @@ def _is_unlisted_encoder(workspace: Workspace, spec: str, signed_in: bool) -> bo
     try:
         name = str(encoders.parse(spec))
     except UserError:
-        return False  # nothing can be loaded by it; the page says what is wrong with it
+        return False  # nothing is loaded by it; the page shows the error
     if name in STARTER_ENCODERS:
         return False
     return not signed_in or workspace.store.encoders.get(name) is None
@@ -89,7 +91,7 @@ def _page(
     rest: Sequence[tuple[str, str]],
     wanted: Sequence[str],
 ) -> str:
-    """The page that asks."""
+    """HTML of the confirmation page."""
     names = list(dict.fromkeys(wanted))
     items = "".join(
         f'<li><code dir="ltr">{escape(name[:LONGEST_SHOWN])}</code></li>'

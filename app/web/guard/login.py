@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 
 visitor: ContextVar[str] = ContextVar("visitor", default="")
-"""The address of whoever is being answered."""
+"""The address that sent the current request."""
 
 FREE_BY_ADDRESS = 5
-"""Wrong ones of an address before it has to wait: people mistype."""
+"""Failed attempts of an address before it has to wait: people mistype."""
 FREE_BY_NAME = 20
-"""The same of a name, from wherever: many addresses may guess at one name."""
+"""The same for a name, from any address: many addresses may guess at one name."""
 LONGEST_WAIT = 900.0
 FORGOTTEN_AFTER = 3600.0
 MOST_KEPT = 10_000
@@ -35,7 +35,7 @@ class _Failures:
 
 
 class _Waits:
-    """How long somebody has to wait, by how often they were wrong."""
+    """Waiting times by key, from the number of failed attempts."""
 
     def __init__(self, free: int, clock: Callable[[], float]) -> None:
         self._free = free
@@ -43,7 +43,7 @@ class _Waits:
         self._kept: OrderedDict[str, _Failures] = OrderedDict()
 
     def left(self, key: str) -> float:
-        """Seconds until the next try is looked at."""
+        """Seconds until the next attempt is accepted."""
         found = self._kept.get(key)
         if found is None or found.count < self._free:
             return 0.0
@@ -51,7 +51,7 @@ class _Waits:
         return max(0.0, found.last + wait - self._clock())
 
     def fail(self, key: str) -> None:
-        """Note a wrong try."""
+        """Record a failed attempt."""
         now = self._clock()
         found = self._kept.setdefault(key, _Failures())
         if now - found.last > FORGOTTEN_AFTER:
@@ -62,20 +62,20 @@ class _Waits:
             self._kept.popitem(last=False)
 
     def forget(self, key: str) -> None:
-        """Begin anew."""
+        """Forget the failures of a key."""
         self._kept.pop(key, None)
 
 
 class Login:
-    """Names with their passwords.
+    """The login check, with waiting times after failed attempts.
 
-    Whoever guesses is held back by address, and by name whatever the address. An address that has
-    signed in before is held back by its own mistakes alone, so that strangers who guess cannot
-    lock the owner out.
+    Attempts are slowed down by address, and by name from any address. An address that has signed in
+    before is slowed down by its own failures only, so that strangers who guess cannot lock the
+    owner out.
 
     Args:
-        match: whether a name has a password, in the same time for every name.
-        clock: seconds that only grow.
+        match: checks the password of a name, in the same time for every name.
+        clock: monotonic time in seconds.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class Login:
         self._one_at_a_time = asyncio.Lock()
 
     async def check(self, name: str, password: str) -> bool:
-        """Whether this is a login; Gradio's `auth`.
+        """Whether name and password are a login; Gradio's `auth`.
 
-        One after another: guesses made at once would all be looked at before the first is wrong,
-        and hashing a password takes memory by design.
+        Checks run one after another: concurrent guesses would all be checked before the first has
+        failed, and hashing a password takes memory by design.
 
         Raises:
-            HTTPException: 429, when too many tries before this were wrong.
+            HTTPException: 429, after too many failed attempts.
         """
         self._refuse_early(name)
         async with self._one_at_a_time:
-            self._refuse_early(name)  # others were wrong meanwhile
+            self._refuse_early(name)  # others may have failed meanwhile
             right = await asyncio.to_thread(self._match, name, password)
             address = visitor.get()
             if not right:

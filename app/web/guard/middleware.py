@@ -1,8 +1,8 @@
-"""The one place through which every request passes, before Gradio and after it.
+"""The middleware that every request passes, before Gradio and after it.
 
-Before: another site's page gets nothing but to link to our pages, a stranger nothing but the form
-for the login, and a link that would load what is not listed is asked about first. After: no header
-lets another site read an answer, frame a page or send our cookie.
+Before: another site may only link to our pages, a person not signed in gets only the login form,
+and a link that would load something not listed asks for confirmation. After: no header lets another
+site read an answer, frame a page or send our cookie.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.web.guard.limits import Limits, Refused, Visitors
 from app.web.guard.login import visitor
 
 Question = Callable[[Request, bool], Response | None]
-"""Asks, in a page of its own, about a visit by somebody signed in or not; None to let it pass."""
+"""Makes a page which asks for confirmation of a visit, signed in or not; None to let it pass."""
 
 _SAME_SITE = re.compile(r";\s*samesite=\w+", re.IGNORECASE)
 _SECURE = re.compile(r";\s*secure\b", re.IGNORECASE)
@@ -31,12 +31,12 @@ class Guard:
     """The middleware.
 
     Args:
-        app: what is guarded.
+        app: the ASGI app to guard.
         pages: paths of the pages, `/` among them.
         question: see `Question`.
         frame_ancestors: who may show our pages in a frame, as in a Content-Security-Policy.
-        limits: of each visitor; None where they are no strangers.
-        root_path: below which a proxy serves us; it may pass that on or not.
+        limits: limits of each visitor of a demonstration; None for no limits.
+        root_path: prefix under which a proxy serves us, whether or not the proxy strips it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Guard:
         self._frame_ancestors = policy.ancestors(frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Answer a request, or pass it on to the app."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -89,11 +89,11 @@ class Guard:
                 end()
 
     async def _read(self, request: Request, receive: Receive) -> Receive:
-        """The body of a call, mended; a stranger's is bounded whatever it is.
+        """Read and repair the body of a call; a visitor's body is bounded in any request.
 
         Raises:
-            TooLarge: it has too many bytes.
-            Refused: a stranger asks too much.
+            TooLarge: the body has too many bytes.
+            Refused: a visitor exceeds a limit.
         """
         if self._visitors and request.method not in ("GET", "HEAD"):
             look = partial(self._visitors.look_at, request)
@@ -101,10 +101,10 @@ class Guard:
         return await bodies.read(receive) if bodies.is_call(request) else receive
 
     async def _refusal(self, request: Request) -> Response | None:
-        """What is said instead of an answer; None for what may be answered.
+        """The response that refuses a request; None if the app may answer it.
 
         Raises:
-            Refused: a stranger asks too often.
+            Refused: a visitor exceeds a limit.
         """
         path = requests.path_of(request)
         if not requests.has_file_name(path) or not requests.is_used(path):
@@ -126,7 +126,7 @@ class Guard:
     def _sealed(
         self, headers: Collection[tuple[bytes, bytes]], scheme: str
     ) -> list[tuple[bytes, bytes]]:
-        """The headers of an answer, without what invites others and with what keeps them out."""
+        """The headers of a response, without CORS and with the security policy."""
         kept = [
             (name, self._header(name.lower(), value, scheme))
             for name, value in headers
@@ -137,13 +137,13 @@ class Guard:
     def _header(self, name: bytes, value: bytes, scheme: str) -> bytes:
         if name == b"set-cookie":
             return _cookie(value, scheme)
-        if name == b"location" and value.startswith(b"/"):  # as Gradio has it, without the proxy's
+        if name == b"location" and value.startswith(b"/"):  # Gradio's lacks the proxy's prefix
             return self._root_path.encode() + value
         return value
 
 
 def _cookie(value: bytes, scheme: str) -> bytes:
-    """A cookie that no other site's page can have sent along, but a link to us can."""
+    """Set `SameSite=Lax`: no other site's request sends the cookie, except a link to us."""
     text = _SAME_SITE.sub("", value.decode("latin-1"))
     secure = "; Secure" if scheme == "https" and not _SECURE.search(text) else ""
     return f"{text}; SameSite=Lax{secure}".encode("latin-1")

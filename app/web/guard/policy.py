@@ -1,8 +1,8 @@
-"""The content security policy: load only what is local, run only our own scripts.
+"""The content security policy: load only local resources, run only our own scripts.
 
-Scripts run that we serve or that bear the number of this very answer. `unsafe-eval` is needed by
-Gradio, which makes functions of the texts of our events; `unsafe-inline`, for styles alone, by
-Gradio and Plotly, which set them on elements.
+A script runs if we serve it or if it carries the nonce of the response. `unsafe-eval` is needed by
+Gradio, which compiles the JavaScript of our events; `unsafe-inline`, for styles alone, by Gradio
+and Plotly, which set them on elements.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from engine.errors import UserError
 
 _number: ContextVar[str] = ContextVar("number", default="")
-"""The number of the answer that is being made."""
+"""The nonce of the current response."""
 _SOURCE = re.compile(r"'self'|'none'|\*|[\w.*:/-]+", re.ASCII)
 OTHERS = {
     "cross-origin-resource-policy": "same-origin",
@@ -23,33 +23,33 @@ OTHERS = {
     "referrer-policy": "origin",
     "x-content-type-options": "nosniff",
 }
-"""Headers of every answer that are always the same."""
+"""Constant headers of every response."""
 
 
 def number() -> str:
-    """The number that scripts of the page bear; for the page's template."""
+    """The nonce of the page's scripts; for the page's template."""
     return _number.get()
 
 
 def begin() -> None:
-    """Draw the number of a new answer."""
+    """Draw the nonce of a new response."""
     _number.set(secrets.token_urlsafe(16))
 
 
 def headers(frame_ancestors: str) -> Iterator[tuple[bytes, bytes]]:
-    """What goes with the answer that was begun.
+    """The headers of the current response.
 
     Args:
         frame_ancestors: who may show our pages in a frame; as `ancestors` reads it.
     """
     found = {"content-security-policy": policy(frame_ancestors), **OTHERS}
-    if frame_ancestors == "'self'":  # the older header knows no more
+    if frame_ancestors == "'self'":  # the older header cannot express other origins
         found["x-frame-options"] = "SAMEORIGIN"
     return ((name.encode(), value.encode()) for name, value in found.items())
 
 
 def policy(frame_ancestors: str) -> str:
-    """The Content-Security-Policy of the answer that was begun."""
+    """The Content-Security-Policy of the current response."""
     return "; ".join(
         (
             "default-src 'self'",
@@ -67,10 +67,10 @@ def policy(frame_ancestors: str) -> str:
 
 
 def ancestors(text: str) -> str:
-    """Origins whose pages may show ours in a frame, as the policy writes them.
+    """Normalise the origins whose pages may show ours in a frame.
 
     Raises:
-        UserError: they would say something else there.
+        UserError: the text is no list of origins, or would change the policy.
     """
     words = text.split()
     if not words or not all(map(_SOURCE.fullmatch, words)):

@@ -1,6 +1,6 @@
-"""Facts about a request: where it comes from, what it is for, whether it may be answered.
+"""Predicates on a request: its origin, its purpose, whether its path is open.
 
-Nothing here decides; `middleware` does.
+They decide nothing; `middleware` does.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ OPEN = frozenset(
     {HEALTH, "/login", "/login/", "/favicon.ico", "/robots.txt", "/manifest.json", "/theme.css",
      f"{API}theme.css", f"{API}startup-events"}
 )  # fmt: skip
-"""What is answered without a login, beside the pages, which then show the form for it."""
+"""Paths answered without a login, beside the pages, which then show the login form."""
 OPEN_BELOW = ("/static/", "/assets/", "/svelte/", "/pwa_icon/")
 UNUSED = ("openapi.json", "deep_link", "proxy=", "vibe-", "vibe/", "run-history/", "dev/",
           "process_recording", "custom_component/", "file=http:", "file=https:", "file/http:",
           "file/https:")  # fmt: skip
-"""Addresses of Gradio's that no page of ours asks for: some make this machine ask another host,
-some write files."""
+"""Routes of Gradio that no page of ours requests: some make this machine send requests to another
+host, some write files."""
 LONGEST_NAME, LONGEST_PATH = 255, 2000
-"""No file system has longer ones."""
+"""Limits of file systems."""
 LONGEST_QUERY = 2**15
 _CONTROL = re.compile(rb"[\x00-\x20\x7f]")
 PORTS = {"http": 80, "https": 443}
 
 
 def path_of(request: Request) -> str:
-    """The path that decides what answers."""
+    """The path by which a request is routed."""
     return get_route_path(request.scope)
 
 
 def has_file_name(path: str) -> bool:
-    """Whether a path can be that of a file at all: asking the system for others raises."""
+    """Whether a path is valid for a file: the operating system raises for others."""
     return (
         len(path.encode("utf-8", "replace")) <= LONGEST_PATH
         and all(len(part.encode("utf-8", "replace")) <= LONGEST_NAME for part in path.split("/"))
@@ -50,13 +50,13 @@ def has_file_name(path: str) -> bool:
 
 
 def has_query(request: Request) -> bool:
-    """Whether what an address asks can be part of one: Gradio fails on what cannot."""
+    """Whether the query string is valid: Gradio fails on one that is not."""
     query = request.scope["query_string"]
     return len(query) <= LONGEST_QUERY and not _CONTROL.search(query)
 
 
 def is_used(path: str) -> bool:
-    """Whether anything of ours asks for this address of Gradio's."""
+    """Whether a path is not one of Gradio's `UNUSED` routes."""
     return not path.removeprefix(API).startswith(UNUSED) if path.startswith(API) else True
 
 
@@ -68,8 +68,8 @@ def is_open(path: str) -> bool:
 def is_ours(request: Request) -> bool:
     """Whether a request was made by a page of ours, by a person directly, or by no browser.
 
-    Browsers say where a request comes from and pages cannot change what they say. One over plain
-    HTTP to another machine says it in `Origin` alone, and there not for every GET.
+    Browsers send the origin of a request in headers that pages cannot change. Over plain HTTP to
+    another machine, they send only `Origin`, and that not for every GET.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
@@ -79,7 +79,7 @@ def is_ours(request: Request) -> bool:
 
 
 def is_from_our_page(request: Request) -> bool:
-    """Whether a page of ours led here, by a link or a script, and no typed or pasted address."""
+    """Whether a link or a script of our page led to the request, not a typed or pasted address."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -92,7 +92,7 @@ def is_visit(request: Request) -> bool:
 
 
 async def is_signed_in(request: Request) -> bool:
-    """The test Gradio makes for some of its own routes."""
+    """Whether a request is signed in, by Gradio's own test for some of its routes."""
     app = request.app
     if app.auth_dependency is not None:
         user = app.auth_dependency(request)
@@ -104,7 +104,7 @@ async def is_signed_in(request: Request) -> bool:
 
 
 def address_of(request: Request) -> str:
-    """Who asks, as far as can be told: an address; of version 6 the network, for one has many."""
+    """The client's address; for IPv6 its /64 network, since one client has many addresses."""
     host = request.client.host if request.client else ""
     try:
         address = ipaddress.ip_address(host)
@@ -116,11 +116,11 @@ def address_of(request: Request) -> str:
 
 
 def _is_here(request: Request, url: str) -> bool:
-    """Whether an address of a page has the name and the port that were asked."""
+    """Whether a page's URL has the host and port of the request."""
     try:
         host, given = urlsplit(f"//{request.headers.get('host', '')}"), urlsplit(url)
         port = given.port or PORTS.get(given.scheme)
-        # A proxy that ends HTTPS before us leaves the port out of a name that had none.
+        # A proxy that terminates TLS leaves the port out of a host that had none.
         ports = {host.port} if host.port else set(PORTS.values())
         return bool(given.hostname) and given.hostname == host.hostname and port in ports
     except ValueError:

@@ -1,7 +1,7 @@
 """Gradio's server with the guard in front of it.
 
-Gradio adds its own middleware, with the CORS headers, around whatever it is given; what is to have
-the last word has to stand around that.
+Gradio wraps its own middleware, with the CORS headers, around whatever middleware it is given; the
+guard, which has the last word, has to be outside of that.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ NONSENSE = (FnIndexInferError, LookupError, ValueError, TypeError, AttributeErro
 
 
 class GuardedApp(App):
-    """Gradio's app behind middleware that also sees what Gradio's own middleware answers.
+    """Gradio's app behind middleware that also sees the responses of Gradio's own middleware.
 
     Args:
-        outer: from the outside in.
+        outer: the middleware, outermost first.
         titles: of the pages, by path.
-        **kwargs: as FastAPI takes them.
+        **kwargs: arguments of FastAPI.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class GuardedApp(App):
         self.state_holder = Sessions()
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Put ours around the others."""
+        """Wrap our middleware around Gradio's."""
         stack = super().build_middleware_stack()
         for cls, args, kwargs in reversed(self._outer):
             stack = cls(stack, *args, **kwargs)
@@ -73,7 +73,7 @@ class GuardedApp(App):
 
 
 async def _not_understood(request: Request, error: Exception) -> Response:
-    """400 for a call of Gradio's own that makes no sense; elsewhere it is a fault of ours."""
+    """Answer 400 to an invalid call of Gradio's API; elsewhere the error is a bug of ours."""
     if not request.scope["path"].startswith(API):
         raise error
     log.warning("%s %s: %s", request.method, request.scope["path"][:100], type(error).__name__)
