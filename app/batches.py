@@ -1,7 +1,7 @@
-"""Batches requests of many visitors that wait for the same model.
+"""Dynamic batching of requests of many visitors to the same model.
 
-A pass of a model over many rows takes little longer than over one. So while one batch is computed,
-what is asked of the same model waits in a line, and is the next batch.
+A forward pass over many rows takes little longer than over one. So while one batch is computed,
+requests to the same model queue up and form the next batch.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Work = Callable[[list[Any]], Sequence[Any]]
-"""Answers items, one each, in order."""
+"""Computes an answer for each item, in order."""
 Waiting = Callable[[int], None]
-"""Told how many requests come before, every now and then; may raise to give the request up."""
+"""Called at intervals with the number of requests ahead; may raise to give the request up."""
 
 TOLD_EVERY_SECONDS = 0.25
 
 
 @dataclass(eq=False)
 class _Request:
-    """Items of one caller, and what became of them."""
+    """Items of one caller, with their answers or errors."""
 
     key: Hashable
     items: Sequence[Any]
     work: Work
     most: int
-    begun: int = 0  # items that were taken
+    begun: int = 0  # items taken into batches
     answers: list[Any] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
 
     @property
     def open(self) -> bool:
-        """Whether there is something left to begin."""
+        """Whether items are left to take into a batch."""
         return self.begun < len(self.items) and not self.errors
 
     @property
@@ -43,11 +43,11 @@ class _Request:
 
 
 class Batches:
-    """A line of requests, answered in the order of their arrival, those of one key together.
+    """A queue of requests, answered in order of arrival, those of one key in batches.
 
     Args:
-        at_once: how many batches may run at the same moment; of one key only one does. They run in
-            threads of their own: memory that was freed in one is of no use to another.
+        at_once: maximum number of concurrent batches, at most one per key. They run in dedicated
+            threads: memory freed in one thread is of no use to another.
     """
 
     def __init__(self, at_once: int = 1) -> None:
@@ -61,17 +61,17 @@ class Batches:
         self, key: Hashable, items: Sequence[Any], work: Work, most: int,
         waiting: Waiting | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Answer items, if possible together with those that others ask under the same key.
+        """Answer items, if possible in one batch with those of others under the same key.
 
         Args:
-            key: of what answers; whoever gives the same key gives work that does the same.
-            items: what is to be answered.
-            work: answers items of any callers.
-            most: items of a batch; a request of more is answered in several.
+            key: key of the work; callers with the same key give equivalent `work`.
+            items: the items to answer.
+            work: answers items of any caller.
+            most: maximum batch size; a larger request is split.
             waiting: see `Waiting`.
 
         Raises:
-            BaseException: what `work` raised of one of these items, or what `waiting` raised.
+            BaseException: the exception of `work` on one of these items, or of `waiting`.
         """
         mine = _Request(key, items, work, most)
         with self._changed:
@@ -95,7 +95,7 @@ class Batches:
         return mine.answers
 
     def _begin(self) -> None:
-        """Begin batches while there is room and something to do; the lock is held."""
+        """Start batches while threads and requests are available; the lock is held."""
         while len(self._running) < self._at_once:
             waiting = [one for one in self._line if one.open and one.key not in self._running]
             if not waiting:
@@ -121,10 +121,10 @@ class Batches:
 
 
 def _answers(work: Work, items: list[Any]) -> list[tuple[list[Any], BaseException | None]]:
-    """Of each item its answer or its error: one that fails is not to fail its neighbours."""
+    """The answer or the error of each item: one that fails must not fail the rest of its batch."""
     try:
         return [([answer], None) for answer in work(items)]
-    except BaseException as error:  # raised again where it is waited for
+    except BaseException as error:  # raised again in the waiting thread
         if len(items) == 1:
             return [([], error)]
         return [found for item in items for found in _answers(work, [item])]

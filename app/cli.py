@@ -32,7 +32,7 @@ app = typer.Typer(
 
 
 def _add_verbs() -> None:
-    """Those of the app, and of the pages in their order; `jobs add` goes into the group `jobs`."""
+    """Register the commands of the app and of the pages; `jobs add` goes into the group `jobs`."""
     listed: dict[str, Any] = {"serve": serve.serve}
     for folder in FOLDERS:
         listed |= import_module(f"app.pages.{folder}.command").VERBS

@@ -1,6 +1,6 @@
 """Encoded corpora as collections to search; their vectors are read in place.
 
-The store keeps where they are. A sentence that an encoder has encoded there already is read there.
+The store keeps the paths of their folders. A sentence already encoded in a corpus is read from it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _opened: Recent[object, EncodedCorpus | None] = Recent(8)
 
 
 def folders(store: Store) -> Mapping[str, Path]:
-    """Where the corpora are, by name."""
+    """Folders of the corpora, by name."""
     return {name: Path(folder) for name, folder in store.settings.get(_KEPT, {}).items()}
 
 
 def add(store: Store, folder: Path) -> str:
-    """Remember a corpus; return the name of the data set."""
+    """Register a corpus; return the name of its data set."""
     known: dict[str, str] = store.settings.get(_KEPT, {})
     place = str(folder)
     for name, there in known.items():
@@ -47,10 +47,10 @@ def add(store: Store, folder: Path) -> str:
 
 
 def remove(store: Store, name: str) -> None:
-    """Forget a corpus, `corpus:NAME`; its folder stays.
+    """Unregister a corpus, `corpus:NAME`; its folder stays.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: there is no corpus of that name.
     """
     known: dict[str, str] = store.settings.get(_KEPT, {})
     if known.pop(name.removeprefix(PREFIX), None) is None:
@@ -59,11 +59,11 @@ def remove(store: Store, name: str) -> None:
 
 
 class WithCorpora:
-    """A `VectorCache` that also finds what was encoded into folders, and writes nothing there.
+    """A `VectorCache` that also reads the vectors of encoded corpora, and never writes to them.
 
     Args:
-        cache: asked first, and given what is new.
-        store: which knows the folders.
+        cache: read first, and written to.
+        store: holds the folders of the corpora.
     """
 
     def __init__(self, cache: VectorCache, store: Store) -> None:
@@ -91,7 +91,7 @@ class WithCorpora:
         self._cache.put(fingerprint, keys, vectors)
 
     def _of(self, fingerprint: str) -> list[EncodedCorpus]:
-        """The corpora with vectors of an encoder, to the digit."""
+        """The corpora with the exact float32 vectors of an encoder."""
         from engine.corpus.files import MANIFEST
 
         every = [
@@ -106,7 +106,7 @@ class WithCorpora:
 
 
 def _open(folder: Path) -> EncodedCorpus | None:
-    """None for a folder that is gone, or is no corpus any more: its vectors are made again."""
+    """Open a corpus; None for a missing or damaged one, whose vectors are computed again."""
     from engine.corpus.reading import EncodedCorpus
 
     try:

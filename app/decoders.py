@@ -33,25 +33,25 @@ ARCHITECTURES = {
     "lstm-mos": "an LSTM with five softmaxes",
     "causal": "a language model",
 }
-"""In words."""
+"""Descriptions of the architectures."""
 
 
 @dataclass(frozen=True)
 class DecoderInfo:
-    """A decoder that can be used.
+    """An available decoder.
 
     Attributes:
-        name: in the list; of one that ships, its encoder.
+        name: name in the list; the encoder's name for a shipped one.
         encoder: canonical spec of the encoder whose vectors it reads.
-        fingerprint: of that encoder when the decoder was trained.
-        folder: where it lies.
-        dim: of the vectors it reads.
+        fingerprint: fingerprint of that encoder when the decoder was trained.
+        folder: its folder.
+        dim: dimension of the vectors it reads.
         architecture: `prefix`, `lstm`, …
-        words: most words of a sentence that it learned from.
-        trained_on: what it learned from, in words.
-        sentences: how many it learned from.
+        words: maximum number of words of its training sentences.
+        trained_on: names of its training data.
+        sentences: number of its training sentences.
         shipped: whether it ships with the app.
-        added: seconds since 1970; 0 for one that ships.
+        added: seconds since 1970; 0 for a shipped one.
     """
 
     name: str
@@ -68,7 +68,7 @@ class DecoderInfo:
 
 
 def listed(workspace: Workspace) -> list[DecoderInfo]:
-    """Every decoder whose folder is there: the newest trained first, then those that ship."""
+    """Every decoder whose folder exists: trained ones, newest first, then the shipped ones."""
     trained = [
         _row(row["name"], row["folder"], row["info"], added=row["added"])
         | {"encoder": row["encoder"], "fingerprint": row["fingerprint"]}
@@ -79,7 +79,7 @@ def listed(workspace: Workspace) -> list[DecoderInfo]:
 
 
 def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """(label, name) of what decoders can learn from: the usual first, then all data sets."""
+    """(label, name) of training texts for decoders: the default ones first, then all data sets."""
     usual = default_texts(workspace.catalog)
     names = workspace.catalog.names()
     names.sort(key=lambda name: name not in usual)
@@ -88,21 +88,21 @@ def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, s
 
 
 def encoders(workspace: Workspace) -> list[str]:
-    """Encoders that have a decoder, those that are kept first; nothing is loaded for that."""
+    """Encoders that have a decoder, listed ones first; loads no encoder."""
     decoded = dict.fromkeys(row.encoder for row in listed(workspace))
     kept = workspace.store.encoders.names()
     return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
 
 
 def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
-    """The decoder of an encoder, or None: the newest that fits its weights, else one of its name.
+    """The decoder of an encoder: the newest for its fingerprint, else for its name, else None.
 
     Args:
-        workspace: which loads the encoder.
+        workspace: loads the encoder.
         encoder: a spec; the row's `encoder` is its canonical form.
 
     Raises:
-        UserError: the encoder cannot be read, or not loaded.
+        UserError: the spec cannot be parsed, or the encoder not loaded.
     """
     from engine.encoders import parse
 
@@ -116,7 +116,7 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
 
 
 def mark_of(workspace: Workspace, encoder: str) -> str | None:
-    """What changes when an encoder gets another decoder; None without one. No weights are read."""
+    """A hash which identifies an encoder's decoder, or None; the decoder's weights are not read."""
     from engine.encoders.fingerprint import file_sha256
 
     row = decoder_of(workspace, encoder)
@@ -127,7 +127,7 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
     """A decoder and its encoder, ready to use; the last few stay in memory.
 
     Raises:
-        UserError: a damaged folder, or an encoder that cannot be loaded.
+        UserError: the folder is damaged, or the encoder cannot be loaded.
     """
     from engine.decode import open_decoder
 
@@ -143,11 +143,11 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
 
 
 def register(workspace: Workspace, folder: Path) -> DecoderInfo:
-    """List a decoder's folder, and its encoder with it.
+    """Add a decoder's folder to the list, and its encoder with it.
 
     Raises:
         UserError: the folder holds no decoder.
-        StoreError: when the disk refuses.
+        StoreError: the store cannot be written.
     """
     facts = facts_of(folder)
     info = {name: facts.get(name) for name in _LISTED} | {"train": _trained_on(facts)}
@@ -160,12 +160,12 @@ def register(workspace: Workspace, folder: Path) -> DecoderInfo:
 
 @dataclass(frozen=True)
 class Removed:
-    """A decoder that is no longer listed.
+    """A decoder removed from the list.
 
     Attributes:
-        name: as it was listed.
-        folder: where it lay.
-        deleted: whether its files are gone as well.
+        name: its name in the list.
+        folder: its folder.
+        deleted: whether its files were deleted as well.
     """
 
     name: str
@@ -174,10 +174,10 @@ class Removed:
 
 
 def remove(workspace: Workspace, name: str) -> Removed:
-    """Take a decoder off the list; one in the store's own folder is deleted with its files.
+    """Remove a decoder from the list, with its files if they are in the store's own folder.
 
     Raises:
-        UserError: for visitors, one that ships, an unknown name, or files that cannot be deleted.
+        UserError: for visitors, a shipped or unknown decoder, or files that cannot be deleted.
     """
     workspace.refuse_visitors()
     kept = workspace.store.decoders
@@ -205,16 +205,16 @@ def remove(workspace: Workspace, name: str) -> Removed:
 
 
 def removal_notice(removed: Removed) -> str:
-    """What became of a decoder, in words."""
+    """A sentence on the removal of a decoder."""
     after = "Its files are deleted." if removed.deleted else "Its folder is kept."
     return f"{removed.name} is no longer listed. {after} Diagnoses of it are kept."
 
 
 def card_of(workspace: Workspace, name: str) -> str:
-    """The card of a decoder, Markdown: on what and how it was trained, and how well it does.
+    """The card of a decoder, as Markdown: its training and its quality.
 
     Raises:
-        UserError: an unknown name, or no card beside its weights.
+        UserError: the name is unknown, or there is no card beside the weights.
     """
     row = next((row for row in listed(workspace) if row.name == name), None)
     if row is None:
@@ -228,14 +228,14 @@ def card_of(workspace: Workspace, name: str) -> str:
 
 
 def folder_of(workspace: Workspace, named: str) -> Path:
-    """The folder of a decoder, of one that is listed by its name."""
+    """The folder of a decoder, given by its name in the list or by its path."""
     rows = listed(workspace)
     own = paths.named(named).absolute()
     return next((row.folder for row in rows if row.name == named), own)
 
 
 def inside(workspace: Workspace, folder: Path) -> bool:
-    """Whether a folder is one that the store made, and not merely linked or named as if."""
+    """Whether a folder really lies in the store's decoder folder, symbolic links resolved."""
     return folder.resolve().parent == workspace.store.decoders.folder.resolve()
 
 
@@ -244,10 +244,10 @@ def _unknown(name: str) -> UserError:
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
-    """What a decoder's folder says of it.
+    """Read the facts of a decoder from its folder.
 
     Raises:
-        UserError: it holds no decoder.
+        UserError: the folder holds no decoder.
     """
     try:
         found = json.loads((folder / FACTS).read_text("utf-8"))
@@ -277,7 +277,7 @@ def _row(
 
 
 def _shipped() -> Iterator[dict[str, Any]]:
-    """Those that ships with the app; a damaged one is left out."""
+    """The shipped decoders; a damaged one is left out."""
     from engine.decoding.shipped import shipped
 
     for encoder, folder in shipped().items():
@@ -291,7 +291,7 @@ def _shipped() -> Iterator[dict[str, Any]]:
 
 
 def _trained_on(facts: Mapping[str, Any]) -> str:
-    """The names of files and data sets, without where they lay."""
+    """The names of a decoder's training files and data sets, without their folders."""
     spec = facts.get("spec")
     train: Sequence[str] = spec.get("train", ()) if isinstance(spec, dict) else ()
     return ", ".join(last_part(str(name)) for name in train)

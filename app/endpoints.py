@@ -1,4 +1,4 @@
-"""The endpoints to which the user has allowed texts to be sent, and what would be sent."""
+"""The endpoints to which the user has allowed texts to be sent, and previews of what is sent."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def addresses(spec: str) -> list[Address]:
 
 
 def allowed(store: Store) -> list[str]:
-    """URLs of endpoints that texts may be sent to."""
+    """URLs of the endpoints to which texts may be sent."""
     found: list[str] = store.settings.get(_ALLOWED, [])
     return found
 
 
 def unallowed(store: Store, spec: str) -> list[Address]:
-    """The endpoints of a spec on other machines that nobody has allowed texts to be sent to.
+    """The endpoints of a spec on other machines to which sending texts is not allowed.
 
     Raises:
         UserError: the spec cannot be read.
@@ -44,10 +44,10 @@ def unallowed(store: Store, spec: str) -> list[Address]:
 
 
 def allow(workspace: Workspace, spec: str) -> None:
-    """Allow texts to be sent to the endpoints of a spec from now on.
+    """Allow texts to be sent to the endpoints of a spec.
 
     Raises:
-        UserError: for visitors, or a spec that cannot be read.
+        UserError: for visitors, or if the spec cannot be read.
     """
     workspace.refuse_visitors()
     more = {one.url for one in unallowed(workspace.store, spec)}
@@ -56,7 +56,7 @@ def allow(workspace: Workspace, spec: str) -> None:
 
 
 def forbid_unlisted(store: Store) -> None:
-    """Take back what was allowed for endpoints that no encoder listed and no session names."""
+    """Revoke the permission of endpoints that no listed encoder and no judging session uses."""
     specs = store.encoders.names()
     judges = [row["spec"].get("second", "") for row in store.judgements.list()]
     listed = {one.url for spec in [*specs, *filter(None, judges)] for one in addresses(spec)}
@@ -66,7 +66,7 @@ def forbid_unlisted(store: Store) -> None:
 
 
 def sendings(encoder: Encoder, sentences: Sequence[str]) -> list[Sending]:
-    """What encoding would send to endpoints: sentences that no cache has."""
+    """The sentences that encoding would send to endpoints: those in no cache."""
     from app.vectors import sources, uncached
     from engine.encoders.endpoint import EndpointSource, Sending
 
@@ -79,7 +79,7 @@ def sendings(encoder: Encoder, sentences: Sequence[str]) -> list[Sending]:
 
 
 def in_words(sendings: Sequence[Sending], price: float | None = None) -> list[str]:
-    """What is sent, a sentence each; and what that costs where a million tokens have a price."""
+    """A sentence on each sending, with its cost at a price per million tokens."""
     return [
         f"{one}{'' if price is None else f': about {price * one.tokens / 1e6:,.4f} at that price'}"
         for one in sendings
@@ -89,7 +89,7 @@ def in_words(sendings: Sequence[Sending], price: float | None = None) -> list[st
 def announced(
     workspace: Workspace, encoders: Sequence[str], dataset: str
 ) -> Iterator[tuple[str, str]]:
-    """Each encoder behind an endpoint, and what a collection would send there, in a sentence."""
+    """Each encoder behind an endpoint, with a sentence on what encoding a collection sends."""
     from engine.errors import UserError
 
     for name in encoders:

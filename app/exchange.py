@@ -1,7 +1,7 @@
 """Import and export of results: MTEB's folders of JSON files, and the hub's YAML.
 
-What others published is kept apart from what was measured here: it has no values per example, so it
-is shown as published and never tested.
+Published results are kept apart from those computed here: they have no values per example, so they
+are marked as published and never tested for significance.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FORMATS = ("mteb", "yaml")
 
 
 def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, Any]]) -> list[Path]:
-    """Write results that went well; return the files.
+    """Write the results without errors; return the files.
 
     Raises:
-        UserError: an unknown format, or nothing to write.
+        UserError: the format is unknown, or there is nothing to write.
     """
     if form not in FORMATS:
         raise UserError(f"{form!r} is not a format for results.", f"Take {' or '.join(FORMATS)}.")
@@ -53,16 +53,16 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
 def bring(
     workspace: Workspace, files: Path | Sequence[NamedFile], model: str = "", revision: str = ""
 ) -> Reading:
-    """Keep published results, and say what was read.
+    """Import published results into the store.
 
     Args:
-        workspace: which keeps them.
+        workspace: its store keeps them.
         files: a folder, a ZIP archive or a file on this machine; or uploads with their names.
-        model: whose they are, where neither a file nor its folders say it.
-        revision: of that model.
+        model: name of the model, for files which do not give it themselves or by their folders.
+        revision: revision of that model.
 
     Raises:
-        UserError: for visitors, or nothing can be read.
+        UserError: for visitors, or if nothing can be read.
     """
     workspace.refuse_visitors()
     named = reading.inside(files) if isinstance(files, Path) else files
@@ -74,10 +74,10 @@ def bring(
 
 
 def forget(workspace: Workspace, models: Sequence[tuple[str, str]]) -> int:
-    """Let go of all that was imported of some models, each with its revision; say how much.
+    """Delete the imported results of (model, revision) pairs; return their number.
 
     Raises:
-        UserError: for visitors, or nothing is named.
+        UserError: for visitors, or if no model is given.
     """
     workspace.refuse_visitors()
     if not models:

@@ -1,4 +1,4 @@
-"""Rejects vectors with NaN or infinity before anything is computed or stored from them."""
+"""Reject vectors with NaN or infinity before anything is computed or stored from them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
-    """The vectors as they are, float (n, dim), of so many sentences.
+    """Return the vectors of sentences, float (n, dim), unchanged if all are finite.
 
     Raises:
-        UserError: a value is not a number; names the first sentence.
+        UserError: a value is NaN or infinite; names the first sentence.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Formatting of numbers and times for people. The same everywhere, so that columns line up."""
+"""Formatting of numbers and times for people, the same everywhere, so that columns line up."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def signed(value: float | None) -> str:
 
 
 def cosine(value: float) -> str:
-    """Three decimals and a real minus."""
+    """Three decimals, with a proper minus sign."""
     shown = f"{value:.3f}"
     return "0.000" if shown == "-0.000" else shown.replace("-", "−")
 
 
 def p_value(value: float) -> str:
-    """A p-value in three decimals; below that, no more is claimed."""
+    """A p-value with three decimals, or `< 0.001`."""
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
@@ -39,7 +39,7 @@ def count(value: int | None) -> str:
 
 
 def brief(value: float) -> str:
-    """A setting in as few digits as say it: 0.05, 3e-5."""
+    """A setting in its shortest form: 0.05, 3e-5."""
     return f"{value:g}".replace("e-0", "e-")
 
 
@@ -83,7 +83,7 @@ def duration(seconds: float | None) -> str:
 
 
 def time_left(seconds: float | None) -> str:
-    """Time left without false precision: it is an estimate."""
+    """Estimated time left, without false precision."""
     if seconds is None:
         return ""
     if seconds < 5:
@@ -105,7 +105,7 @@ def moment(value: float | str | None) -> datetime | None:
 
 
 DATED: ContextVar[bool] = ContextVar("dated", default=False)
-"""Whether times are given as dates: for what will be read at another time."""
+"""Whether times are given as dates, for pages that will be read at another time."""
 
 
 def ago(value: float | str | None, now: datetime | None = None) -> str:
@@ -126,7 +126,7 @@ def ago(value: float | str | None, now: datetime | None = None) -> str:
 
 
 def listed(items: Iterable[str], most: int | None = None) -> str:
-    """`a, b and c`; of more than `most`, `a, b and 4 more`: a long list would bury the sentence."""
+    """`a, b and c`; if more than `most`, `a, b and 4 more`: a long list would bury the sentence."""
     names = list(items)
     if most is not None and len(names) > most:
         names = [*names[:most], f"{len(names) - most} more"]
@@ -142,18 +142,18 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def encodable(text: str) -> str:
-    """Replace half a character of a text: it could not be sent."""
+    """Replace lone surrogates in a text, which cannot be encoded."""
     return text.encode("utf-8", "replace").decode()
 
 
 def spreadsheet_text(text: str) -> str:
-    """Text with an apostrophe before it where a spreadsheet would take it for a formula."""
+    """Prefix an apostrophe to text that a spreadsheet would take for a formula."""
     sound = encodable(text)
     return f"'{sound}" if sound.startswith(_FORMULA) else sound
 
 
 def shorten(name: str, limit: int = 30) -> str:
-    """Cut a long name in its middle: both ends of a spec tell encoders apart."""
+    """Shorten a long name in its middle: both ends of a spec tell encoders apart."""
     if len(name) <= limit:
         return name
     head = (limit - 1) // 2
@@ -161,20 +161,20 @@ def shorten(name: str, limit: int = 30) -> str:
 
 
 def last_part(name: str) -> str:
-    """The name of a file or folder, without where it lies."""
+    """The last component of a path."""
     return name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def json_text(value: Any) -> str:
     """Rows and numbers for the browser, arrays as lists, NaN and infinity as null."""
 
-    def listed(array: Any) -> Any:  # an array whose numbers do not lie side by side
+    def listed(array: Any) -> Any:  # an array that is not contiguous
         return array.tolist()
 
     return orjson.dumps(value, default=listed, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 def json_script(name: str, value: Any) -> str:
-    """The same in HTML, for the scripts of a page: it runs nothing, and no text in it ends it."""
+    """The same in HTML, as a JSON script element, escaped so that no text in it can close it."""
     text = json_text(value).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'

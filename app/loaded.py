@@ -1,7 +1,7 @@
 """Cache of loaded encoders: the last few, each valid until the files it was loaded from change.
 
-What was measured once in a precision that a GPU chose by itself is put right here, since only a
-loaded encoder knows the fingerprint of that time.
+Old results in a precision chosen by default on a GPU are migrated here, since only a loaded encoder
+knows the fingerprint that it had then.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Loaded:
     """Canonical spec -> encoder, with the store's vectors as its cache.
 
     Args:
-        store: keeps vectors and results.
-        catalog: has the data of fitted steps.
+        store: vectors and results.
+        catalog: data of fitted steps.
     """
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
@@ -37,22 +37,22 @@ class Loaded:
 
     @cached_property
     def _typed(self) -> MemoryCache:
-        """Vectors of what people type, whichever the encoder."""
+        """Vectors of typed sentences, of all encoders."""
         from engine.encoders import MemoryCache
 
         return MemoryCache(typed.MEMORY_BYTES)
 
     def get(self, name: str) -> Encoder:
-        """The encoder of a canonical spec, loaded if it is not there or no longer what it was.
+        """The encoder of a canonical spec, loaded if it is not cached or has changed on disk.
 
-        Two pages that ask for one model at the same moment share it.
+        Concurrent requests for one model share it.
 
         Raises:
-            UserError: for files or weights that cannot be used.
+            UserError: files or weights cannot be used.
         """
         from engine import encoders
 
-        # Read each time: what was allowed can be taken back.
+        # Read each time: a permission can be revoked.
         urls = {one.url for one in endpoints.addresses(name)}
         send_texts = frozenset(urls.intersection(endpoints.allowed(self._store) if urls else ()))
         stamp = (encoders.stamp_of(name, self._catalog.stamp), send_texts)
@@ -72,7 +72,7 @@ class Loaded:
         return encoder
 
     def _settle_precision(self, name: str) -> None:
-        """Half-precision results of a spec that does not say so go under the one that does."""
+        """Move half-precision results of a spec without a precision to the spec that names it."""
         unsaid = self._store.precisions.unsaid(name)
         if not unsaid or self._store.reading:
             return

@@ -1,4 +1,4 @@
-"""A small cache of objects that take long to load."""
+"""A small LRU cache of objects that take long to load."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """Values by key, each loaded once however many ask for it at the same moment.
+    """An LRU cache whose values are loaded once, also under concurrent requests.
 
-    Who asks for another one meanwhile, or for one that is there, does not wait for it.
+    Requests for other keys, or for cached ones, do not wait for a load.
 
     Args:
-        most: values in memory; the one that was not asked for longest goes first.
+        most: values in memory; the least recently used is dropped first.
     """
 
     def __init__(self, most: int) -> None:
@@ -27,10 +27,10 @@ class Recent(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
-        """The value of a key, loaded now if it is not there.
+        """The value of a key, loaded now if it is not cached.
 
         Raises:
-            Exception: what `load` raised; whoever asks next tries again.
+            Exception: the exception of `load`; the next request tries again.
         """
         with self._lock:
             if key in self._values:
@@ -39,7 +39,7 @@ class Recent(Generic[Key, Value]):
             loading = self._loading.setdefault(key, threading.Lock())
         with loading:
             with self._lock:
-                if key in self._values:  # somebody else loaded it meanwhile
+                if key in self._values:  # loaded by another thread meanwhile
                     return self._values[key]
             try:
                 value = load()
@@ -47,7 +47,7 @@ class Recent(Generic[Key, Value]):
                 with self._lock:
                     self._loading.pop(key, None)
                 raise
-            with self._lock:  # at once: in between, somebody would load it a second time
+            with self._lock:  # atomically: otherwise another thread could load it a second time
                 self._values[key] = value
                 self._loading.pop(key, None)
                 while len(self._values) > self._most:
@@ -55,7 +55,7 @@ class Recent(Generic[Key, Value]):
             return value
 
     def forget(self, chosen: Callable[[Key], bool]) -> None:
-        """Drop some of them."""
+        """Drop the values of some keys."""
         with self._lock:
             for key in [key for key in self._values if chosen(key)]:
                 del self._values[key]

@@ -156,13 +156,13 @@ def _serve(
     *,
     fleet: bool = False,
 ) -> None:
-    """Page first, worker after it: the person waits for the page."""
+    """Launch the app, then the worker: the user waits for the page."""
     from app.desktop import window
     from app.jobs.supervisor import Supervisor
     from app.pages.compare import tested
 
     demo = launch()
-    gc.freeze()  # the pages stay: looking through them for garbage held every answer up by 0.5 s
+    gc.freeze()  # the pages are permanent: collecting them delayed every answer by 0.5 s
     if share and demo.share_url is None:
         say(NO_TUNNEL)
     if as_json:
@@ -190,7 +190,7 @@ def _serve(
 
 
 def open_to_strangers(workspace: Workspace) -> str:
-    """What visitors of a demonstration can use, in words."""
+    """A sentence on what visitors of a demonstration can use."""
     from app import endpoints, formats
 
     names = workspace.store.encoders.names()
@@ -282,7 +282,7 @@ def worker(
 
 
 def _browser(window: bool, no_browser: bool) -> Browser | None:
-    """What is to show the window; none for none. Asked before anything is built."""
+    """Find the browser for the window, before anything is built; None for no window."""
     from app.desktop.window import find_browser
     from engine.errors import UserError
 
@@ -309,7 +309,7 @@ def _work_in_fleet(
 
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:
-    """Who may come; none for everybody."""
+    """The logins; None to let everybody in."""
     from app.web.guard.accounts import Accounts
     from engine.errors import UserError
 
@@ -327,10 +327,10 @@ def _login(auth: str | None, file: Path | None) -> Auth | None:
 
 
 def parse_root_path(text: str | None) -> str | None:
-    """A path below which a proxy serves us, with one slash before it and none after it.
+    """Normalise the path under which a proxy serves us, to one leading and no trailing slash.
 
     Raises:
-        UserError: it is no path.
+        UserError: the text is no path.
     """
     from engine.errors import UserError
 
@@ -348,7 +348,7 @@ def parse_login(auth: str | None) -> tuple[str, str] | None:
     """Split NAME:PASSWORD.
 
     Raises:
-        UserError: when either half is missing.
+        UserError: the name or the password is missing.
     """
     from engine.errors import UserError
 

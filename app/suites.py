@@ -1,6 +1,6 @@
 """MTEB's suites by name, with their tasks and types: read from mteb once per version, and stored.
 
-Importing mteb takes seconds; pages that only need names do without.
+Importing mteb takes seconds; pages that only need names avoid it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["Suites", "is_suite", "known", "look_up", "members", "size_of", "text
            "to_fetch"]  # fmt: skip
 KIND, FORMAT = "mteb-suites", "1"
 _HELD: dict[str, Suites] = {}
-"""What was looked up, by version of mteb."""
+"""Suites already read, by version of mteb."""
 
 
 @dataclass(frozen=True)
 class Suites:
-    """What is known of suites without their data.
+    """Metadata of MTEB's suites.
 
     Attributes:
-        listed: each.
+        listed: the suites.
         tasks: suite -> its tasks.
-        types: task of MTEB's, without prefix, subsets and splits -> its type.
+        types: MTEB's task, without prefix, subsets and splits -> its type.
     """
 
     listed: tuple[SuiteInfo, ...]
@@ -40,7 +40,7 @@ class Suites:
 
 
 def known(workspace: Workspace) -> Suites | None:
-    """What the installed version has, if that was looked up before; imports no mteb."""
+    """The suites of the installed version, if already read; does not import mteb."""
     key = _key()
     if version() and key not in _HELD and (row := workspace.store.derived.get(key)):
         facts = row["info"]
@@ -51,7 +51,7 @@ def known(workspace: Workspace) -> Suites | None:
 
 
 def look_up(workspace: Workspace) -> Suites:
-    """The same, asked of mteb where nobody did before: that takes seconds.
+    """The suites of the installed version, read from mteb if needed, which takes seconds.
 
     Raises:
         UserError: mteb is not installed.
@@ -83,19 +83,19 @@ def members(workspace: Workspace, name: str) -> Sequence[str]:
 
 
 def size_of(tasks: Iterable[SuiteTask]) -> int:
-    """Bytes of the text of some tasks, as far as MTEB counted it."""
+    """Bytes of the texts of tasks, where MTEB's metadata gives them."""
     return sum(task.bytes or 0 for task in tasks)
 
 
 def text_size(tasks: Sequence[SuiteTask]) -> str:
-    """How large the data of some tasks are, as far as MTEB counted them."""
+    """Size of the data of tasks in words, where MTEB's metadata gives it."""
     unknown = sum(task.bytes is None for task in tasks)
     more = f" and {unknown} of unknown size" if unknown else ""
     return f"{formats.size(size_of(tasks))} of text{more}"
 
 
 def to_fetch(tasks: Sequence[str]) -> str:
-    """Say of some tasks which data are fetched from the hub first, and how large they are."""
+    """A sentence on the tasks whose data are fetched from the hub first, with their size."""
     from engine.mteb import suites
 
     found = suites.to_fetch(tasks)

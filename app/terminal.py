@@ -83,14 +83,14 @@ ProtocolOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 LOG = "theodolite.log"
-"""In the store's folder: what went wrong in full, for whoever looks into it."""
+"""Log file in the store's folder, with warnings and tracebacks."""
 
 FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 10.0
-"""When progress is first told where there is no terminal, and how often from then on."""
+"""Time of the first progress line without a terminal, and interval of the next ones."""
 
 _LOG_BYTES = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""A terminal obeys some of these; a sentence of a data set must not give it orders."""
+"""Control characters: a terminal executes some of them, and sentences are untrusted."""
 
 to_stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 log = logging.getLogger("theodolite.cli")
@@ -108,16 +108,16 @@ def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: boo
         table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    # A file or a pipe has no width: nothing is cut there.
+    # A file or a pipe has no width: nothing is cut.
     wide = None if sys.stdout.isatty() else 10_000
     Console(highlight=False, width=wide).print(table)
 
 
 def emit_json(row: Mapping[str, Any]) -> None:
-    """Print one object on one line, at once.
+    """Print one object on one line, unbuffered.
 
-    What is not finite is null, as JSON knows no NaN; what is not ASCII is escaped, so that neither
-    the locale nor half a character nor a line separator of Unicode can break a line.
+    NaN and infinity become null, since JSON has neither; non-ASCII characters are escaped, so that
+    neither the locale nor a lone surrogate nor a Unicode line separator can break a line.
     """
     sys.stdout.write(json.dumps(_finite(row), allow_nan=False, default=str) + "\n")
     sys.stdout.flush()
@@ -132,12 +132,12 @@ def _finite(value: Any) -> Any:
 
 
 def line(text: str) -> None:
-    """Print a line that a person reads and a pipe may carry on."""
+    """Print a line to stdout, for people and pipes."""
     sys.stdout.write(_harmless(text) + "\n")
 
 
 def say(text: str) -> None:
-    """Tell a person something without disturbing what a program reads."""
+    """Print a message to stderr, so that stdout stays clean for programs."""
     to_stderr.print(Text(_harmless(text)))
 
 
@@ -157,7 +157,7 @@ def _cell(value: Any) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
-    """Yield a function (done, total, what) that moves a bar on stderr; to a pipe it says lines."""
+    """Yield a function (done, total, what) that moves a bar, or prints lines, on stderr."""
     if not sys.stderr.isatty():
         yield _lines()
         return
@@ -179,7 +179,7 @@ def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
 
 
 def _lines() -> Callable[[float, float, str], None]:
-    """Progress as plain lines, for a file or a pipe; work that is soon done says nothing."""
+    """Progress as plain lines, for a file or a pipe; short work prints none."""
     began = time.monotonic()
     due = began + FIRST_LINE_SECONDS
 
@@ -196,7 +196,7 @@ def _lines() -> Callable[[float, float, str], None]:
 
 
 def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Show what went wrong as one sentence and exit with 2; a traceback goes to the log."""
+    """Show an error as one sentence and exit with 2; the traceback goes to the log."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -213,7 +213,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise _report_error(error, as_json) from error
         except KeyboardInterrupt as stop:
             raise typer.Exit(130) from stop
-        except (typer.Exit, typer.Abort, BrokenPipeError):  # the last: `| head` has seen enough
+        except (typer.Exit, typer.Abort, BrokenPipeError):  # the last: `| head` closed the pipe
             raise
         except Exception as error:
             log.exception("%s failed", command.__name__)
@@ -226,7 +226,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def verb(command: Callable[..., R]) -> Callable[..., R]:
-    """Make a verb of a function that takes a workspace: it has --store and --data in its place."""
+    """Make a command of a function that takes a workspace, with --store and --data in its place."""
     opened = takes("workspace", open_workspace)(command)
     given = inspect.signature(opened).parameters.values()
     ordered = sorted(given, key=lambda one: one.name in ("store", "data", "as_json"))
@@ -237,13 +237,13 @@ def verb(command: Callable[..., R]) -> Callable[..., R]:
 def takes(
     name: str, make: Callable[..., object], options: Iterable[inspect.Parameter] | None = None
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a verb options in the place of a parameter; it is handed what is made of them.
+    """Replace a command's parameter by options, from whose values it is made.
 
-    Several verbs share the options so, with their defaults and words, and none spells them again.
+    Several commands can so share options, with their defaults and help.
 
     Args:
-        name: of the parameter.
-        make: is given their values by name.
+        name: name of the parameter.
+        make: makes its value from those of the options, passed by name.
         options: parameters with `typer.Option`; None for those of `make`.
     """
     if options is None:
@@ -271,7 +271,7 @@ def takes(
 
 
 def open_workspace(store: StoreOption = None, data: DataOption = None) -> Workspace:
-    """The workspace that --store and --data, or their defaults, name."""
+    """Open the workspace given by --store and --data, or their defaults."""
     return Workspace(store or default_store(), data or default_data())
 
 
@@ -293,7 +293,7 @@ def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
 
 
 def _log_to(folder: Path) -> Path:
-    """Send warnings and tracebacks of this process to a file that is made with the first one."""
+    """Log warnings and tracebacks of this process to a file, created on the first one."""
     file = folder.expanduser() / LOG
     root = logging.getLogger()
     if not root.handlers:
@@ -316,10 +316,10 @@ EncodersArgument = Annotated[
 
 
 def check_writable(file: Path) -> None:
-    """Refuse before anything is computed what cannot be written afterwards.
+    """Check that a file can be written, before anything is computed for it.
 
     Raises:
-        UserError: a folder, or no right to write there.
+        UserError: the path is a folder, or not writable.
     """
     from engine.errors import UserError
 
@@ -330,22 +330,22 @@ def check_writable(file: Path) -> None:
 
 
 def verbs(help_text: str) -> typer.Typer:
-    """Make a group of verbs."""
+    """Make a group of commands."""
     settings = {"help_option_names": ["-h", "--help"]}
     return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
 
 
 def queued(run: str, as_json: bool, *, trains: bool = False) -> None:
-    """Say that a run waits for a worker, and how it is followed."""
+    """Report that a run is queued, and how to follow it."""
     done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
     if trains and not as_json:
         say(f"Stop it and keep the best: theodolite jobs stop {run}")
 
 
 def do_here(workspace: Workspace, job: Job) -> None:
-    """Do a job in the foreground, with a bar, unless its answer is in the store.
+    """Run a job in the foreground, with a progress bar, unless its answer is stored.
 
-    It is seen on Jobs like any other run.
+    Jobs shows it like any other run.
     """
     from app.jobs.submit import perform
 
@@ -357,7 +357,7 @@ def do_here(workspace: Workspace, job: Job) -> None:
 
 
 def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
-    """Say that something was done, or print its row."""
+    """Report a finished action in a sentence, or print its row as JSON."""
     if as_json:
         emit_json(row)
     else:
@@ -365,7 +365,7 @@ def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
 
 
 def joined_fleet(fleet: str) -> str:
-    """Read the address of a fleet, hand it to our processes, and return it for people."""
+    """Parse the address of a fleet, export it to our processes, and return its display form."""
     from app.fleet.address import VARIABLE, WARNING, Address
 
     address = Address.parse(fleet)

@@ -9,18 +9,18 @@ from app import formats
 from app.web.frozen import FOLDER, Folders
 
 PER_FILE = 500
-"""Texts a file, or what is known of as many sentences: some 50 kB."""
+"""Texts, or records of sentences, per file: some 50 kB."""
 
 
 def texts_of(sentences: Sequence[str], data_hash: str) -> tuple[str, Folders]:
     """The texts of a data set in a folder that all pages share.
 
     Args:
-        sentences: of the data set, each once.
-        data_hash: of these.
+        sentences: the distinct sentences of the data set.
+        data_hash: their hash.
 
     Returns:
-        Address of the folder, and what makes its files: `texts-0`, `texts-1`, …
+        Address of the folder, and the function which makes its files: `texts-0`, `texts-1`, …
     """
     folder = f"{FOLDER}/texts/{data_hash[:16]}"
     return folder, {folder: lambda: dict(_parts(sentences))}

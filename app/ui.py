@@ -1,7 +1,7 @@
 """The web app: its pages in one frame, and its launch.
 
-Knows the order of the pages, the frame around them and how to serve them safely; what is on a page
-is the page's business. Importing this module imports Gradio but nothing that computes.
+Knows the order of the pages, the frame around them and how to serve them safely, but not their
+contents. Importing this module imports Gradio but none of the engine's heavy modules.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-# Read by Gradio when it is imported: nothing is sent anywhere.
+# Read by Gradio when it is imported: send no telemetry.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-# Nor is a table of the last ten thousand events summed up at the end of each: nobody reads it.
+# Nor summarise the last ten thousand events at the end of each: nobody reads that table.
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 
 Auth = Accounts | tuple[str, str]
 _NAMES = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-"""Without a password, answer only to names of this machine: a page of someone else can make its own
-host name point here and would then be read by the browser as a page of ours (DNS rebinding)."""
+"""Without a password, answer only to names of this machine: another site can point its own host
+name here and would then have the same origin as our pages (DNS rebinding)."""
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
 PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
 SESSIONS, STRANGERS_SESSIONS = 10_000, 500
-"""Tabs that are remembered, and of a demonstration, whose visitors may be many: some 20 kB each and
-what they were given to choose from."""
+"""Tabs that are remembered, and fewer in a demonstration, whose visitors may be many: some 20 kB
+each and their changed choices."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -69,24 +69,24 @@ def build(workspace: Workspace) -> gr.Blocks:
     with demo:
         frame.lay_out(first, page, workspace)
         for entry, page in others:
-            # What `demo.route` does. It must be called outside `with`, and at every end of a `with`
-            # Gradio builds its whole server anew: each costs 0.1 s of the launch.
+            # As `demo.route` does. That must be called outside `with`, and at every end of a `with`
+            # Gradio rebuilds its whole server, which costs 0.1 s of the launch each time.
             demo.pages.append((page.PATH, page.TITLE, False))
             demo.current_page = page.PATH
             frame.lay_out(entry, page, workspace)
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
     demo.queue(default_concurrency_limit=8, max_size=64)
-    if workspace.demo:  # answers that nobody fetches, for the last tabs only
+    if workspace.demo:  # keep unfetched answers for the last tabs only
         demo._queue.pending_messages_per_session = LRUCache(STRANGERS_SESSIONS)
     demo.laid_out = True
     return demo
 
 
 def head() -> str:
-    """What Gradio adds to the head of every page: our style, the icon.
+    """HTML that Gradio adds to the head of every page: our style, the icon.
 
-    Requests do not carry the page's address along: it holds what a person wrote, and a long one
+    The referrer is the origin only: the page's address contains what a person typed, and a long one
     would be refused as a header.
     """
     return (
@@ -97,12 +97,12 @@ def head() -> str:
 
 
 def first_painted(*, publish: bool = False) -> str:
-    """What every page begins with: the rail, its style, and our small script, which draws it.
+    """HTML at the beginning of every page: the rail, its style, and our script, which draws it.
 
-    Inline, so that it is there at once and nothing moves when the page comes.
+    It is inline, so that it shows at once and nothing moves when the page appears.
 
     Args:
-        publish: whether whoever looks may publish pages.
+        publish: whether the person may publish pages.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
@@ -130,21 +130,21 @@ def launch(
     """Serve the pages.
 
     Args:
-        workspace: what they show; with `read_only`, visitors cannot change or upload anything.
-        host: where to listen.
-        port: without one, the first free port from DEFAULT_PORT on.
+        workspace: its store and data; with `read_only`, visitors cannot change or upload anything.
+        host: address to listen on.
+        port: None for the first free port from DEFAULT_PORT on.
         open_browser: open the first page when it is up.
         share: make a public link through Gradio's tunnel; needs `auth` and a read-only workspace.
         auth: (name, password) that everyone must give, or names with hashed passwords.
-        root_path: where a proxy serves us, if not at its root.
-        block: stay until interrupted; else return once the server answers.
+        root_path: path under which a proxy serves us, if not its root.
+        block: wait until interrupted; else return once the server answers.
         frame_ancestors: whose pages may show ours in a frame, as in a Content-Security-Policy.
 
     Returns:
         The running Blocks: `local_url`, `share_url`, `close()`.
 
     Raises:
-        UserError: port in use, or a host or link that strangers can reach without a password.
+        UserError: the port is in use, or strangers could reach the app without a password.
     """
     _refuse_open_doors(host, share, auth, workspace)
     _check_port(host, port)
@@ -157,7 +157,7 @@ def launch(
         auth = Accounts.one(*auth)
     demo.launch(
         server_name=host,
-        server_port=port,  # None: Gradio looks for one, and again when another app was faster
+        server_port=port,  # None: Gradio finds a free one, and retries if another app takes it
         inbrowser=open_browser,
         share=share,
         auth=Login(auth.match).check if auth else None,
@@ -178,8 +178,8 @@ def launch(
         max_file_size=MAX_FILE_SIZE,
         state_session_capacity=STRANGERS_SESSIONS if workspace.demo else SESSIONS,
         _app=app,
-        # Gradio has asked its server without a limit by then. Asking for a whole page once more, it
-        # would give up after three seconds, which a busy machine may need.
+        # Gradio has already checked its server without a timeout. It would then request a whole
+        # page, with a timeout of three seconds, which a busy machine may exceed.
         _frontend=False,
     )
     if block:
@@ -190,7 +190,7 @@ def launch(
 def _server(
     workspace: Workspace, names: list[Middleware], frame_ancestors: str, root_path: str
 ) -> GuardedApp:
-    """Gradio's server with our addresses, and the guard before all of them."""
+    """Gradio's server with our routes, behind the guard."""
     guard = Middleware(
         Guard,
         pages=[f"/{page.PATH}" for page in PAGES],
@@ -229,10 +229,10 @@ def _refuse_open_doors(host: str, share: bool, auth: Auth | None, workspace: Wor
 
 
 def _check_port(host: str, port: int | None) -> None:
-    """Say before anything is built that there is no port to listen on.
+    """Check that there is a port to listen on, before anything is built.
 
     Raises:
-        UserError: the one asked for is taken (names the next free one), or nobody may listen there.
+        UserError: the port is taken (names the next free one), or listening is not permitted.
     """
     start = port if port is not None else DEFAULT_PORT
     tried = range(start, min(start + PORTS_TRIED, 65536))
@@ -249,7 +249,7 @@ def _check_port(host: str, port: int | None) -> None:
 def _is_free(host: str, port: int) -> bool:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
-        # As the server will: a port that lingers in TIME_WAIT counts as free.
+        # As the server does: a port in TIME_WAIT counts as free.
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((host, port))

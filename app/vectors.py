@@ -1,4 +1,4 @@
-"""Vectors of sentences: those of a collection, and which ones an encoder still has to encode."""
+"""Vectors of collections, and the sentences that an encoder still has to encode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.encoders.cached import CachedEncoder
 
 SMALL = 500
-"""So many sentences are encoded at once, in a second or two; more become a background run."""
+"""Up to this many sentences are encoded at once, in a second or two; more need a background run."""
 BLOCK = 16_384
 """Sentences looked up or encoded at a time."""
 _MOST_HELD = 2
@@ -38,7 +38,7 @@ def vectors(
     """The vectors of a collection, float32 (n, dim), read-only; the last two stay in memory.
 
     Raises:
-        UserError: an encoder or data set that cannot be used, or a value that is not a number.
+        UserError: the encoder or data set cannot be used, or a value is NaN or infinite.
     """
     encoded_by = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)
@@ -57,10 +57,10 @@ def vectors(
 
 
 def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress) -> None:
-    """Bring the vectors of a collection into the cache, and none of them into memory to stay.
+    """Compute the vectors of a collection into the cache, without keeping them in memory.
 
     Raises:
-        UserError: an encoder or data set that cannot be used.
+        UserError: the encoder or data set cannot be used.
     """
     encoded_by = workspace.bound(encoder, dataset)
     sentences, _ = workspace.catalog.sentences(dataset)
@@ -74,7 +74,7 @@ def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress)
 
 
 def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """What is known of some distinct texts without asking a model: bool (n,), and those vectors."""
+    """Vectors of distinct texts available without a model: bool (n,), and the vectors found."""
     import numpy as np
 
     from engine.encoders.cached import CachedEncoder
@@ -88,7 +88,7 @@ def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
 
 
 def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
-    """The models behind an encoder, whose vectors are cached; steps and files have none."""
+    """The models behind an encoder, whose vectors are cached, unlike those of steps and files."""
     from engine.encoders.cached import CachedEncoder
 
     if isinstance(encoder, CachedEncoder):
@@ -101,7 +101,7 @@ def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
     """The distinct sentences that a model still has to encode, in order."""
     unique = list(dict.fromkeys(sentences))
     lacking: list[str] = []
-    for start in range(0, len(unique), BLOCK):  # vectors come along: not all at once
+    for start in range(0, len(unique), BLOCK):  # the cache returns vectors too: not all at once
         part = unique[start : start + BLOCK]
         keys = [sentence_key(sentence) for sentence in part]
         found, _ = source.cache.get(source.fingerprint, keys, source.dim)
@@ -110,7 +110,7 @@ def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
 
 
 def missing(workspace: Workspace, spec: str, collection: str) -> int:
-    """How many sentences of the collection the model still has to encode.
+    """Number of sentences of the collection that the encoder's models still have to encode.
 
     Steps after the model cost next to nothing; of several models the one that lacks most counts.
     A file of vectors has nothing to encode.
@@ -121,7 +121,7 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
 
 
 def _parts(encoder: Encoder) -> Sequence[Encoder]:
-    """What an encoder of collections is made of; the side of queries is none of it."""
+    """The encoders that an encoder of collections is made of, without that of queries."""
     from engine.encoders.concat import Concatenated
     from engine.encoders.sides import TwoSided
     from engine.encoders.steps import SteppedEncoder
@@ -134,7 +134,7 @@ def _parts(encoder: Encoder) -> Sequence[Encoder]:
 
 
 def is_fitted(encoder: Encoder) -> bool:
-    """Whether a step of it is fitted on data: then it can encode nothing before all of that is."""
+    """Whether a step is fitted on data, all of which must then be encoded before anything else."""
     from engine.encoders.steps import SteppedEncoder
 
     own = isinstance(encoder, SteppedEncoder) and any(step.data for step in encoder.steps)

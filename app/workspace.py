@@ -1,7 +1,7 @@
-"""Where engine and store meet: one store, one data folder, loaded encoders.
+"""A workspace, which joins engine and store: one store, one data folder, loaded encoders.
 
-Pages, command line and worker all hold a Workspace. It imports the engine's heavy parts only when
-an encoder is loaded, so that the first page is up before torch is.
+Pages, command line and worker all hold a Workspace. It imports the engine's heavy modules only when
+an encoder is loaded, so that the first page does not wait for torch.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def default_store() -> Path:
 
 
 def default_data() -> Path | None:
-    """THEODOLITE_DATA, or None: the starter set alone."""
+    """THEODOLITE_DATA, or None for the starter set only."""
     data = os.environ.get("THEODOLITE_DATA")
     return Path(data).expanduser() if data else None
 
 
 class StoredUploads:
-    """Lets the catalog read the uploads that the store keeps."""
+    """The uploads of the store, for the catalog."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -55,7 +55,7 @@ class StoredUploads:
         """One upload.
 
         Raises:
-            KeyError: an unknown name.
+            KeyError: the name is unknown.
         """
         row = self._store.uploads.get(name)
         if row is None:
@@ -67,17 +67,17 @@ class Workspace:
     """One store, one data root and the encoders in memory.
 
     Args:
-        store_folder: made when missing.
-        data_root: folder with evaluation data; None for what THEODOLITE_DATA names, if anything.
-        read_only: visitors may look and search with what is listed, but not upload, name local
-            paths or files of the hub, delete or run.
-        demo: visitors may be many, and strangers: read-only, nothing is written to the store, and
-            what they would have worked out is kept in memory as far as it has room there.
-        hub_files: False where somebody else chooses the names: nothing of the hub is fetched.
+        store_folder: folder of the store, created if missing.
+        data_root: folder with evaluation data; None for the folder of THEODOLITE_DATA, if set.
+        read_only: visitors may view, and search with listed encoders and data sets, but not upload,
+            name local paths or hub files, delete or run.
+        demo: read-only for many unknown visitors: nothing is written to the store, and their
+            results are cached in memory, within limits.
+        hub_files: False to fetch nothing from the hub, where names come from somebody else.
 
     Raises:
-        UserError: when `data_root` is no data folder.
-        StoreError: when the store cannot be opened.
+        UserError: `data_root` is no data folder.
+        StoreError: the store cannot be opened.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class Workspace:
         self._loaded = Loaded(self.store, self.catalog)
 
     def refuse_visitors(self) -> None:
-        """Begin everything that changes something with this.
+        """Check that the workspace may be changed; every operation with effects starts with this.
 
         Pages show visitors no such controls, but an event can be sent without its control.
 
         Raises:
-            UserError: when this workspace is for looking only.
+            UserError: the workspace is read-only.
         """
         if self.read_only:
             raise UserError(
@@ -120,8 +120,8 @@ class Workspace:
         The last few stay in memory, as long as their files and data do not change.
 
         Raises:
-            UserError: for a spec, files or weights that cannot be used, or a visitor's spec that is
-                not listed: it could name any folder of this machine.
+            UserError: the spec, files or weights cannot be used, or a visitor's spec is not listed:
+                it could name any folder of this machine.
         """
         from engine import encoders
 
@@ -139,11 +139,11 @@ class Workspace:
     def bound(self, spec: str, dataset: str) -> Encoder:
         """The encoder for a spec, with a data set in place of `@task`.
 
-        Steps are fitted on all of its sentences, as often as it has them, as in an evaluation; its
-        sentences get the prompt that the model has for documents, and queries that for queries.
+        Steps are fitted on all of its sentences, duplicates included, as in an evaluation; its
+        sentences get the model's document prompt, and queries its query prompt.
 
         Raises:
-            UserError: an encoder or data set that cannot be used.
+            UserError: the encoder or data set cannot be used.
         """
         from engine.encoders import PromptTask, bind_task
 
@@ -154,7 +154,7 @@ class Workspace:
         return bind_task(encoder, data.sentences, data.hash, PromptTask(dataset, "Retrieval"))
 
     def keep_result(self, result: Result) -> dict[str, Any]:
-        """Put a result into the store, and return its row."""
+        """Store a result, and return its row."""
         # Field by field: `asdict` would copy every array.
         row = {field.name: getattr(result, field.name) for field in fields(result)}
         row["scores"] = [vars(score) for score in result.scores]

@@ -1,4 +1,4 @@
-"""Theodolite in Python, under the name that is installed.
+"""The Python interface of Theodolite.
 
     import theodolite as th
 
@@ -6,8 +6,8 @@
     th.compare(["minilm", "wordllama"])
     th.search("a dog runs on the grass", encoders=["minilm", "random:256"]).to_pandas()
 
-What these give shows itself in a notebook and turns into a table with `to_pandas()`. Each name is
-looked up where it lives when it is first used: importing this costs nothing.
+Results have a notebook view, and `to_pandas()` makes a table of them. Each name is imported on
+first use: importing this module costs nothing.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _PLACES = {
 
 
 def _refuse_what_hides_ours() -> None:
-    """Say which file or folder of somebody's stands before a package of ours.
+    """Refuse to start when a user's file or folder shadows one of our packages.
 
     Raises:
-        ImportError: names it, and what to do.
+        ImportError: a package is shadowed; names the file or folder and the remedy.
     """
     ours = Path(__file__).resolve().parents[1]
     for name in ("app", "engine", "store"):

@@ -1,4 +1,4 @@
-"""What an agent may access: available data, and files below folders that the user allowed."""
+"""Access control for agents: available data, and files below folders that the user allowed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 SHIPPED = ("minilm", "wordllama", "random", "borep")
-"""Sources that come with the program."""
+"""Sources that ship with Theodolite."""
 
 
 class Allowed:
-    """Judges what an agent names, before anything is opened.
+    """Checks the names that an agent gives, before anything is opened.
 
     Args:
-        workspace: whose list of encoders and data sets is allowed as it is.
-        roots: folders below which it may name files.
+        workspace: its listed encoders and data sets are all allowed.
+        roots: folders below which files may be named.
     """
 
     def __init__(self, workspace: Workspace, roots: Sequence[Path] = ()) -> None:
@@ -31,11 +31,12 @@ class Allowed:
     def encoder(self, spec: str) -> str:
         """The canonical form of a spec.
 
-        One that the person keeps is allowed whatever it names. Of others each source comes with the
-        program, or is a file below a root; nothing is fetched from the hub or sent to an endpoint.
+        A listed encoder is allowed whatever it names. In any other spec, each source must ship with
+        Theodolite or be a file below a root; nothing is fetched from the hub or sent to an
+        endpoint.
 
         Raises:
-            UserError: a spec that cannot be read, or is not allowed.
+            UserError: the spec cannot be parsed, or is not allowed.
         """
         parsed = parse(spec)
         name = str(parsed)
@@ -46,10 +47,10 @@ class Allowed:
         return name
 
     def data(self, name: str) -> str:
-        """A data set that is here: of the starter set, the data folder, or the person's uploads.
+        """An available data set: of the starter set, the data folder, or the uploads.
 
         Raises:
-            UserError: any other name.
+            UserError: there is no data set of that name.
         """
         if name not in self._workspace.catalog.names():
             raise UserError(

@@ -1,4 +1,4 @@
-"""`theodolite mcp`: the tools for an agent, over standard input and output."""
+"""`theodolite mcp`: the tools for agents, over standard input and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools over the Model Context Protocol, by its official package."""
+"""The tools over the Model Context Protocol, with its official package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ABOUT = (
 
 
 def server(tools: Tools) -> MCPServer[Any]:
-    """Make the server; `run("stdio")` serves until its client has gone."""
+    """Make the server; `run("stdio")` serves until its client disconnects."""
     made: MCPServer[Any] = MCPServer(
         "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
     )
@@ -38,7 +38,7 @@ def server(tools: Tools) -> MCPServer[Any]:
 
 
 def _in_sentences(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The tool with errors that an agent can read, and mend."""
+    """Wrap a tool so that its errors reach the agent as a message and a hint."""
 
     @wraps(tool)
     def run(*args: Any, **given: Any) -> Any:

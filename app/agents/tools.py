@@ -1,7 +1,7 @@
 """The tools for agents: the services of pages and commands, with limits and typed rows.
 
-What is measured is kept as if the person had asked; nothing else changes. Docstrings are what an
-agent is told, so the limits stand in them.
+Results of an evaluation are stored as if the user had run it; nothing else changes. Docstrings are
+the descriptions that an agent sees, so they state the limits.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from engine.errors import UserError
 MOST_ENCODERS, MOST_TASKS, MOST_QUERIES = 8, 20, 10
 MOST_CHARACTERS, MOST_HITS, MOST_ROWS = 2000, 100, 500
 MOST_ENCODED = 10_000
-"""Sentences of a data set, before a search: more are left to a run of the person's."""
+"""Sentences encoded for a search; more are left to a run that the user starts."""
 Row = TypeVar("Row")
 
 
 class Tools:
-    """Each method is a tool.
+    """The tools, one a method.
 
     Args:
-        workspace: that is asked.
-        allowed: what may be named.
+        workspace: store and data of the tools.
+        allowed: checks the names that an agent gives.
     """
 
     def __init__(self, workspace: Workspace, allowed: Allowed) -> None:
@@ -35,21 +35,21 @@ class Tools:
         self._allowed = allowed
 
     def encoders(self) -> typed.Encoders:
-        """List the encoders that are kept here. At most 500 rows."""
+        """List the stored encoders. At most 500 rows."""
         from app.pages.encoders import service
 
         return typed.Encoders(*_rows(typed.EncoderRow, service.listed(self._workspace)))
 
     def data(self) -> typed.Data:
-        """List the data sets that are here, with the task that measures each. At most 500 rows."""
+        """List the available data sets, with the task that uses each. At most 500 rows."""
         infos = self._workspace.catalog.list()
         return typed.Data(*_rows(typed.DataRow, [vars(info) for info in infos]))
 
     def results(self, encoders: list[str] | None = None, tasks: str | None = None) -> typed.Results:
-        """Read the scores that were measured before; nothing is measured.
+        """Read stored scores; nothing is evaluated.
 
         Args:
-            encoders: spec strings, at most 8; all that were measured if left out.
+            encoders: spec strings, at most 8; all evaluated encoders if left out.
             tasks: names with commas, at most 20; all if left out.
         """
         names = None if encoders is None else self._named(encoders)
@@ -58,10 +58,10 @@ class Tools:
         return typed.Results(*_rows(typed.ResultRow, found))
 
     def board(self, suite: str = "all") -> typed.Board:
-        """Put every measured encoder in one order over the tasks of a suite. At most 500 rows.
+        """Rank every evaluated encoder over the tasks of a suite. At most 500 rows.
 
         Args:
-            suite: `all`, `starter`, `sts`, `transfer`, `probing` or another one's name.
+            suite: `all`, `starter`, `sts`, `transfer`, `probing` or the name of another suite.
         """
         from app.pages.board import service
 
@@ -71,12 +71,12 @@ class Tools:
     def evaluate(
         self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
     ) -> typed.Results:
-        """Measure encoders on tasks and keep the results; what was measured before is read.
+        """Evaluate encoders on tasks and store the results; stored results are read instead.
 
         This may take seconds to hours: begin with small tasks such as StarterSTS.
 
         Args:
-            encoders: spec strings, at most 8, of encoders that are kept here or ship, e.g. minilm,
+            encoders: spec strings, at most 8, of stored encoders or ones that ship, e.g. minilm,
                 wordllama, random:256, minilm | normalise.
             tasks: names or suites with commas, at most 20 tasks.
             protocol: for all tasks; each task's own if left out.
@@ -90,19 +90,19 @@ class Tools:
         job = EvaluateJob.of(self._workspace, names, tasks, protocol, seed)
         for task in _few(job.tasks, MOST_TASKS, "task"):
             self._allowed.data(get(task, self._workspace.catalog).dataset)
-        # The list that the pages offer is the person's.
+        # The list of encoders on the pages is the user's: add nothing to it.
         found = service.evaluate(self._workspace, job, listed=False)
         return typed.Results(*_rows(typed.ResultRow, list(found)))
 
     def compare(
         self, encoders: list[str], tasks: str | None = None, protocol: str | None = None
     ) -> typed.Compared:
-        """Say which differences between measured encoders are real, task by task and in the mean.
+        """Say which differences between evaluated encoders are real, by task and in the mean.
 
         Args:
-            encoders: 2 to 8 spec strings; the first is what the others are compared with.
-            tasks: names or suites with commas; all that were measured if left out.
-            protocol: results under this one only; each task's own if left out.
+            encoders: 2 to 8 spec strings; the first is the baseline of the others.
+            tasks: names or suites with commas; all evaluated tasks if left out.
+            protocol: results under this protocol only; each task's own if left out.
         """
         from app.pages.compare import service
 
@@ -118,13 +118,13 @@ class Tools:
         k: int = 10,
         by: str = "meaning",
     ) -> typed.Hits:
-        """Find sentences of a data set: the nearest of each query, or by words or pattern.
+        """Find sentences of a data set: the nearest of each query, or matches of words or pattern.
 
         Args:
             queries: at most 10 texts of at most 2,000 characters each.
-            data: name of a data set that is here.
+            data: name of an available data set.
             encoders: at most 8 spec strings; minilm if left out.
-            k: at most so many of each query and encoder, 1 to 100.
+            k: maximum number of hits for each query and encoder, 1 to 100.
             by: meaning, examples (all queries together), words or pattern.
         """
         from app.pages.search import service
@@ -142,7 +142,7 @@ class Tools:
         return typed.Hits([row(typed.HitRow, one) for one in hits.rows()])
 
     def decode(self, sentences: list[str], encoders: list[str] | None = None) -> typed.Decoded:
-        """Encode sentences and decode their vectors again: what each encoder kept of them.
+        """Encode sentences and decode their vectors, to show what each encoder preserves.
 
         Args:
             sentences: at most 10 of at most 2,000 characters each.
@@ -155,7 +155,7 @@ class Tools:
         return typed.Decoded([row(typed.DecodedRow, one) for one in made.rows()])
 
     def _encode(self, encoder: str, data: str) -> None:
-        """Bring what is lacking into the cache, where that is soon done; a run is the person's."""
+        """Encode the missing sentences if they are few; longer runs are left to the user."""
         from app.pages.search import searchable, service
 
         opened = searchable.so_far(self._workspace, encoder, data)
@@ -186,5 +186,5 @@ def _few(given: Sequence[str], most: int, what: str) -> list[str]:
 
 
 def _rows(kind: type[Row], found: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
-    """As many as are told, and how many are left out."""
+    """The rows up to the limit, and the number left out."""
     return [row(kind, one) for one in found[:MOST_ROWS]], max(0, len(found) - MOST_ROWS)

@@ -1,4 +1,4 @@
-"""What the tools return: flat rows, whose fields define the schema shown to an agent."""
+"""Return types of the tools: flat rows, whose fields define the schema shown to an agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class EncoderRow:
-    """An encoder that is kept."""
+    """A stored encoder."""
 
     name: str
     dim: int | None
@@ -21,7 +21,7 @@ class EncoderRow:
 
 @dataclass(frozen=True)
 class DataRow:
-    """A data set that is here."""
+    """An available data set."""
 
     name: str
     kind: str | None
@@ -31,7 +31,7 @@ class DataRow:
 
 @dataclass(frozen=True)
 class ResultRow:
-    """The main score of an encoder on a task, or what went wrong."""
+    """The main score of an encoder on a task, or the error."""
 
     encoder: str
     task: str
@@ -46,7 +46,7 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """An encoder in the order of a suite; its mean is over `tasks` of `of`."""
+    """An encoder in the ranking of a suite; its mean is over `tasks` of `of` tasks."""
 
     encoder: str
     rank: int
@@ -58,7 +58,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """An encoder on a task, and its difference to the first one with a 95 % interval."""
+    """An encoder on a task, and its difference to the first encoder with a 95 % interval."""
 
     task: str
     encoder: str
@@ -73,7 +73,7 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class HitRow:
-    """A sentence that was found."""
+    """A sentence found by a search."""
 
     query: str
     encoder: str
@@ -84,7 +84,7 @@ class HitRow:
 
 @dataclass(frozen=True)
 class DecodedRow:
-    """What an encoder's decoder made of a sentence's vector."""
+    """The sentence which an encoder's decoder generated from a sentence's vector."""
 
     given: str
     encoder: str
@@ -95,7 +95,7 @@ class DecodedRow:
 
 @dataclass(frozen=True)
 class Encoders:
-    """`left_out` rows more there are."""
+    """Rows of encoders; `left_out` more exceed the limit."""
 
     rows: list[EncoderRow]
     left_out: int
@@ -103,7 +103,7 @@ class Encoders:
 
 @dataclass(frozen=True)
 class Data:
-    """`left_out` rows more there are."""
+    """Rows of data sets; `left_out` more exceed the limit."""
 
     rows: list[DataRow]
     left_out: int
@@ -111,7 +111,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Results:
-    """`left_out` rows more there are."""
+    """Rows of results; `left_out` more exceed the limit."""
 
     rows: list[ResultRow]
     left_out: int
@@ -119,7 +119,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Board:
-    """`left_out` rows more there are."""
+    """Rows of the ranking; `left_out` more exceed the limit."""
 
     rows: list[BoardRow]
     left_out: int
@@ -127,7 +127,7 @@ class Board:
 
 @dataclass(frozen=True)
 class Compared:
-    """Rows by task, the means last; what makes the comparison unfair; `left_out` rows more."""
+    """Rows by task, the means last; reasons why the comparison is unfair; `left_out` more rows."""
 
     rows: list[ComparedRow]
     warnings: list[str]
@@ -136,7 +136,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Hits:
-    """By encoder and query, nearest first."""
+    """Hits by encoder and query, nearest first."""
 
     rows: list[HitRow]
 
@@ -149,5 +149,5 @@ class Decoded:
 
 
 def row(kind: type[Row], held: Mapping[str, Any]) -> Row:
-    """A row of a kind, of an object that has more or less than its fields."""
+    """Make a row from an object that may have extra fields or lack some."""
     return kind(**{field.name: held.get(field.name) for field in fields(kind)})  # type: ignore[arg-type]

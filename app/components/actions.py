@@ -64,13 +64,13 @@ def button(
     """A button for `actions`.
 
     Args:
-        label: what stands on it.
-        act: what is to be done.
-        id: to what.
-        about: the same in full, for those who cannot see what it stands beside.
+        label: text of the button.
+        act: name of the action.
+        id: id of the item it applies to.
+        about: accessible name, which makes sense without the button's context.
         param: (name, value) to write to the address.
-        kind: `link` for one that looks like a link.
-        keys: that press it, as `KeyboardEvent.key` names them, separated by spaces.
+        kind: `link` to style the button as a link.
+        keys: keyboard shortcuts, as `KeyboardEvent.key` names them, separated by spaces.
     """
     css = "t-link" if kind == "link" else "t-button t-small-button"
     extra = f' data-param="{escape(param[0])}" data-value="{escape(param[1])}"' if param else ""

@@ -1,7 +1,7 @@
 """A large table of short texts, whose rows and columns are rendered as they are scrolled into view.
 
-Its first row and column stay in view; a head sorts by its column. It knows nothing of what stands
-in it. What screen readers are told of rows and columns counts all of them.
+Its first row and column stay in view; a head sorts by its column. It does not know what its cells
+mean. Row and column counts for screen readers include those not rendered.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 Cell = tuple[str, str, str, bool] | tuple[str, str, str, bool, str]
-"""Text, css class, what pointing at it says, whether it is bold, what stands small beside it."""
+"""Text, CSS class, tooltip, whether it is bold, small text beside it."""
 Head = (
     tuple[str, str] | tuple[str, str, bool] | tuple[str, str, bool, bool]
     | tuple[str, str, bool, bool, str]
 )  # fmt: skip
-"""Title, what stands small below it, whether it is sorted from the lowest first, whether its cells
-can be opened, and what `select` then calls the column, if not by its title."""
+"""Title, small text below it, whether it sorts in ascending order first, whether its cells can be
+opened, and the name of the column in `select`, if other than its title."""
 Line = tuple[str, str, Sequence[Cell]]
-"""Name of a row, what stands small beside it, its cells."""
+"""Name of a row, small text beside it, its cells."""
 
 
 def board(**kwargs: Any) -> gr.HTML:
@@ -33,7 +33,7 @@ def board(**kwargs: Any) -> gr.HTML:
     Event: `select` with `row` and `column`, of a cell that can be opened.
 
     Args:
-        **kwargs: as `gr.HTML` takes them: `elem_id`, …
+        **kwargs: arguments of `gr.HTML`: `elem_id`, …
     """
     import gradio as gr
 
@@ -44,15 +44,15 @@ def value(
     label: str, heads: Sequence[Head], rows: Sequence[Line], reading: str, file: str = "",
     pressing: str = "",
 ) -> str:  # fmt: skip
-    """The value of a board: plain texts, as JSON, since the browser would wrap every cell of it.
+    """The value of a board: plain texts as one JSON string, since Gradio would wrap every cell.
 
     Args:
-        label: what it holds, for screen readers.
-        heads: of its columns.
-        rows: in the order in which they are shown first.
-        reading: how to read it, below.
-        file: the name under which it can be saved as CSV; empty for not at all.
-        pressing: what a press on a cell does, below as well.
+        label: description of the table, for screen readers.
+        heads: heads of its columns.
+        rows: its rows, in their initial order.
+        reading: how to read the table, shown below it.
+        file: file name of its CSV; empty for no CSV.
+        pressing: what pressing a cell does, shown below it too.
     """
     brief = [(name, small, [_brief(cell) for cell in cells]) for name, small, cells in rows]
     held = {"label": label, "heads": heads, "rows": brief, "reading": reading, "file": file,
@@ -61,7 +61,7 @@ def value(
 
 
 def _brief(cell: Cell) -> Sequence[str | bool]:
-    """A cell without the empty rest, which most have: there may be tens of thousands."""
+    """A cell without trailing empty fields: a table may have tens of thousands of cells."""
     length = len(cell)
     while length > 1 and not cell[length - 1]:
         length -= 1

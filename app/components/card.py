@@ -1,4 +1,4 @@
-"""A model card, stored as Markdown beside the weights, as a part of a page."""
+"""A model card, stored as Markdown beside the weights, rendered on a page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def card(markdown: str) -> str:
-    """A card as HTML, its headings a step below the page's own.
+    """A card as HTML, its headings one level below the page's own.
 
-    Markup in it is shown as it is written, and no picture is fetched: anybody may have written it.
+    HTML in it is escaped, and no image is loaded: the card comes from an untrusted author.
     """
     return f'<article class="t-card t-card-text">{_reader().render(markdown)}</article>'
 
@@ -32,4 +32,4 @@ def _of_a_page(state: Any) -> None:
             token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
         elif token.type == "table_open":
             token.attrSet("class", "t-table")
-            token.attrSet("tabindex", "0")  # a wide one scrolls by key, too
+            token.attrSet("tabindex", "0")  # lets a wide table scroll by keyboard

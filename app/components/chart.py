@@ -1,8 +1,8 @@
 """Plotly figures in the browser, drawn by the plotly.js of the installed package.
 
 Gradio's own plot has no click or select events and carries another plotly.js. This one follows
-light and dark, sends `click`, `select` and `hover` to Python, and gives every figure its numbers as
-a table and as CSV. It knows nothing of what the figures show.
+light and dark, sends `click`, `select` and `hover` to Python, and offers the numbers of every
+figure as a table and as CSV. It does not know what the figures show.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def chart(
     `event: gr.EventData`.
 
     Args:
-        value: what `drawing` returns, or None for nothing.
+        value: a value of `drawing`, or None for an empty chart.
         height: pixels of the drawing.
-        selectable: offer box and lasso.
-        **kwargs: as `gr.HTML` takes them: `elem_id`, `visible`, …
+        selectable: whether to offer box and lasso selection.
+        **kwargs: arguments of `gr.HTML`: `elem_id`, `visible`, …
     """
     import gradio as gr
 
@@ -67,13 +67,13 @@ def drawing(
 
     Args:
         figure: `data` and `layout`, as plotly.js reads them.
-        label: what the figure shows, in a sentence, for those who cannot see it. Plain text.
-        name: file name of its CSV and its picture, without ending.
-        columns: heads of the table beside the figure; without them it is read from the traces.
+        label: a sentence that describes the figure, for screen readers. Plain text.
+        name: file name of its CSV and its image, without ending.
+        columns: heads of the table beside the figure; without them it is derived from the traces.
         rows: its rows, in the order of `columns`.
 
-    Text of users inside a figure must go through `plain`. Figure and table travel as JSON text: of
-    an object, the browser would wrap and copy every number, seconds for a table of 5,000 rows.
+    User text inside a figure must go through `plain`. Figure and table are sent as JSON text: in an
+    object, the browser would wrap and copy every number, which takes seconds for 5,000 rows.
     """
     table = None
     if columns and rows:
@@ -82,5 +82,5 @@ def drawing(
 
 
 def plain(text: str) -> str:
-    """Make plotly show a text as it is: it reads some HTML in titles, labels and hovers."""
+    """Escape a text for plotly, which interprets some HTML in titles, labels and hovers."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

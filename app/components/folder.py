@@ -1,6 +1,6 @@
-"""A button that uploads a folder of the visitor's machine, as a ZIP archive.
+"""A button that uploads a folder of the user's machine as a ZIP archive.
 
-A box of Gradio's takes folders too, but files come out of it without the folders they lie in.
+Gradio's own file component takes folders too, but drops the paths of the files in them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ def folder(label: str, into: str, endings: Sequence[str], **kwargs: Any) -> gr.H
     """Make the button.
 
     Args:
-        label: what stands on it.
-        into: `elem_id` of the box, which takes several files.
-        endings: of the files that are taken along, such as `.json`.
-        **kwargs: as `gr.HTML` takes them: `elem_id`, …
+        label: text of the button.
+        into: `elem_id` of the file component, which takes several files.
+        endings: endings of the files to include, such as `.json`.
+        **kwargs: arguments of `gr.HTML`: `elem_id`, …
     """
     import gradio as gr
 

@@ -1,7 +1,7 @@
-"""A table of scores with a tint behind each number: encoders by tasks.
+"""A heatmap of scores: a table of encoders by tasks, with a tint behind each number.
 
 Sorting, the switch for published rows, hover and the CSV stay in the browser. A cell sends `select`
-with its `result` to Python. It knows nothing of the store.
+with its `result` to Python. The component knows nothing of the store.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class HeatmapColumn:
     Attributes:
         key: name of the task, or of the average.
         label: its head.
-        about: a sentence shown on hover.
-        kind: averages are set off from tasks, and tinted only where comparable.
+        about: a sentence for its tooltip.
+        kind: `task`, or `average`, which is set off and tinted only where comparable.
     """
 
     key: str
@@ -41,13 +41,13 @@ class Cell:
     """One cell; without a score it is an error, waiting, or empty.
 
     Attributes:
-        score: in points of 100; of one that is waiting, what stands there until it comes.
-        result: id to ask for more with; None when there is nothing more.
-        facts: (what, value) lines for the hover, plain text.
+        score: in points of 100; in a waiting cell, the value shown until the new one arrives.
+        result: id of the result, to request its details; None when there are none.
+        facts: (name, value) lines for the hover, plain text.
         note: a few words under the number, such as `3 of 7 tasks`.
-        over: averages with the same text here are over the same tasks; only they share a tint.
+        over: key of an average's set of tasks; only averages with the same key share a tint.
         state: `error`, `waiting`, or empty.
-        spread: how far the score moves with the seed, for the CSV; empty when that is not known.
+        spread: variation of the score over seeds, for the CSV; empty when unknown.
     """
 
     score: float | None = None
@@ -61,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatmapRow:
-    """One encoder. A published row was never measured here, and says so."""
+    """One encoder. A published row was not evaluated here, and is marked."""
 
     name: str
     cells: dict[str, Cell]
@@ -74,11 +74,11 @@ def heatmap(value: str | None = None, *, label: str, name: str,
     """Make the component. Event: `select` with `result`, `row` and `column`.
 
     Args:
-        value: what `grid` returns, or None.
-        label: what the table shows, for screen readers.
-        name: file name of the CSV without ending.
-        interval: result id -> [low, high] in points, asked for when a cell is hovered.
-        **kwargs: as `gr.HTML` takes them.
+        value: a value of `grid`, or None.
+        label: description of the table, for screen readers.
+        name: file name of the CSV, without ending.
+        interval: result id -> [low, high] in points, called when a cell is hovered.
+        **kwargs: arguments of `gr.HTML`.
     """
     interval.__name__ = "interval"
     return gr.HTML(
@@ -94,16 +94,16 @@ def heatmap(value: str | None = None, *, label: str, name: str,
 
 
 def results(value: str | None) -> list[int]:
-    """Ids of the results in a value of a heatmap."""
+    """Ids of the results in a heatmap's value."""
     rows = json.loads(value)["rows"] if value else []
     cells = (cell for row in rows for cell in row["cells"].values())
     return [cell["result"] for cell in cells if cell["result"] is not None]
 
 
 def grid(columns: list[HeatmapColumn], rows: list[HeatmapRow]) -> str:
-    """Make the value of a heatmap, JSON as text.
+    """Make the value of a heatmap, as JSON text.
 
-    Of an object the browser would copy every number anew at each look at the store, as often as
-    not for longer than until the next one: 100 encoders on 50 tasks kept it busy for good.
+    With an object, the browser would copy every number at each poll of the store, which often took
+    longer than the poll interval: 100 encoders on 50 tasks kept it busy for good.
     """
     return formats.json_text({"columns": columns, "rows": rows})

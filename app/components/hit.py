@@ -1,4 +1,4 @@
-"""One sentence that was found."""
+"""One hit of a search."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Hit:
     """One sentence found.
 
     Attributes:
-        index: its place in the collection's distinct sentences.
+        index: its index among the collection's distinct sentences.
         sentence: its text.
-        cosine: to the query; None where words were looked for.
-        span: (start, end) of the words found in it.
+        cosine: cosine to the query; None in a search by words.
+        span: (start, end) of the matching words in it.
     """
 
     index: int

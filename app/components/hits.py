@@ -1,7 +1,7 @@
 """Neighbours of queries, one column per encoder; sentences that several encoders found are marked.
 
-Knows nothing of how neighbours are found: a column is hits or a piece of HTML that says why not.
-All is drawn in the browser, by `js/hits.js`.
+Knows nothing of how neighbours are found: a column has hits or a piece of HTML in their place.
+Everything is rendered in the browser, by `js/hits.js`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     import gradio as gr
 
 More = Callable[[str], Sequence[tuple[str, str]]]
-"""From a sentence to links that stand beside it: words and address."""
+"""Returns the links beside a sentence, as (label, address)."""
 
 
 @dataclass(frozen=True)
 class HitsColumn:
-    """What one encoder found.
+    """The hits of one encoder.
 
     Attributes:
         encoder: its name.
-        hits: one list a query, nearest first; empty when `instead` says why.
-        seconds: how long the search took.
+        hits: one list a query, nearest first; empty when `instead` is shown.
+        seconds: time of the search.
         instead: HTML shown in place of hits, such as progress; escaped by the caller.
-        note: a word on how it was found. Plain text.
-        above: HTML shown above the hits, such as how many more sentences come; escaped likewise.
-        shipped: whether it is an answer of `app.examples`.
+        note: a short note on how they were found. Plain text.
+        above: HTML shown above the hits, such as the number of sentences to come; escaped likewise.
+        shipped: whether the hits are from `app.examples`.
         by_encoder: whether an encoder found them.
     """
 
@@ -50,7 +50,7 @@ class HitsColumn:
 
 
 def hits(**kwargs: Any) -> gr.HTML:
-    """Make the component; its value is what `columns` returns."""
+    """Make the component; its value comes from `columns`."""
     import gradio as gr
 
     return gr.HTML("", html_template="", js_on_load=mount("hits.js"), apply_default_css=False,
@@ -58,14 +58,14 @@ def hits(**kwargs: Any) -> gr.HTML:
 
 
 def columns(queries: Sequence[str], found: Sequence[HitsColumn], more: More | None = None) -> str:
-    """The value: one block a query, in it a column an encoder; `more` gives each hit its links."""
+    """The value: a block per query with a column per encoder; `more` gives each hit its links."""
     return written([block(query, place, found, more) for place, query in enumerate(queries)])
 
 
 def block(
     query: str, place: int, found: Sequence[HitsColumn], more: More | None = None
 ) -> dict[str, Any]:
-    """What was found for one query, the `place`-th of the columns, as the script reads it."""
+    """The hits of one query, the `place`-th of the columns, as JSON for the script."""
     links = more or (lambda sentence: ())
     return {
         "query": query,
@@ -82,18 +82,18 @@ def block(
 
 
 def written(blocks: Sequence[dict[str, Any]]) -> str:
-    """Blocks, one under another, as a value."""
+    """Blocks, one under another, as a value of the component."""
     return formats.json_text(blocks)
 
 
 def _hit(hit: Hit, more: More) -> dict[str, Any]:
-    """A hit as the script reads it."""
+    """A hit as JSON for the script."""
     return {"index": hit.index, "sentence": hit.sentence, "cosine": hit.cosine,
             "span": hit.span, "links": more(hit.sentence)}  # fmt: skip
 
 
 def change(encoder: str) -> str:
-    """The name of an encoder above what it found; pressed, the panel with all of them opens."""
+    """The name of an encoder above its hits, a button which opens the panel of all encoders."""
     return (
         '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
         f'data-press="more">{escape(encoder)}</button>'
@@ -101,7 +101,7 @@ def change(encoder: str) -> str:
 
 
 def _aside(column: HitsColumn) -> str:
-    """How long it took, or that it is an answer of before: HTML."""
+    """HTML of the search time, or of the tag of a shipped example."""
     if column.seconds is not None:
         return f"<small>{formats.duration(column.seconds)}</small>"
     return parts.SHIPPED if column.shipped else ""

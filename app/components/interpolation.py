@@ -1,7 +1,7 @@
 """Steps between two sentences: a slider, the current step, and the list of all steps.
 
-The slider moves in the browser alone; everything it shows came with the value. Knows nothing of how
-the steps were made.
+The slider works in the browser only; everything it shows is in the value. The component does not
+know how the steps were made.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Stop:
 
     Attributes:
         share: 0 at the first sentence, 1 at the second.
-        sentence: what was decoded there.
-        cosine: of the sentence to the step.
+        sentence: the sentence decoded at the step.
+        cosine: cosine of the sentence to the step.
         first, second: cosine of the sentence to the two ends.
         near: real sentences, nearest first.
     """
@@ -45,7 +45,7 @@ class Stop:
 
 
 def interpolation(**kwargs: Any) -> gr.HTML:
-    """Make the component; its value is what `value_of` returns, or None for nothing."""
+    """Make the component; its value comes from `value_of`, or is None for an empty component."""
     return gr.HTML(None, html_template="", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 
@@ -56,9 +56,9 @@ def value_of(
 
     Args:
         stops: at least two, from the first sentence to the second.
-        ends: the two sentences as they were written.
-        at: where the slider stands; None for the middle.
-        collection: where the real sentences are from.
+        ends: the two sentences as entered.
+        at: index of the slider's step; None for the middle.
+        collection: the collection of the real sentences.
     """
     middle = len(stops) // 2
     return {

@@ -1,7 +1,7 @@
 """A map of points with sentences behind them: WebGL, millions of points, rendered in the browser.
 
 Hover, zoom, pan, lasso, filter and recolour never leave the browser; it fetches coordinates and
-columns once, as binary, and texts when they are looked at. Knows nothing of encoders or
+columns once, as binary, and texts on demand. The component knows nothing of encoders or
 projections.
 """
 
@@ -25,8 +25,8 @@ def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
     """Make the component. Events: `select` (`ids`, `count`), `click` (`id`), `view` (`view`).
 
     Args:
-        value: what `points` returns, or None for nothing.
-        **kwargs: as `gr.HTML` takes them.
+        value: a value of `points`, or None for an empty map.
+        **kwargs: arguments of `gr.HTML`.
     """
     import gradio as gr
 
@@ -70,37 +70,38 @@ def points(
     """Make the value of a map.
 
     Args:
-        url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`, `find?text=`,
-            `point?id=`, `decode?x=&y=`, `place` and `table.csv` are; see `app.pages.map.routes`.
-        label: what is seen, in a sentence, for those who cannot see it.
-        name: of saved files, without ending.
-        columns: to colour and filter by.
-        regions: names to write on it.
-        colour: key of the column it opens with.
-        plain: key of the column that the address need not name.
-        view: `x,y,span` of an address.
-        whole: the same for what is seen when all is seen; empty: all points.
-        find: words to light up from the start.
+        url: base address of `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`,
+            `find?text=`, `point?id=`, `decode?x=&y=`, `place` and `table.csv`; see
+            `app.pages.map.routes`.
+        label: a sentence that describes the map, for screen readers.
+        name: name of saved files, without ending.
+        columns: columns to colour and filter by.
+        regions: names to write on the map.
+        colour: key of the initial colour column.
+        plain: key of the default colour column, which the address leaves out.
+        view: initial `x,y,span`, as in an address.
+        whole: `x,y,span` of the full view; empty: fit all points.
+        find: initial search words, whose matches are highlighted.
         pattern: whether these are a regular expression.
-        filters: `column:label` or `column:lowest~highest` that hold from the start.
-        size: of points: `small`, `usual` or `large`.
-        names: whether the regions' names are written.
-        chosen: numbers of the points that are selected from the start.
-        canvas: draw without WebGL, as where there is none.
-        collection: names the sentences: the next value with the same one keeps the selection, and
-            its points glide to their new places.
-        neighbours: whether a click asks for the true neighbours of a point.
+        filters: initial filters, `column:label` or `column:lowest~highest`.
+        size: size of points: `small`, `usual` or `large`.
+        names: whether to write the regions' names.
+        chosen: numbers of the points selected initially.
+        canvas: draw without WebGL, as browsers that lack it do.
+        collection: key of the sentences: a next value with the same key keeps the selection, and
+            its points glide to their new positions.
+        neighbours: whether a click requests the true neighbours of a point.
         placing: whether a sentence can be placed.
-        decoding: whether a place can be decoded.
+        decoding: whether a position can be decoded.
         training: address where a decoder can be trained; empty for none.
-        said: `x,y` of the place that is decoded from the start; empty for none.
+        said: `x,y` of the position decoded initially; empty for none.
         search: address that searches for a sentence when `&q=` is added; empty for none.
-        linked: maps of one page with the same text here hover, select and zoom together.
-        towards: `url` of a map of the same points: a slider moves these there; empty for none.
+        linked: group key; maps of a page with the same key hover, select and zoom together.
+        towards: `url` of a map of the same points, to which a slider moves these; empty for none.
         ends: names of the two ends of that slider.
-        making: `url` of a map of the same points that is being laid out: these go along, as far as
-            `making/unfinished` knows; empty for none.
-        address: whether what is seen is written to the page's address, see `js/map/address.js`.
+        making: `url` of a map of the same points that is being laid out: the points follow
+            `making/unfinished`; empty for none.
+        address: whether the state is written to the page's address, see `js/map/address.js`.
     """
     by_size = sorted(regions, key=lambda region: -region.size)
     return {

@@ -1,6 +1,6 @@
 """The state of a map in an address: position, colour, size, names, filters, search, selection.
 
-The browser writes it (`components/js/map/address.js`); it holds for the first map of a page.
+The browser writes it (`components/js/map/address.js`); it applies to the first map of a page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_FILTERS = 300
 
 
 def from_address(request: gr.Request, collection: str) -> dict[str, Any]:
-    """What the address of this visit says, and of which collection it says it."""
+    """Read the state of a map of this collection from the address of the visit."""
     found: dict[str, Any] = {name: address.first(request, name) for name in NAMES}
     return {**found, "filter": address.every(request, "filter")[:MOST_FILTERS], "in": collection}
 
@@ -28,13 +28,13 @@ def from_address(request: gr.Request, collection: str) -> dict[str, Any]:
 def opened(
     view: Mapping[str, Any], dataset: str, has: Sequence[str], plain: str | None
 ) -> dict[str, Any]:
-    """The same as arguments of `components.map.points`; of another collection nothing holds.
+    """The state as arguments of `components.map.points`; ignored for another collection.
 
     Args:
-        view: what `from_address` returned.
-        dataset: of the map.
+        view: the state that `from_address` returned.
+        dataset: collection of the map.
         has: keys of its columns.
-        plain: the one it is coloured by when nothing is said.
+        plain: key of the default colour column.
     """
     if view.get("in") != dataset:
         return {"colour": plain}

@@ -1,4 +1,4 @@
-"""Attributes of a map's points besides their positions. Without Gradio: workers create these."""
+"""Attributes of a map's points besides their positions. Needs no Gradio: workers create them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MOST_LABELS = 65_534
 
 @dataclass(frozen=True)
 class MapColumn:
-    """Something every point has, to colour and filter by.
+    """An attribute of every point, to colour and filter by.
 
     Attributes:
-        key: names its binary at `URL/column/KEY`: uint16 label numbers, or float32 with NaN where
-            there is none.
-        name: for people.
+        key: name of its binary at `URL/column/KEY`: uint16 label numbers, or float32 with NaN for
+            missing values.
+        name: display name.
         kind: `label` or `number`.
-        labels: by number; for labels only.
-        low, high: of the numbers.
+        labels: the labels, indexed by number; for labels only.
+        low, high: range of the numbers.
     """
 
     key: str
@@ -35,7 +35,7 @@ class MapColumn:
 
 @dataclass(frozen=True)
 class Region:
-    """A name on the map: where, how coarse (0 is seen from afar), and how many points it is for."""
+    """A name on the map: its position, level (0: visible from afar) and number of points."""
 
     x: float
     y: float
@@ -46,14 +46,14 @@ class Region:
 
 @dataclass
 class Facts:
-    """Columns and regions as they are gathered."""
+    """Columns and regions being collected."""
 
     columns: list[MapColumn] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     regions: list[Region] = field(default_factory=list)
 
     def label(self, key: str, name: str, labels: Sequence[str], numbers: np.ndarray) -> None:
-        """Add a column of labels; what stands beyond the 65,534th label becomes one, `other`."""
+        """Add a column of labels; those beyond the 65,534th are merged into `other`."""
         import numpy as np
 
         kept = list(labels)
@@ -64,7 +64,7 @@ class Facts:
         self.arrays[key] = np.asarray(numbers, np.uint16)
 
     def number(self, key: str, name: str, values: np.ndarray) -> None:
-        """Add a column of numbers; NaN where there is none. Without any it is left out."""
+        """Add a column of numbers, NaN for missing values; skipped when all are missing."""
         import numpy as np
 
         known = values[np.isfinite(values)]

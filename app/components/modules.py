@@ -1,7 +1,7 @@
 """The JavaScript modules of the components, served under a hash of their content.
 
-They are read once, when the app starts: an address names a constant of ours and never a path, and a
-browser may keep what it fetched for ever.
+They are read once, when the app starts: an address selects a constant of ours and never a path, and
+a browser may cache a module for ever.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ def mount(name: str) -> str:
     if name not in _SOURCES:
         raise ValueError(f"there is no module {name!r}; there are {', '.join(_SOURCES)}")
     return (
-        # Written out: a relative one would count from Gradio's own script.
+        # An absolute URL: a relative one would be resolved against Gradio's own script.
         f"import(new URL('./{BASE}/{name}', document.baseURI).href).then((module) => "
         "module.mount({ element, props, trigger, watch }));"
     )
 
 
 def names(folder: str) -> list[str]:
-    """The modules of a component."""
+    """Names of a component's modules."""
     return [name for name in _SOURCES if name.startswith(folder)]
 
 
 def as_module(body: str) -> str:
-    """The `js_on_load` of any other component as such a module."""
+    """The `js_on_load` of any other component as a module that exports `mount`."""
     return f"export function mount({{ element, props, trigger, server, watch }}) {{\n{body}\n}}\n"
 
 
 def sources() -> dict[str, bytes]:
-    """Address of each module, relative to the first page -> what it holds."""
+    """Address of each module, relative to the first page -> its source."""
     return {f"{BASE}/{name}": source for name, source in _SOURCES.items()}
 
 
 def routes() -> list[Route]:
-    """One address a module."""
+    """One route per module."""
     return [Route(f"/{BASE}/{name}", _answer(source)) for name, source in _SOURCES.items()]
 
 

@@ -1,4 +1,4 @@
-"""The card of a protocol as HTML: every setting that affects a score, and who chose otherwise."""
+"""The card of a protocol as HTML: every setting that affects a score, and other papers' choices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
     """The card of one protocol.
 
     Args:
-        name: of the protocol.
-        more: (what, said) rows to add, such as the seed of a result.
+        name: name of the protocol.
+        more: (name, description) rows to add, such as the seed of a result.
 
     Raises:
         UserError: there is no such protocol.
@@ -33,7 +33,7 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
 
 
 def prompts(prompts_used: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Rows on what stood before the sentences, such as `query_prompt`; none where nothing did."""
+    """Card rows of the prompts before the sentences, such as `query_prompt`."""
     return [
         (name.replace("_", " "), f"`{text}`" if text else "none")
         for name, text in prompts_used.items()
@@ -41,13 +41,13 @@ def prompts(prompts_used: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def code(text: str) -> str:
-    """Escape, and set what stands in backticks as code."""
+    """Escape a text, and render its backticks as code."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
 
 
 def _table_b1() -> str:
-    """How ten papers evaluate STS: why numbers of two papers need not be comparable."""
+    """How ten papers evaluate STS: their numbers need not be comparable."""
     from engine.protocols.published import TABLE_B1
 
     rows = [

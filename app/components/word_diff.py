@@ -1,6 +1,6 @@
 """The difference between two sentences as HTML: words kept, moved, lost or new.
 
-Everything from outside is escaped. Marks are told by shape and by word, not by colour alone.
+Outside text is escaped. Marks differ in shape and wording, not in colour alone.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ LEGEND = (
 
 
 def marked(words: Sequence[Word]) -> str:
-    """A sentence with what became of its words, as HTML."""
+    """A sentence with its words marked as kept, moved, lost or new, as HTML."""
     runs: list[str] = []
     for fate, run in groupby(words, key=lambda word: word.fate):
         held = list(run)
         text = "".join((" " if word.apart else "") + word.text for word in held)
         before, after = _TAGS[fate]
-        # A word that began its own sentence may stand behind one that was lost.
+        # A word that began its own sentence may follow a lost one.
         parted = held[0].apart or (runs and held[0].text[0].isalnum())
         runs.append(f"{' ' if parted else ''}{before}{escape(text.strip())}{after}")
     return "".join(runs).strip()
 
 
 def tallied(words: Sequence[Word]) -> str:
-    """Say it in words, plain text: `6 of 7 words kept in place. Lost: this. New: that.`."""
+    """Summarise it in plain text, as in `6 of 7 words kept in place. Lost: this. New: that.`."""
     real = [word for word in words if word.text[0].isalnum()]
     had = [word for word in real if word.fate != "new"]
     by: dict[str, list[str]] = {fate: [w.text for w in real if w.fate == fate] for fate in _TAGS}

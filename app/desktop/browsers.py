@@ -1,4 +1,4 @@
-"""Finds an installed Chromium-based browser: Chrome, Chromium or Edge.
+"""Find an installed Chromium-based browser: Chrome, Chromium or Edge.
 
 `THEODOLITE_BROWSER` names another one, as a command with its options if it needs any.
 """
@@ -25,7 +25,7 @@ _COMMANDS = {
     "microsoft-edge-stable": "Edge",
     "microsoft-edge": "Edge",
 }
-"""Command on the PATH -> the browser's name; the first that is there is used."""
+"""Command on the PATH -> the browser's name; the first installed is used."""
 _MAC = {"Google Chrome": "Chrome", "Chromium": "Chromium", "Microsoft Edge": "Edge"}
 _WINDOWS = {
     "Google/Chrome/Application/chrome.exe": "Chrome",
@@ -39,8 +39,8 @@ class Browser:
     """A browser that can be started.
 
     Args:
-        name: what people call it.
-        command: the program and the options it always gets.
+        name: display name.
+        command: the program and its fixed options.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Browser:
 
     @property
     def confined(self) -> bool:
-        """Whether it is a snap, which may not write into hidden folders of its user's home."""
+        """Whether it is a snap, which may not write into hidden folders of the home folder."""
         file = Path(self.command[0])
         return "snap" in file.parts or file.resolve().name == "snap"
 
@@ -57,7 +57,7 @@ def find() -> Browser | None:
     """The browser that THEODOLITE_BROWSER names, else the first that is installed.
 
     Raises:
-        UserError: THEODOLITE_BROWSER names a program that is not there.
+        UserError: THEODOLITE_BROWSER names a program that does not exist.
     """
     named = os.environ.get(VARIABLE)
     return _named(named) if named else next(_installed(), None)
@@ -67,7 +67,7 @@ def get() -> Browser:
     """The browser that `find` finds.
 
     Raises:
-        UserError: there is none.
+        UserError: no browser is installed.
     """
     found = find()
     if found is None:
@@ -101,7 +101,7 @@ def _installed() -> Iterator[Browser]:
 
 
 def _folders() -> Iterator[tuple[Path, dict[str, str]]]:
-    """Where programs are that no PATH leads to, and what they would be called there."""
+    """Folders of programs that are not on the PATH, each with the browsers' files in it."""
     system: str = sys.platform  # a plain string: types are checked for every system at once
     if system == "darwin":
         files = {f"{app}.app/Contents/MacOS/{app}": name for app, name in _MAC.items()}

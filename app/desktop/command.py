@@ -58,10 +58,10 @@ def remove(as_json: JsonOption = False) -> None:
 
 
 def stay(window: Window, workspace: Workspace, address: str) -> None:
-    """Wait until the window is closed, and after that until no run is alive.
+    """Wait until the window is closed, and then until no run is alive.
 
     Raises:
-        UserError: the browser failed, and no run is alive.
+        UserError: the browser failed.
     """
     window.wait()
     runs = workspace.store.runs.list(LIVE)
@@ -78,7 +78,7 @@ def stay(window: Window, workspace: Workspace, address: str) -> None:
 
 
 def _notify(text: str) -> None:
-    """Say it where a person looks: started from a menu, the app has no terminal."""
+    """Show a desktop notification too: started from a menu, the app has no terminal."""
     say(text)
     program = shutil.which("notify-send")
     if program and not sys.stderr.isatty():

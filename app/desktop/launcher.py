@@ -1,6 +1,6 @@
 """The menu entry on a Linux desktop: a launcher and its icon, following freedesktop.org.
 
-They lie in the user's own data folder (XDG_DATA_HOME); nothing of the system is changed.
+They are stored in the user's own data folder (XDG_DATA_HOME); no system files are changed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ NAME = "theodolite"
 
 
 def install(store: Path, data: Path | None) -> list[Path]:
-    """Put the launcher into the menu, in the place of an earlier one.
+    """Put the launcher into the menu, replacing an earlier one.
 
     Args:
-        store: folder that the app will open with; a menu knows no variables of a shell.
+        store: store folder that the app will open; a menu has no variables of a shell.
         data: folder with evaluation data, if any.
 
     Returns:
         The files that were written, the launcher first.
 
     Raises:
-        UserError: another system, no installed program to start, or no browser for the window.
+        UserError: the system is not Linux, or the program or a browser is not installed.
     """
     _check_system()
     browsers.get()
@@ -49,13 +49,13 @@ def install(store: Path, data: Path | None) -> list[Path]:
 
 
 def remove() -> list[Path]:
-    """Take the launcher and its icons away.
+    """Remove the launcher and its icons.
 
     Returns:
-        The files that were there.
+        The files that were removed.
 
     Raises:
-        UserError: another system.
+        UserError: the system is not Linux.
     """
     _check_system()
     found = [file for file in _files() if file.exists()]
@@ -74,7 +74,7 @@ def entry(command: Sequence[str]) -> str:
         "GenericName": "Workbench for sentence embeddings",
         "Comment": "Evaluate, compare, search and train sentence encoders",
         "Exec": " ".join(map(_quoted, command)),
-        "TryExec": program,  # taken away with its environment, it goes from the menu
+        "TryExec": program,  # the entry disappears when the environment is deleted
         "Icon": NAME,
         "Categories": "Science;ArtificialIntelligence;DataVisualization;",
         "Keywords": "embeddings;encoders;sentences;",
@@ -85,7 +85,7 @@ def entry(command: Sequence[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    """A word of `Exec`: always in quotes; `%` would begin a field code."""
+    """Quote a word of `Exec`; an unescaped `%` would begin a field code."""
     escaped = re.sub(r'(["`$\\])', r"\\\1", word).replace("%", "%%")
     return f'"{escaped}"'
 
@@ -106,7 +106,7 @@ def _command(store: Path, data: Path | None) -> list[str]:
 
 
 def _files() -> list[Path]:
-    """Where the launcher and the icons belong, those in the order of `_icons`."""
+    """Paths of the launcher and the icons, these in the order of `_icons`."""
     base = platformdirs.user_data_path()
     icons = base / "icons" / "hicolor"
     return [

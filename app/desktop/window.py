@@ -1,6 +1,6 @@
 """The app in a window of its own: an installed browser without toolbars, with a separate profile.
 
-The browser remembers the size of the window in the profile, as it does for any app.
+The browser remembers the size of the window in the profile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.desktop.browsers import Browser
 from engine.errors import UserError
 
 CLASS = "theodolite"
-"""By which a desktop knows that the window belongs to our launcher."""
+"""Window class by which a desktop matches the window to our launcher."""
 FIRST_SIZE = "1360,900"
 FLAGS = (
     f"--class={CLASS}",
@@ -36,16 +36,16 @@ FLAGS = (
 )
 _LOOK_EVERY = 0.5
 _PATIENCE = 5.0
-"""Seconds that a browser has to close its windows and keep what it remembers."""
+"""Seconds in which a browser may close its windows and save its profile."""
 
 
 class Window:
-    """A window that was opened.
+    """An open window.
 
     Args:
-        browser: what shows it.
-        process: the one that was started.
-        profile: the browser's folder for it.
+        browser: the browser which shows it.
+        process: the process that was started.
+        profile: its profile folder.
     """
 
     def __init__(self, browser: Browser, process: subprocess.Popen[bytes], profile: Path) -> None:
@@ -57,7 +57,7 @@ class Window:
         """Return when the window is closed.
 
         Raises:
-            UserError: the browser failed instead.
+            UserError: the browser failed.
         """
         code = self._process.wait()
         if code:
@@ -67,11 +67,11 @@ class Window:
                 "Start the app without --window, or name another browser by "
                 f"{browsers.VARIABLE}=/path/to/browser.",
             )
-        while self._processes():  # it gave the page to another that was there with this profile
+        while self._processes():  # the page was handed to a running browser with this profile
             time.sleep(_LOOK_EVERY)
 
     def close(self) -> None:
-        """Close it, if it is open."""
+        """Close the window, if it is open."""
         found = self._processes()
         for process in found:
             with contextlib.suppress(psutil.Error):
@@ -82,7 +82,7 @@ class Window:
         self._process.wait()
 
     def _processes(self) -> list[psutil.Process]:
-        """Those that have the profile, whoever started them."""
+        """All processes with the profile, whoever started them."""
         own = _with_profile(self._profile)
         return [
             process
@@ -95,7 +95,7 @@ def find_browser() -> Browser:
     """The browser that will show a window.
 
     Raises:
-        UserError: there is none, or no screen.
+        UserError: there is no browser, or no screen.
     """
     browser = browsers.get()
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -110,14 +110,14 @@ def find_browser() -> Browser:
 
 @contextlib.contextmanager
 def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterator[Window]:
-    """Show a page in a window, which is closed when the context is left.
+    """Show a page in a window, which is closed when the context exits.
 
     Args:
-        browser: what shows it.
-        address: of the page.
-        folder: where profiles are kept; without one, where this user's programs keep such things.
+        browser: the browser to use.
+        address: address of the page.
+        folder: folder of profiles; None for the user's state folder.
     """
-    # Chromium keeps the size under the host's name, and does not find it again under one with dots.
+    # Chromium stores the size by host name, and does not find it again for a name with dots.
     address = address.replace("//127.0.0.1:", "//localhost:", 1)
     with _free_profile(folder or _folder(browser)) as profile:
         size = () if profile.exists() else (f"--window-size={FIRST_SIZE}",)
@@ -135,7 +135,7 @@ def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterat
 
 @contextlib.contextmanager
 def _free_profile(folder: Path) -> Iterator[Path]:
-    """The first profile that no window of another app has: a browser joins those of one profile."""
+    """Lock the first profile without a window: a browser joins the windows of one profile."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         with contextlib.suppress(Timeout), FileLock(folder / f"{number}.lock", timeout=0):

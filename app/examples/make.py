@@ -1,7 +1,7 @@
-"""Make the examples that ship: `python -m app.examples.make [NAME ...]`, all of them without names.
+"""Make the shipped examples: `python -m app.examples.make [NAME ...]`, by default all of them.
 
-In a fresh store, with the encoders and the starter set that ship. The files belong into the
-repository; a test says when one no longer answers the question that its page asks.
+They are made in a fresh store, with the encoders and the starter set that ship. The files are part
+of the repository; a test fails when one no longer fits the default query of its page.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ TRAINING = TrainSpec(
     "sup", "new:layers=2,hidden=128,heads=4,vocab=6000", "nli", "", steps=600, limit=40_000,
     learning_rate=1e-3, warmup=0.1, pooling="avg", head="none", dev_every=25,
 )  # fmt: skip
-"""A BERT of two layers from random weights, taught with NLI triplets in a few minutes."""
+"""A two-layer BERT trained from scratch on NLI triplets, in a few minutes."""
 
 
 def _make_map(workspace: Workspace) -> None:
-    """The starter set's UMAP."""
+    """Make the UMAP of the starter set."""
     job = MapJob.of(ENCODERS[0], COLLECTION)
     _write_maps(workspace, "map", [(job.question(workspace), job.make(workspace))])
 
 
 def _make_spaces(workspace: Workspace) -> None:
-    """The starter set under two encoders."""
+    """Make the starter set's maps by two encoders."""
     job = SpacesJob.of(*ENCODERS, COLLECTION)
     pair = job.make(workspace)
     sides = (pair.first, pair.second)
@@ -66,7 +66,7 @@ def _make_spaces(workspace: Workspace) -> None:
 def _write_maps(
     workspace: Workspace, name: str, made: Sequence[tuple[Mapping[str, Any], StoredMap]]
 ) -> None:
-    """Ship maps, each with the question that it answers and the nearest of each point."""
+    """Write maps, each with the query it answers and the nearest neighbours of each point."""
     keys: dict[str, str] = {}
     facts: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
@@ -81,7 +81,7 @@ def _write_maps(
 
 
 def _nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
-    """Which are nearest to each point in the full space: opened, they need no vectors then."""
+    """Nearest neighbours of each point in the full space, so that the page needs no vectors."""
     import numpy as np
 
     from engine.search.index import neighbours_of_each
@@ -92,7 +92,7 @@ def _nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
 
 
 def _make_geometry(workspace: Workspace) -> None:
-    """Of the encoders that ship, on the graded pairs of the starter set."""
+    """Measure the shipped encoders on the graded pairs of the starter set."""
     facts: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     for encoder in STARTER_ENCODERS:
@@ -105,7 +105,7 @@ def _make_geometry(workspace: Workspace) -> None:
 
 
 def _make_cost(workspace: Workspace) -> None:
-    """Of the encoders that ship, on this machine, with what they are worth on the starter set."""
+    """Measure the shipped encoders' cost on this machine, and their scores on the starter set."""
     for encoder in STARTER_ENCODERS:
         cost.measure(workspace, encoder)
         for task in SUITES["starter"]:
@@ -119,7 +119,7 @@ def _make_cost(workspace: Workspace) -> None:
 
 
 def _make_training(workspace: Workspace) -> None:
-    """Train it, and keep what the page shows of it. Needs the data that TRAINING names."""
+    """Train TRAINING, and write what its page shows. Needs the data that it names."""
     for _ in perform(workspace, TrainJob.of(workspace, TRAINING)):
         pass
     (run,) = trainings.table(workspace)
@@ -132,7 +132,7 @@ def _make_training(workspace: Workspace) -> None:
 
 
 def _by_field(events: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Each field once, with its value of every event."""
+    """Each field with the list of its values in all events."""
     return {name: [event[name] for event in events] for name in events[0]}
 
 
@@ -154,7 +154,7 @@ MAKERS: dict[str, Callable[[Workspace], None]] = {
     "cost": _make_cost,
     "choose": choose.make_example,
 }
-"""Name -> what makes and writes that example."""
+"""Name -> function which makes and writes that example."""
 
 
 def main(names: list[str]) -> None:

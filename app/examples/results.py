@@ -1,7 +1,7 @@
-"""The results that ship: the included encoders on the starter set, until they are evaluated here.
+"""Shipped results of the included encoders on the starter set, until they are evaluated here.
 
-They lie in a store of their own, in a folder that goes with the process: a page asks it as it asks
-any store, and the store of a person never holds what was measured elsewhere.
+They are in a store of their own, in a temporary folder of the process: a page reads it like any
+store, and the user's store never holds results computed elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME = "results"
 
 
 def make(workspace: Workspace) -> None:
-    """Measure them, and keep scores with their values per example."""
+    """Evaluate the encoders, and write their scores with the values per example."""
     from app.pages.evaluate.results import measured
     from app.workspace import STARTER_ENCODERS
     from engine.tasks import SUITES
@@ -45,7 +45,7 @@ def make(workspace: Workspace) -> None:
 
 
 def scores(workspace: Workspace, encoders: Iterable[str]) -> dict[tuple[str, str], float]:
-    """(encoder, task) -> main score, of those encoders that ship, as they and the data are here."""
+    """(encoder, task) -> main score, of the given encoders whose weights and data match."""
     kept = shipped.read(NAME)
     if kept is None:
         return {}
@@ -59,7 +59,7 @@ def scores(workspace: Workspace, encoders: Iterable[str]) -> dict[tuple[str, str
 
 @lru_cache(maxsize=4)
 def standing_in(workspace: Workspace) -> Workspace:
-    """A workspace with the same data that holds nothing but these results."""
+    """A workspace with the same data and only these results."""
     from app.workspace import Workspace
 
     made = Workspace(Path(_folder().name) / str(id(workspace)))

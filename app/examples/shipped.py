@@ -1,9 +1,8 @@
-"""Answers that ship with Theodolite: what a page shows before it is used for the first time.
+"""Examples that ship with Theodolite, which a page shows before it is used for the first time.
 
-An example has a name and is one or two files in this folder: facts in `NAME.json`, numbers, where
-it has any, in `NAME.npz`. `python -m app.examples.make` makes them with the encoders that ship. A
-page shows one only for the fingerprints and the data that it was made with, and what a person does
-takes its place.
+An example has a name and one or two files in this folder: facts in `NAME.json`, arrays, if any, in
+`NAME.npz`. `python -m app.examples.make` makes them with the encoders that ship. A page shows one
+only for the fingerprints and the data that it was made with, and the user's own results replace it.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """What was made: JSON-able facts, and arrays by name."""
+    """An example: JSON-serialisable facts, and arrays by name."""
 
     facts: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def answer(self) -> Any:
-        """What `write_answer` wrote."""
+        """The answer that `write_answer` stored."""
         return self.facts["answer"]
 
     def is_of(self, workspace: Workspace, *encoders: str) -> bool:
-        """Whether `write_answer` had these very encoders, and the data as they are here."""
+        """Whether it was made with these encoders and data, by fingerprints and hashes."""
         try:
             return all(
                 workspace.catalog.sentences(name)[1] == hashed
@@ -49,13 +48,13 @@ class Example:
                 workspace.load(name).fingerprint == self.facts["encoders"].get(name)
                 for name in encoders
             )
-        except UserError:  # not here, or not for visitors
+        except UserError:  # not available, or not for visitors
             return False
 
 
 @lru_cache(maxsize=16)
 def read(name: str) -> Example | None:
-    """An example by its name; None where it was not made."""
+    """Read an example by its name; None for a missing file."""
     import numpy as np
 
     facts = FOLDER / f"{name}.json"
@@ -71,7 +70,7 @@ def read(name: str) -> Example | None:
 def write(
     name: str, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
 ) -> None:
-    """Keep an example in this folder, in place of an earlier one."""
+    """Write an example into this folder, replacing an earlier one."""
     import numpy as np
 
     file = FOLDER / f"{name}.json"
@@ -82,7 +81,7 @@ def write(
 
 
 def forget(name: str) -> None:
-    """Remove an example, so that what is asked is worked out."""
+    """Delete an example, so that its answer is computed."""
     for suffix in (".json", ".npz"):
         (FOLDER / f"{name}{suffix}").unlink(missing_ok=True)
     read.cache_clear()
@@ -92,7 +91,7 @@ def write_answer(
     workspace: Workspace, name: str, answer: Any, encoders: Iterable[str], data: Iterable[str] = (),
     arrays: Mapping[str, np.ndarray] | None = None,
 ) -> None:  # fmt: skip
-    """Keep what a page shows, with the fingerprints and the hashes that it was made with."""
+    """Write a page's answer with the fingerprints and data hashes that it was made with."""
     write(name, {
         "answer": answer,
         "encoders": {encoder: workspace.load(encoder).fingerprint for encoder in encoders},

@@ -1,7 +1,7 @@
 """The results of the functions of `import theodolite`: immutable, with three representations each.
 
-`rows()` are flat objects, `to_pandas()` the same as a table, and a notebook shows what the page
-would, by `app.python.views`.
+`rows()` returns flat dictionaries, `to_pandas()` the same as a table, and a notebook shows the
+tables and charts of the page, by `app.python.views`.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from engine.training.events import Event, Finished
 
 _PRINTED = 20
-"""Rows of a table that a terminal is shown."""
+"""Rows of a table printed in a terminal."""
 
 
 class Answer:
-    """Something that shows itself in a notebook and turns into a table."""
+    """A result with a table and a notebook representation."""
 
-    if TYPE_CHECKING:  # of the service where it has them
+    if TYPE_CHECKING:  # some subclasses inherit it from a service's class
 
         def rows(self) -> list[dict[str, Any]]:
-            """One flat object a row."""
+            """One flat dictionary per row."""
 
     def _parts(self) -> views.Parts:
-        """What a notebook shows, from top to bottom."""
+        """The parts that a notebook shows, from top to bottom."""
         raise NotImplementedError
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a table of pandas."""
+        """The rows as a pandas DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())
@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results(Answer):
-    """What an evaluation gave, in order; a sequence of `engine.results.Result`.
+    """The results of an evaluation, in order; a sequence of `engine.results.Result`.
 
     Attributes:
         results: one for each encoder and task.
@@ -75,7 +75,7 @@ class Results(Answer):
         return self.results[place]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a result: its main score, or what went wrong."""
+        """A row per result: its main score, or its error."""
         return [_result_row(result) for result in self.results]
 
     def _parts(self) -> views.Parts:
@@ -101,19 +101,19 @@ class Comparison(Answer, comparing.Comparison):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Found(Answer):
-    """Sentences that were found.
+    """The hits of a search.
 
     Attributes:
-        queries: what was looked for.
-        hits: encoder -> a list for each query, nearest first; of words and patterns one list under
-            the name `words` or `pattern`.
+        queries: the queries.
+        hits: encoder -> a list for each query, nearest first; for words and patterns one entry
+            under `words` or `pattern`.
     """
 
     queries: tuple[str, ...]
     hits: Mapping[str, Sequence[Sequence[Hit]]]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a hit."""
+        """A row per hit."""
         return [
             {"query": query, "encoder": encoder, "rank": rank, "cosine": hit.cosine,
              "id": hit.index, "sentence": hit.sentence}
@@ -127,7 +127,7 @@ class Found(Answer):
 
 
 def found(spec: SearchSpec, hits: Mapping[str, Sequence[Sequence[Hit]]]) -> Found:
-    """What answers a question; examples are one query together."""
+    """Make the result of a search; examples together count as one query."""
     together = spec.mode == "examples"
     return Found((" · ".join(spec.queries),) if together else spec.queries, hits)
 
@@ -137,13 +137,13 @@ class Map(Answer, maps.StoredMap):
     """A collection on the plane."""
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a sentence: its number, text, place, and what is known of it."""
+        """A row per sentence: its number, text, position and attributes."""
         import numpy as np
 
         return maps.table(self, np.arange(len(self.points)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """The same, an object a sentence."""
+        """A row per sentence, as in `to_pandas`."""
         return self.to_pandas().to_dict("records")
 
     def _parts(self) -> views.Parts:
@@ -152,23 +152,23 @@ class Map(Answer, maps.StoredMap):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Training(Answer):
-    """A training that is over.
+    """A finished training.
 
     Attributes:
-        events: everything that happened, `Finished` last.
+        events: all its events, `Finished` last.
     """
 
     events: tuple[Event, ...]
 
     @property
     def encoder(self) -> str:
-        """Spec string that loads what was trained."""
+        """Spec string of the trained encoder."""
         last: Any = self.events[-1]
         finished: Finished = last
         return finished.encoder
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row an event: its `kind`, and what it says."""
+        """A row per event: its `kind`, and its fields."""
         return [{"kind": event.kind, **asdict(event)} for event in self.events]
 
     def _parts(self) -> views.Parts:
@@ -177,10 +177,10 @@ class Training(Answer):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decodings(Answer):
-    """What decoders made of sentences.
+    """Sentences decoded from the vectors of sentences.
 
     Attributes:
-        found: (sentence, what each encoder's decoder made of its vector).
+        found: (sentence, the result of each encoder's decoder).
     """
 
     found: tuple[tuple[str, tuple[DecodeResult, ...]], ...]
@@ -201,7 +201,7 @@ class Decodings(Answer):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision(Answer):
-    """A decision sheet; what it says is read by name, `decision["best"]`.
+    """A decision sheet, whose fields are read by name, as in `decision["best"]`.
 
     Attributes:
         sheet: `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them.
@@ -213,7 +213,7 @@ class Decision(Answer):
         return self.sheet[name]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row an encoder."""
+        """A row per encoder."""
         return [dict(row) for row in self.sheet["encoders"]]
 
     def _parts(self) -> views.Parts:

@@ -1,12 +1,12 @@
 """The functions of `import theodolite`: the services, with plain arguments.
 
-An encoder that is named, by a spec string, is looked up where the app and the command line look:
-what is measured, drawn or trained is kept in your store and seen on the pages. An encoder that is
-given as an object (`load(spec)`, or anything with `name`, `dim`, `fingerprint` and `encode`) is
-asked here and now, and no store is opened.
+An encoder given by a spec string is loaded as in the app and the command line: results, maps and
+trainings are kept in your store and appear on the pages. An encoder given as an object
+(`load(spec)`, or anything with `name`, `dim`, `fingerprint` and `encode`) is used directly, and no
+store is opened.
 
-`workspace` is, everywhere, the store and the data that are asked: `Workspace(folder, data)`. None
-is your own: THEODOLITE_HOME, else the platform's folder, with the data of THEODOLITE_DATA.
+`workspace` is, everywhere, the store and the data to use: `Workspace(folder, data)`. None means
+your own: THEODOLITE_HOME, else the platform's folder, with the data of THEODOLITE_DATA.
 """
 
 from __future__ import annotations
@@ -49,25 +49,26 @@ def evaluate(
     workspace: Workspace | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Measure encoders; a number measured before is read, not measured again.
+    """Evaluate encoders; stored results are read, not computed again.
 
         for result in theodolite.evaluate("wordllama", "starter"):
             print(result.task, result.error or result.main.score)
 
     Args:
-        encoders: spec strings, whose results are kept, or objects, whose are not; one or several.
+        encoders: one or several spec strings, whose results are stored, or objects, whose results
+            are not.
         tasks: names or suites (`starter`, `sts`, `transfer`, `probing`, …), as a list or with
             commas; None as for `engine.tasks.expand`.
-        protocol: for all tasks; None is each task's own.
-        seed: None is the protocol's own.
-        workspace: that is asked; None for your own.
+        protocol: protocol of all tasks; None for each task's own.
+        seed: random seed; None for the protocol's own.
+        workspace: store and data; None for your own.
         progress: called with (done, total) of each task of an encoder given as an object.
 
     Returns:
-        A result for each encoder and task. What goes wrong with a task is in its `error`.
+        A result for each encoder and task. A task which fails has the reason in its `error`.
 
     Raises:
-        UserError: a spec, task, protocol or seed that cannot be used.
+        UserError: a spec, task, protocol or seed is invalid.
     """
     results: list[Result] = []
     for encoder in _several(encoders):
@@ -87,7 +88,7 @@ def _kept(
     workspace: Workspace, encoder: str, tasks: str | Sequence[str] | None, protocol: str | None,
     seed: int | None,
 ) -> list[Result]:  # fmt: skip
-    """Measured as `theodolite evaluate` does it."""
+    """Evaluate an encoder as `theodolite evaluate` does."""
     from app.pages.evaluate import service
     from app.pages.evaluate.job import EvaluateJob
 
@@ -96,7 +97,7 @@ def _kept(
 
 
 def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
-    """A row of the store as what the engine had given."""
+    """Restore the engine's result from a row of the store."""
     from engine.results import Result, Score
 
     full = workspace.store.results.in_full([row["id"]])[row["id"]]
@@ -120,18 +121,18 @@ def compare(
     *,
     workspace: Workspace | None = None,
 ) -> Comparison:
-    """Say which differences between measured encoders are real.
+    """Say which differences between evaluated encoders are real.
 
         theodolite.compare(["minilm", "wordllama"], "starter")
 
     Args:
-        encoders: spec strings; the first is what the others are compared with.
+        encoders: spec strings; the first is the baseline of the others.
         tasks: names or suites; None for every task that one of them has a score on.
-        protocol: results under this one only; None for each task's own.
-        workspace: whose results; None for your own.
+        protocol: results under this protocol only; None for each task's own.
+        workspace: store of the results; None for your own.
 
     Raises:
-        UserError: fewer than two encoders, an unknown task or protocol, or nothing measured yet.
+        UserError: fewer than two encoders, an unknown task or protocol, or no results yet.
     """
     from app.pages.compare import service
 
@@ -152,25 +153,25 @@ def search(
     workspace: Workspace | None = None,
     move: Move | None = None,
 ) -> Found:
-    """Find sentences: the nearest of each query by each encoder, or by their words.
+    """Find sentences: the nearest of each query by each encoder, or matches of words.
 
         theodolite.search("a dog runs", "flickr30k", ["minilm", "random:256"], k=5)
         theodolite.search("a dog runs", ["cats sleep", "dogs run"], theodolite.load("wordllama"))
 
     Args:
-        queries: texts, examples, words or a pattern, as `by` says.
+        queries: texts, examples, words or a pattern, depending on `by`.
         data: name of a data set, or the sentences themselves.
-        encoders: spec strings or objects; one or several.
-        k: at most so many of each query and encoder.
+        encoders: one or several spec strings or objects.
+        k: maximum number of hits for each query and encoder.
         by: `meaning`, `examples` (all queries together), `words` or `pattern`.
-        unlike: with `examples`, sentences to be unlike.
+        unlike: with `examples`, negative examples.
         least: minimum cosine.
-        only: `property: value`, what sentences of a data set must have.
-        workspace: whose data and vectors; None for your own.
-        move: told how far the encoding is, for a bar.
+        only: filters `property: value` on the sentences of a data set.
+        workspace: data and vectors; None for your own.
+        move: progress callback of the encoding, for a bar.
 
     Raises:
-        UserError: an encoder, data or query that cannot be used.
+        UserError: an encoder, the data or a query is invalid.
     """
     from app.pages.search import service
     from app.pages.search.answer import among, answer
@@ -203,20 +204,20 @@ def map(
     workspace: Workspace | None = None,
     move: Move | None = None,
 ) -> Map:
-    """Put a collection on a plane; a map made before is read.
+    """Project a collection to the plane; a stored map is read, not computed again.
 
     Args:
         encoder: a spec string.
         data: name of a data set.
         method: `umap`, `umap-learn`, `tsne`, `pca` or (an extra) `pacmap`.
         neighbours: `n_neighbors`; the perplexity of t-SNE.
-        min_dist: how close UMAP may put points.
-        seed: None for a map that is not reproducible.
-        workspace: that keeps it; None for your own.
-        move: told how far it is, for a bar.
+        min_dist: minimum distance between points of UMAP.
+        seed: random seed; None for a map that is not reproducible.
+        workspace: store of the map; None for your own.
+        move: progress callback, for a bar.
 
     Raises:
-        UserError: an encoder, data set or number that cannot be used.
+        UserError: the encoder, the data set or a number is invalid.
     """
     from app.jobs.submit import perform
     from app.pages.map.job import MapJob
@@ -236,17 +237,18 @@ def train(
     watch: Callable[[Event], object] | None = None,
     workspace: Workspace | None = None,
 ) -> Training:
-    """Train an encoder to the end, or go on with one; the pages Jobs and Trainings show it.
+    """Train an encoder to the end, or resume a training; the pages Jobs and Trainings show it.
 
         theodolite.train(theodolite.TrainSpec("unsup", "minilm", "wiki.txt", ""), watch=print)
 
     Args:
-        spec: everything that is asked; with an empty `out` it goes into a folder of the store.
-        watch: told every event at once. What it raises ends the training, which can go on later.
-        workspace: that lists it; None for your own.
+        spec: the training; with an empty `out` the encoder is saved in a folder of the store.
+        watch: called with every event at once. An exception from it stops the training, which can
+            be resumed.
+        workspace: store which lists the encoder; None for your own.
 
     Raises:
-        UserError: something asked cannot be done.
+        UserError: the spec cannot be carried out.
     """
     from app.jobs.submit import perform
     from app.pages.train.job import TrainJob
@@ -268,19 +270,19 @@ def decode(
     options: DecodeOptions | None = None,
     workspace: Workspace | None = None,
 ) -> Decodings:
-    """Encode sentences and decode their vectors again: what each encoder kept of them.
+    """Encode sentences and decode their vectors, to show what each encoder preserves.
 
     Args:
-        sentences: one or several.
-        encoders: spec strings of encoders that have a decoder; one or several.
+        sentences: one or several sentences.
+        encoders: one or several spec strings of encoders that have a decoder.
         options: `DecodeOptions(method, beams, temperature, top_p, seed, rounds, known_words)`.
-        workspace: whose decoders, beside those that ship; None for your own.
+        workspace: store of decoders, beside those that ship; None for your own.
 
     Returns:
-        What was decoded; where an encoder cannot, its `problem` says why.
+        The decoded sentences; a result that failed has the reason in its `problem`.
 
     Raises:
-        UserError: an empty or endless sentence.
+        UserError: a sentence is empty or too long.
     """
     from app.pages.decode import service
 
@@ -304,7 +306,7 @@ def choose(
     workspace: Workspace | None = None,
     move: Move | None = None,
 ) -> Decision:
-    """Measure encoders on a file of yours, and decide.
+    """Evaluate encoders on a file of yours, and decide between them.
 
         decision = theodolite.choose("reviews.csv", columns="text=review,label=stars")
         print(decision["best"], decision["ties"], decision["cheapest"])
@@ -312,15 +314,15 @@ def choose(
     Args:
         data: a file, or the name of a data set.
         encoders: spec strings; None for those installed.
-        columns: `text=…,label=…`; None for guesses.
-        max_ms: milliseconds that one sentence alone may take on this machine.
-        max_bytes: of a vector.
-        licences: that the weights may have; none for any.
-        workspace: which keeps the file, the results and the sheet; None for your own.
-        move: told how far the whole is, for a bar.
+        columns: `text=…,label=…`; None to guess them.
+        max_ms: maximum milliseconds for a single sentence on this machine.
+        max_bytes: maximum bytes of a vector.
+        licences: allowed licences of the weights; empty for any.
+        workspace: store of the file, the results and the sheet; None for your own.
+        move: progress callback of the whole, for a bar.
 
     Raises:
-        UserError: what cannot be read or asked.
+        UserError: the data cannot be read, or an argument is invalid.
     """
     from app.pages.choose import service
 
@@ -333,7 +335,7 @@ def choose(
 
 
 def _several(given: Any) -> list[Any]:
-    """One thing as a list of one."""
+    """Wrap a single value in a list."""
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
@@ -344,5 +346,5 @@ def _loaded(encoder: str | Encoder) -> Encoder:
 
 
 def _fields(of: Any) -> dict[str, Any]:
-    """What a frozen answer of a service holds, for the one that shows itself."""
+    """The fields of a service's frozen answer, to build its notebook version."""
     return {field.name: getattr(of, field.name) for field in fields(of)}

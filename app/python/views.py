@@ -1,6 +1,6 @@
 """Results in a notebook: the tables and charts of the pages, in a frame of their own.
 
-The frame runs its scripts without rights on the notebook around it, and asks nobody for anything.
+The frame's scripts have no access to the notebook around it, and send no requests.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 Parts = Sequence[str | Piece]
 MOST_ROWS = 500
-"""Of a table in a notebook; `to_pandas` has all."""
+"""Rows of a table in a notebook; `to_pandas` has all."""
 MOST_POINTS = 20_000
-"""Of a map in a notebook: the page draws millions."""
+"""Points of a map in a notebook; the page draws millions."""
 _FIRST_HEIGHT = 320
-"""Pixels, until the frame has said how high it is."""
+"""Pixels, until the frame reports its height."""
 _LARGEST = 4000
 _MAP_HEIGHT = 520
 
 
 def framed(shown: Parts) -> str:
-    """A document as HTML for a notebook, which tells its frame how high it is."""
+    """A document as HTML for a notebook, in a frame that takes the document's height."""
     name = f"theodolite-{secrets.token_hex(8)}"
     return (
         f'<iframe id="{name}" title="Theodolite" sandbox="allow-scripts allow-downloads" '
@@ -54,7 +54,7 @@ def framed(shown: Parts) -> str:
 
 
 def results(found: Sequence[dict[str, Any]]) -> Parts:
-    """A row a result, as `Results.rows` has them."""
+    """A table of `Results.rows`."""
     rows = [
         [
             f'<span class="t-spec">{escape(row["encoder"])}</span>',
@@ -74,7 +74,7 @@ def results(found: Sequence[dict[str, Any]]) -> Parts:
 
 
 def comparison(answer: Comparison) -> Parts:
-    """What it comes to, its picture, the table, and what is unfair."""
+    """The conclusion, its chart, the table, and the warnings."""
     from app.pages.compare import board, differences, table
     from app.pages.compare.ranking_view import panel
 
@@ -89,7 +89,7 @@ def comparison(answer: Comparison) -> Parts:
 
 
 def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -> Parts:
-    """A block a query, in it a column an encoder."""
+    """A block per query, with a column per encoder."""
     lists = [
         HitsColumn(encoder, own, by_encoder=any(h.cosine is not None for one in own for h in one))
         for encoder, own in found.items()
@@ -98,7 +98,7 @@ def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -
 
 
 def plane(answer: StoredMap) -> Parts:
-    """How far it can be trusted, and its points."""
+    """The map's neighbour recall, and its points."""
     info = answer.info
     labels, caption = [""] * len(answer.points), ""
     column = next((one for one in answer.columns if one.kind == "label"), None)
@@ -131,7 +131,7 @@ def plane(answer: StoredMap) -> Parts:
 
 
 def training(happened: Sequence[Event]) -> Parts:
-    """What came of it, and its curves."""
+    """The outcome of a training, and its curves."""
     from app.pages.trainings.figures import Curve, curves_drawing
     from engine.training.events import Evaluated, Finished, Stepped
 
@@ -154,7 +154,7 @@ def training(happened: Sequence[Event]) -> Parts:
 
 
 def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
-    """Below each sentence a card an encoder."""
+    """Each sentence with a card per encoder."""
     from app.pages.decode import views
 
     shown: list[str] = []
@@ -168,7 +168,7 @@ def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
 
 
 def decision(sheet: Sheet) -> Parts:
-    """The sheet, its picture and its numbers."""
+    """The sheet, its chart and its numbers."""
     from app.pages.choose import views
 
     drawn = views.drawn(sheet)

@@ -86,7 +86,7 @@ class _Work:
     def _run(self, do: Callable[[Say], Any]) -> None:
         try:
             self.result = do(self._say)
-        except BaseException as error:  # raised again where it is waited for
+        except BaseException as error:  # raised again in the waiting thread
             self.error = error
         self._question.changed.set()
 
