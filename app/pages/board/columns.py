@@ -1,4 +1,4 @@
-"""The columns of the board: which tasks, under which protocol, and the result in each cell."""
+"""The columns of the board: their tasks and protocols, and the result in each cell."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Edition = tuple[int, int, int, int, bool]
 UNKNOWN = "MTEB"
-"""What a type is called that nobody says."""
+"""Label of an unknown task type."""
 TYPES = {
     "sts": "STS", "STS": "STS", "few-shot": "Classification", "document-retrieval": "Retrieval",
     "bitext": "Bitext mining", UNKNOWN: UNKNOWN,
 }  # fmt: skip
-"""What types are called, where that is not their name with a capital."""
+"""Labels of task types, where they differ from the capitalised name."""
 
 
 @dataclass(frozen=True)
 class TaskColumn:
-    """A task on the board; of one whose data is gone neither languages nor data set are known."""
+    """A task on the board; without its data, its languages and data set are unknown."""
 
     task: str
     type: str
@@ -44,14 +44,14 @@ class TaskColumn:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What a suite has under a protocol, before any filter."""
+    """The columns and results of a suite under a protocol, before any filter."""
 
     columns: tuple[TaskColumn, ...]
     cells: Mapping[tuple[str, str], Row]
 
 
 def edition(workspace: Workspace) -> Edition:
-    """Changes with what was measured, imported and looked up."""
+    """A version of the board's inputs, which changes with results, imports and look-ups."""
     known = suites.known(workspace) is not None
     return *workspace.store.results.edition(), *workspace.store.published.edition(), known
 
@@ -61,7 +61,7 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
     """The columns of a suite under a protocol, and one result for each encoder and task.
 
     Raises:
-        UserError: an unknown suite.
+        UserError: the suite is unknown.
     """
     from engine.tasks import available
 
@@ -88,7 +88,7 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
 
 
 def _published(workspace: Workspace, suite: str) -> dict[str, tuple[str, ...]]:
-    """Tasks that somebody published a number of -> their languages, as the suite names them."""
+    """Tasks with imported published scores, by their names in the suite -> their languages."""
     found: dict[str, set[str]] = {}
     for row in imported(workspace, workspace.store.published.edition()):
         codes = {code.partition("-")[0] for code in row["facts"].get("languages", ())}
@@ -99,21 +99,21 @@ def _published(workspace: Workspace, suite: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1)
 def imported(workspace: Workspace, _edition: tuple[int, int]) -> list[Row]:
-    """What others published, by version of mteb from the oldest: the newest has the last word."""
+    """Imported results by version of mteb, the oldest first, so that the newest overwrites them."""
     rows = workspace.store.published.table()
     return sorted(rows, key=lambda row: [int(part) for part in re.findall(r"\d+", row["version"])])
 
 
 def bare(task: str) -> str:
-    """The name of MTEB's task, without subsets and splits: of what was published, all of it."""
+    """The name of MTEB's task without subsets and splits, as in published results."""
     return PREFIX + parsed(task)[0]
 
 
 def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:
-    """Those of some tasks that a suite has, in its order.
+    """Filter tasks by a suite, in the suite's order.
 
     Raises:
-        UserError: an unknown suite.
+        UserError: the suite is unknown.
     """
     if suite == ALL:
         return in_order(sorted(tasks))
@@ -137,7 +137,7 @@ def _members(workspace: Workspace, suite: str) -> Sequence[str]:
 
 
 def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
-    """Suites with a task, of MTEB's those of which half is there, and protocols with a score."""
+    """Suites with evaluated tasks (MTEB's: at least half of them), and protocols with scores."""
     from engine.tasks import SUITES
 
     rows = scored(workspace, edition(workspace))
@@ -153,14 +153,14 @@ def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
 
 
 def type_name(kind: str) -> str:
-    """A type of task as people call it, whether in our words or in MTEB's."""
+    """The label of a task type, in our naming or MTEB's."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).replace("-", " ")
     return TYPES.get(kind, words[:1].upper() + words[1:].lower())
 
 
 @lru_cache(maxsize=2)
 def scored(workspace: Workspace, _now: Edition) -> list[Row]:
-    """Rows with a score, the oldest first."""
+    """Rows with a score that is not NaN, the oldest first."""
     rows = workspace.store.results.table()
     return [row for row in rows if row["error"] is None and row["score"] == row["score"]]
 
@@ -168,7 +168,7 @@ def scored(workspace: Workspace, _now: Edition) -> list[Row]:
 def _said_by_mteb(
     workspace: Workspace, cells: Mapping[tuple[str, str], Row]
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Of each of MTEB's own tasks its type and languages, as a result of it has them."""
+    """Type and languages of each of MTEB's own tasks, from the details of one of its results."""
     first = {task: row["id"] for (_, task), row in cells.items() if task.startswith(PREFIX)}
     full = workspace.store.results.in_full(list(first.values()))
     found = {}
@@ -181,17 +181,17 @@ def _said_by_mteb(
 
 
 def _of_others(workspace: Workspace, name: str, languages: tuple[str, ...]) -> TaskColumn:
-    """A task that only others measured."""
+    """The column of a task with published results only."""
     known = suites.known(workspace)
     kind = known.types.get(bare(name).removeprefix(PREFIX)) if known else None
     return TaskColumn(name, type_name(kind or UNKNOWN), PUBLISHED, languages, name)
 
 
 def _protocols(rows: Sequence[Row], protocol: str) -> dict[str, str]:
-    """Task -> the protocol of its column: the one asked for, else the task's own.
+    """Task -> the protocol of its column: the requested one, else the task's own.
 
-    What mteb's own code measured is never mixed with what Theodolite did: without being asked for
-    it stands there only where there is nothing else.
+    Results of mteb's own code are never mixed with Theodolite's: unless requested, they are shown
+    only if there are no others.
     """
     found: dict[str, dict[str, int]] = {}
     for (task, name), number in Counter((row["task"], row["protocol"]) for row in rows).items():
@@ -210,7 +210,7 @@ def _protocols(rows: Sequence[Row], protocol: str) -> dict[str, str]:
 
 
 def _own(task: str, under: Mapping[str, int]) -> str:
-    """The task's own protocol if it was measured so, else what most results are under."""
+    """The task's own protocol if it has results, else the protocol with the most results."""
     own = _task(task).protocol if _task(task) else ""
     return own if own in under else max(under, key=lambda name: (under[name], name))
 
@@ -226,7 +226,7 @@ def _task(name: str) -> Any:
 
 
 def _cells(rows: Sequence[Row], under: Mapping[str, str]) -> dict[tuple[str, str], Row]:
-    """One result for each encoder and task: of the protocol's own seed if there is one."""
+    """One result for each encoder and task, with the protocol's own seed if available."""
     from engine.protocols import PROTOCOLS
 
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
@@ -245,7 +245,7 @@ def _column(
     name: str, protocol: str, here: Task | None, languages: Mapping[str, tuple[str, ...]],
     by_mteb: tuple[str, tuple[str, ...]] | None,
 ) -> TaskColumn:  # fmt: skip
-    """A task as its data say it is; of one whose data is gone, as its name does."""
+    """The column of a task, from its data, or from its name if the data is missing."""
     from engine.protocols import PROTOCOLS
 
     task = here or _task(name)

@@ -36,12 +36,12 @@ AXES: dict[str, Axis] = {
     "embedding_parameters": ("Embedding parameters", "M", False),
     "other_parameters": ("Other parameters", "M", False),
 }
-"""Key -> what it is, its unit, whether more of it is better."""
+"""Key -> title, unit, whether higher is better."""
 
 
 @dataclass(frozen=True)
 class CostJob(Job):
-    """Encoders to be measured, each in a process of its own; made with `of`."""
+    """A measurement of encoders, each in a process of its own; made with `of`."""
 
     kind = KIND
 
@@ -49,10 +49,10 @@ class CostJob(Job):
 
     @classmethod
     def of(cls, encoders: Sequence[str]) -> CostJob:
-        """Check what is asked and put it into one form.
+        """Validate the request and normalise it.
 
         Raises:
-            UserError: no encoder, or a spec that cannot be read.
+            UserError: there is no encoder, or a spec cannot be parsed.
         """
         from engine.encoders import parse
 
@@ -68,23 +68,23 @@ class CostJob(Job):
         return f"Cost of {self.encoders[0]}{more}"
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether each was measured on this machine."""
+        """Whether every encoder was measured on this machine."""
         return all(name in measured(workspace) for name in self.encoders)
 
     def units(self) -> list[str]:
-        """One an encoder."""
+        """One unit per encoder."""
         return [f"Measuring {name}" for name in self.encoders]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Measure one of them."""
+        """Measure one encoder."""
         measure(workspace, self.encoders[position])
 
 
 def measure(workspace: Workspace, encoder: str) -> None:
-    """Measure an encoder and keep what was found; what was measured before gives way.
+    """Measure an encoder and store the result, replacing an earlier one.
 
     Raises:
-        UserError: it cannot be used.
+        UserError: the encoder cannot be used.
     """
     from engine.cost import footprint
     from engine.encoders import describe
@@ -99,7 +99,7 @@ def measure(workspace: Workspace, encoder: str) -> None:
 
 
 def forget(workspace: Workspace, encoders: Sequence[str]) -> None:
-    """Let go of what was measured of some encoders here.
+    """Delete the measurements of encoders on this machine.
 
     Raises:
         UserError: for visitors.
@@ -110,10 +110,10 @@ def forget(workspace: Workspace, encoders: Sequence[str]) -> None:
 
 
 def queue_measurement(workspace: Workspace, encoders: Sequence[str]) -> str:
-    """Leave those that were not measured to the worker; the run's id, empty where none is left.
+    """Queue the encoders not measured yet; return the run's id, empty if there are none.
 
     Raises:
-        UserError: for visitors, or a spec that cannot be read.
+        UserError: for visitors, or a spec that cannot be parsed.
     """
     workspace.refuse_visitors()
     known = measured(workspace)
@@ -122,7 +122,7 @@ def queue_measurement(workspace: Workspace, encoders: Sequence[str]) -> str:
 
 
 def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
-    """Encoder -> what `row` makes of its measurement on this machine."""
+    """Encoder -> `row` of its measurement on this machine."""
     found: dict[str, dict[str, Any]] = {}
     for kept in workspace.store.derived.list(KIND):  # the newest first
         info = kept["info"]
@@ -132,22 +132,22 @@ def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
 
 
 def example() -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
-    """What ships: rows as of `measured`, means of the encoders, and over how many tasks."""
+    """The shipped example: rows as in `measured`, mean scores, and the number of tasks."""
     found = shipped.read(KIND)
     facts: Mapping[str, Any] = found.facts if found else {"rows": [], "quality": {}, "tasks": 0}
     return {one["encoder"]: one for one in facts["rows"]}, facts["quality"], facts["tasks"]
 
 
 def quality(board: Standings) -> dict[str, float]:
-    """The mean of each encoder that has every task: what its cost is set against."""
+    """The mean score of each encoder with every task, to plot against cost."""
     means = dict(zip(board.encoders, board.mean.tolist(), strict=True))
     return {name: means[name] for name in board.complete}
 
 
 def row(info: Mapping[str, Any]) -> dict[str, Any]:
-    """One flat object an encoder, as `theodolite encoders cost --json` prints it.
+    """A flat dictionary of a measurement, as `theodolite encoders cost --json` prints it.
 
-    Beside each number that was repeated stand its lowest and highest.
+    Repeated measurements have their lowest and highest values too.
     """
     import numpy as np
 
@@ -173,11 +173,11 @@ def row(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> list[str]:
-    """The Pareto front, from the cheapest on: whom nobody beats in both cost and quality.
+    """The Pareto front of cost and quality, the cheapest encoder first.
 
     Args:
         points: encoder -> (cost, quality).
-        more_is_better: of the cost, such as a speed.
+        more_is_better: whether a higher cost value is better, as for a speed.
     """
     sign = -1.0 if more_is_better else 1.0
     best: list[str] = []
@@ -188,12 +188,12 @@ def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> li
 
 
 def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as people read it: medians with what lies between lowest and highest."""
+    """A measurement for display: medians with their lowest and highest values."""
     return {"encoder": row["encoder"], **{key: told(row, key) for key in AXES}}
 
 
 def told(row: Mapping[str, Any], key: str) -> str:
-    """One number with its unit, and its spread where it was repeated."""
+    """One value with its unit, and its range if the measurement was repeated."""
     value = row[key]
     if value is None:
         return formats.MISSING
@@ -205,7 +205,7 @@ def told(row: Mapping[str, Any], key: str) -> str:
 
 
 def brief(value: float) -> str:
-    """Three figures."""
+    """Format a number with three significant figures."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -215,7 +215,7 @@ def _key(encoder: str) -> str:
 
 @cache
 def machine() -> str:
-    """What is measured on."""
+    """Description of this machine."""
     from engine.cost.footprint import machine
 
     return machine()

@@ -71,7 +71,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _encoders(workspace: Workspace, values: Values) -> list[str]:
-    """Those on the board of the suite; where nothing is measured, those that are kept."""
+    """The encoders on the suite's board, or all listed ones if there are no results."""
     try:
         return list(service.board(workspace, service.BoardSpec(values.suite)).encoders)
     except UserError:
@@ -112,7 +112,7 @@ def _curves(workspace: Workspace, values: Values) -> dict[str, Any]:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """Values of the controls from the address."""
     values = controls.from_address(request)
     suites = service.offered(workspace)[0]
     chosen = choices.first(workspace, address.first(request, "encoder"))

@@ -1,4 +1,4 @@
-"""What the page Cost shows: quality against cost with the Pareto front, all numbers, curves."""
+"""Views of the page Cost: quality against cost with the Pareto front, the table, the curves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CURVES_LEAD = (
     "encoded again."
 )
 GREY = "#8b9096"
-"""Of spreads: it shows on light and dark."""
+"""Colour of error bars, visible on light and dark."""
 METHODS = {"first": "first dimensions", "pca": "PCA", "int8": "int8", "binary": "binary"}
 HEADS = {
     "per_second_16": ("16 tokens", "sentences/s"),
@@ -40,7 +40,7 @@ HEADS = {
     "other_parameters": ("Other", "million parameters"),
 }
 IN_CELLS = {"load_seconds": 1000}
-"""By how much a number is multiplied for the unit below its head."""
+"""Factors which convert a value to the unit below its head."""
 ON_THE_BOARD = ("per_second_64", "latency_p50", "memory")
 READING = (
     "Each encoder is measured in a separate process, on sentences that are not cached. "
@@ -52,13 +52,13 @@ READING = (
 def pareto(
     quality: Mapping[str, float], tasks: int, rows: Mapping[str, Mapping[str, Any]], key: str
 ) -> tuple[str, Any]:
-    """The finding, and the picture; nothing is drawn where no quality is known.
+    """The finding, and the chart, or None if no quality is known.
 
     Args:
-        quality: mean of each encoder that has every task.
-        tasks: how many that are.
-        rows: encoder -> what was measured of it.
-        key: of AXES.
+        quality: mean score of each encoder with every task.
+        tasks: number of tasks.
+        rows: encoder -> its measurement.
+        key: key of AXES.
     """
     what, _, more = cost.AXES[key]
     known = {n: (row[key], quality[n]) for n, row in rows.items() if row[key] and n in quality}
@@ -88,7 +88,7 @@ def pareto(
 
 
 def elsewhere(rows: Mapping[str, Mapping[str, Any]], visitor: bool) -> str:
-    """That an example was measured on another machine, and what to do."""
+    """A note that the example was measured on another machine, and what to do."""
     machine = next((row["machine"] for row in rows.values()), "no machine")
     text = (
         f"An example, measured on {machine} under other load; quality on the starter set. "
@@ -127,7 +127,7 @@ def _pareto(
 
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """Every number of every encoder, as a table that can be sorted and saved."""
+    """Every measurement of every encoder, as a table that can be sorted and saved."""
     heads: list[Head] = [("Encoder", ""), *heads_of(*cost.AXES)]
     lines: list[Line] = [
         (name, row["device"], cells(row, *cost.AXES)) for name, row in rows.items()
@@ -136,12 +136,12 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def heads_of(*keys: str) -> list[Head]:
-    """Of columns of cost; what costs more is sorted from the lowest."""
+    """Heads of cost columns; where lower is better, they sort in ascending order first."""
     return [(HEADS[key][0], HEADS[key][1], not cost.AXES[key][2]) for key in keys]
 
 
 def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
-    """Of one encoder: a median each, with its spread for whoever points at it."""
+    """Cells of one encoder: the median, with its range as tooltip."""
     return [
         (formats.MISSING, "t-muted", "not known", False) if row[key] is None
         else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.told(row, key), False)
@@ -150,7 +150,7 @@ def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
 
 
 def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
-    """What is kept with how many bytes, in a sentence; and the curves."""
+    """A sentence on how small vectors can be within a point of the score; and the curves."""
     whole = max((s for s in found if s.how.method == "first"), key=lambda s: s.how.dim)
     near = [s for s in found if s.score >= whole.score - 1.0]
     least = min(near, key=lambda s: (s.how.bytes, -s.score))

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from engine.tasks import Measurement
 
 MOST_SENTENCES = 40_000
-"""Of a task whose score is worked out while the page waits."""
+"""Maximum for a task that is scored while the page waits."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The main score of a task on vectors made smaller."""
+    """The main score of a task on compressed vectors."""
 
     how: Compressed
     score: float
 
 
 def tasks(workspace: Workspace, encoder: str) -> list[str]:
-    """Tasks that train nothing for minutes, those that the encoder was measured on first."""
+    """Tasks without long training, those on which the encoder was evaluated first."""
     from engine import protocols
     from engine.tasks import available, type_of
 
@@ -45,7 +45,7 @@ def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
     """Score a task on fewer dimensions and fewer bits; nothing is encoded.
 
     Raises:
-        UserError: a task that trains for long, or whose sentences the store has no vectors of.
+        UserError: the task trains for long, or the store lacks vectors of its sentences.
     """
     from engine.tasks import get
 
@@ -70,17 +70,17 @@ def smaller_scored(
     sizes: Callable[[int], Sequence[int]],
     methods: Sequence[str] = METHODS,
 ) -> Iterator[tuple[Compressed, Measurement]]:
-    """Measure a task on smaller vectors, one after the other; nothing is encoded.
+    """Score a task on ever smaller vectors; nothing is encoded.
 
     Args:
-        workspace: whose store has the vectors.
+        workspace: its store has the vectors.
         encoder: canonical spec.
-        task: its name.
-        sizes: says which dimensions, of how many there are.
-        methods: of `engine.space.compression`.
+        task: name of the task.
+        sizes: returns the dimensions to try, given the full dimension.
+        methods: compression methods of `engine.space.compression`.
 
     Raises:
-        UserError: a task that trains for long, or whose sentences the store has no vectors of.
+        UserError: the task trains for long, or the store lacks vectors of its sentences.
     """
     from app.vectors import sources, uncached
     from engine import protocols

@@ -19,11 +19,11 @@ LEAD = (
 )
 
 SHOWN = 280
-"""Characters of a text; the whole of it stands in the CSV."""
+"""Characters of a text on the page; the CSV has the full text."""
 
 
 def shown(found: Disagreement) -> str:
-    """A sentence, the examples furthest apart, and a way to save them."""
+    """A sentence, the examples furthest apart, and a button to save them."""
     does = "is right" if found.whole else "is nearer the grade" if found.graded else "does better"
     than = f"that {found.worse} gets wrong" if found.whole else f"than {found.worse}"
     text = (
@@ -50,7 +50,7 @@ def shown(found: Disagreement) -> str:
 
 
 def none(error: UserError) -> str:
-    """Why there are no examples to show."""
+    """The reason why there are no examples to show."""
     return f'<p class="t-said">{escape(error.message)} {escape(error.hint)}</p>'
 
 

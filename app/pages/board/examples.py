@@ -22,13 +22,13 @@ MOST = 50
 
 @dataclass(frozen=True)
 class Example:
-    """One of them.
+    """An example on which two encoders differ.
 
     Attributes:
-        place: among the examples of the main score, from 1.
-        texts: a sentence or a pair; empty where the task's type does not say which it is.
-        label: what is expected; empty where that is not known.
-        right, wrong: how well either encoder does on it, from 0 to 1.
+        place: number among the examples of the main score, from 1.
+        texts: a sentence or a pair; empty if unknown.
+        label: the expected answer; empty if unknown.
+        right, wrong: quality of the better and the worse encoder on it, from 0 to 1.
     """
 
     place: int
@@ -40,16 +40,16 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """Where one encoder does better than another.
+    """The examples on which one encoder does better than another.
 
     Attributes:
         task: its name.
         better, worse: the encoders.
-        ahead, behind: examples on which the first does better, and the second.
-        of: examples in all.
-        graded: whether an example is more or less right by ranks: the score is a correlation.
-        whole: whether an example is right or wrong, and nothing between.
-        examples: of the first kind, those furthest apart first.
+        ahead, behind: number of examples on which the first does better, and the second.
+        of: number of examples in all.
+        graded: whether quality is a distance of ranks, since the score is a correlation.
+        whole: whether every example is either right or wrong.
+        examples: those on which the first does better, furthest apart first.
     """
 
     task: str
@@ -64,7 +64,7 @@ class Disagreement:
 
 
 def opening(board: Standings, task: str, better: str, worse: str) -> tuple[str, str, str]:
-    """What is compared: as asked, as far as it is there; else the first two on their first task."""
+    """The requested comparison where available; else the first two encoders on the first task."""
     tasks = [column.task for column in board.columns]
     first = task if task in tasks else tasks[0]
     names = [name for name in board.encoders if (name, first) in board.cells]
@@ -81,7 +81,8 @@ def disagreement(
     """Compare two encoders example by example.
 
     Raises:
-        UserError: one was not measured, or they answered different questions, or keep no values.
+        UserError: one was not evaluated, they were evaluated on different data, or have no values
+            per example.
     """
     rows = [board.cells.get((name, task)) for name in (better, worse)]
     first, second = rows
@@ -98,9 +99,9 @@ def disagreement(
 
 
 def quality(sample: Sample) -> np.ndarray:
-    """How right each example is, from 0 to 1.
+    """Quality of each example, from 0 to 1.
 
-    Where the score is a correlation: 1 less the distance between its rank by the encoder and its
+    Where the score is a correlation: 1 minus the distance between its rank by the encoder and its
     rank by the grade, over the number of examples.
     """
     from engine.stats.bootstrap import ranks
@@ -115,11 +116,11 @@ def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int)
     """Compare two results on the same examples.
 
     Args:
-        workspace: whose store has them.
-        task: its name.
+        workspace: its store has the results.
+        task: name of the task.
         better: an encoder.
-        worse: another.
-        *ids: of their results.
+        worse: another encoder.
+        *ids: ids of their results.
 
     Raises:
         UserError: one of them has no stored values per example.
@@ -161,7 +162,7 @@ def _sample(workspace: Workspace, number: int) -> Sample:
 
 
 def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[str, ...], str]]:
-    """Text and label of every example; without them where the data is gone or is another now."""
+    """Texts and label of every example; empty ones if the data is missing or has changed."""
     from engine import protocols
     from engine.tasks import get, type_of
 

@@ -40,7 +40,7 @@ MOST_SAID = 3
 
 
 def build(workspace: Workspace) -> Controls:
-    """Lay it out; the page sees by itself what is new, and fills the list of what is here."""
+    """Lay out the section; the page notices imports by itself, and fills the list of models."""
     controls = Controls(*CONTROLS)
     with gr.Accordion(TITLE, open=False, elem_id="published-results"):
         parts.static(f'<p class="t-muted">{LEAD}</p>')
@@ -80,7 +80,7 @@ def build(workspace: Workspace) -> Controls:
 
 
 def here(workspace: Workspace) -> Any:
-    """The models of which there are results, by revision, to choose from."""
+    """The choices of models with imported results, by revision."""
     choices = [
         (f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
          formats.json_text([model, revision]))
@@ -90,7 +90,7 @@ def here(workspace: Workspace) -> Any:
 
 
 def said(found: Reading) -> str:
-    """What came of it: how much was read, what was left out, what has to be known."""
+    """The outcome of an import: the number of results, files left out, notes."""
     models = {(one.model, one.revision) for one in found.results}
     tasks = {one.task for one in found.results}
     left = [f"Left out: {problem}." for problem in found.problems[:MOST_SAID]]

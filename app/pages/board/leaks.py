@@ -1,4 +1,4 @@
-"""Which texts of a task occur in an encoder's training data, as far as that is available."""
+"""Detection of texts of a task in an encoder's training data, as far as that is available."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ KEPT = 50
 """Examples of each pair of a task and a training set."""
 MOST_NAMED = 3
 EXAMPLE, EXAMPLE_SET = "minilm", "flickr30k"
-"""The encoder of which an answer ships, and a training set of it that can be had whole."""
+"""The encoder of the shipped example, and a training set of it that is available in full."""
 DOCUMENTS = "documents"
-"""The part of a retrieval that is searched in, looked for beside its queries."""
+"""The documents of a retrieval task, checked beside its queries."""
 MOST_CHARACTERS = 20_000_000
-"""Of documents that are all looked for; of more, those that answer a query."""
+"""Up to this many characters of documents, all are checked; else only the relevant ones."""
 TRAIN = "train"
-"""The split of a training set that is learned from, where it has one."""
+"""The training split of a data set, if it has one."""
 
 
 @dataclass(frozen=True)
 class LeakJob(Job):
-    """Tasks to be looked for in training sets; made with `of`.
+    """A search for the texts of tasks in training sets; made with `of`.
 
     Attributes:
         tasks: their names.
@@ -53,10 +53,10 @@ class LeakJob(Job):
 
     @classmethod
     def of(cls, tasks: Sequence[str], trained_on: Sequence[str]) -> LeakJob:
-        """Check that there is something of both.
+        """Validate the request.
 
         Raises:
-            UserError: no task, or no training set.
+            UserError: there is no task, or no training set.
         """
         if not tasks:
             raise UserError("No task chosen.", "Choose at least one.")
@@ -75,7 +75,7 @@ class LeakJob(Job):
         return f"Leaks of {of} in {where}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse tasks and data sets that are not there."""
+        """Refuse tasks and data sets that are not available."""
         from engine.tasks import get
 
         for task in self.tasks:
@@ -84,15 +84,15 @@ class LeakJob(Job):
             workspace.catalog.stamp(name)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether every pair was looked at."""
+        """Whether every pair was compared."""
         return all(leak is not None for leak in found(workspace, self).values())
 
     def units(self) -> list[str]:
-        """One a training set."""
+        """One unit per training set."""
         return [f"Searching {name}" for name in self.trained_on]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Look for every task in one of them."""
+        """Search one training set for every task."""
         name = self.trained_on[position]
         for done, task in enumerate(self.tasks):
             reporter(done, len(self.tasks), f"Searching for {task} in {name}")
@@ -102,15 +102,15 @@ class LeakJob(Job):
 
 @dataclass(frozen=True)
 class Leak:
-    """What of a task stands in a training set.
+    """The overlap of a task with a training set.
 
     Attributes:
         task, trained_on: their names.
-        tested, trained: texts that were compared, each once.
-        same, nearly: texts of the task that stand there word for word, and nearly.
-        examples: of both, those that are the same first: (text of the task, text of the training
-            set, resemblance, whether they are the same).
-        problem: why nothing could be compared; empty.
+        tested, trained: number of distinct texts that were compared.
+        same, nearly: number of the task's texts with an exact duplicate, and a near-duplicate.
+        examples: duplicates, exact ones first: (text of the task, text of the training set,
+            resemblance, whether they are the same).
+        problem: why nothing could be compared; else empty.
         part: DOCUMENTS, or empty for the examples of the main score.
     """
 
@@ -131,11 +131,11 @@ class Leak:
 
     @property
     def share(self) -> float:
-        """Of the texts of the task."""
+        """Share of the task's texts with a duplicate or near-duplicate."""
         return (self.same + self.nearly) / self.tested if self.tested else 0.0
 
     def row(self) -> dict[str, Any]:
-        """One flat object, as `theodolite encoders leaks --json` prints it."""
+        """A flat dictionary, as `theodolite encoders leaks --json` prints it."""
         first = self.examples[0] if self.examples else (None, None, None, None)
         return {
             "task": self.task, "part": self.part or None, "trained_on": self.trained_on,
@@ -147,10 +147,10 @@ class Leak:
 
 
 def known(workspace: Workspace, encoder: str) -> trained.Names | None:
-    """What an encoder was trained on -> who says so; None where nobody says anything.
+    """Training sets of an encoder -> their source; None if no source names any.
 
     Raises:
-        UserError: a spec that cannot be read.
+        UserError: the spec cannot be parsed.
     """
     from engine.encoders import describe, parse
 
@@ -161,12 +161,12 @@ def known(workspace: Workspace, encoder: str) -> trained.Names | None:
 
 
 def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, list[str]]:
-    """Of training sets those that are here: name -> data sets with its texts."""
+    """The available training sets: name -> data sets with its texts."""
     return trained.here(names or (), workspace.catalog.names())
 
 
 def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
-    """What is known of its training data, and what of it can be looked through."""
+    """A summary of an encoder's known training data, and which of it is available."""
     if not names:
         return f"Neither the files of {encoder} nor MTEB name its training data."
     named_by = [
@@ -184,13 +184,13 @@ def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence
 
 
 def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:
-    """Those that were looked for, the largest share first; what cannot be compared last."""
+    """Sort the finished comparisons by share, the largest first and failed ones last."""
     there = [leak for leak in leaks if leak is not None]
     return sorted(there, key=lambda leak: (bool(leak.problem), -leak.share, leak.task))
 
 
 def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
-    """Tasks that can be looked for; those that an encoder was measured on, where it was on any."""
+    """Available tasks; only those an encoder was evaluated on, if there are any."""
     from engine.tasks import available, in_order
 
     rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
@@ -200,7 +200,7 @@ def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
 
 
 def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | None]:
-    """(task and part, training set) -> what was found before; None where nobody looked."""
+    """(task and part, training set) -> the stored comparison, or None."""
     with workspace.catalog.snapshot():
         content = cache(workspace.catalog.content)
         return {(_label(task, part), name): _kept(workspace, task, name, part, content)
@@ -209,7 +209,7 @@ def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | No
 
 
 def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
-    """What is looked for of a task: its examples, and of a retrieval its documents."""
+    """The parts of a task to search for: its examples, and the documents of a retrieval."""
     from engine.tasks import get
 
     searches = get(task, workspace.catalog).type in ("document-retrieval", "reranking")
@@ -221,23 +221,23 @@ def _label(task: str, part: str) -> str:
 
 
 def run_look(workspace: Workspace, job: LeakJob) -> str:
-    """Leave it to the worker; the run's id, empty where all was looked at.
+    """Queue the search; return the run's id, empty if every pair was compared.
 
     Raises:
-        UserError: for visitors, or tasks and data sets that are not there.
+        UserError: for visitors, or if a task or data set is not available.
     """
     workspace.refuse_visitors()
     return "" if job.is_stored(workspace) else queue(workspace, job)
 
 
 def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Leak:
-    """Compare the texts of a task with a training set, and keep what is found.
+    """Compare the texts of a task with a training set, and store the result.
 
-    Both are told apart from what they are not: of the task the examples that its main score is
-    over, or its documents, of the training set the split `train` where it has one.
+    The texts of the task are the examples of its main score, or its documents; those of the
+    training set are its split `train`, if it has one.
 
     Raises:
-        UserError: a task or data set that is not there.
+        UserError: the task or data set is not available.
     """
     from engine.search.overlap import overlap
 
@@ -264,10 +264,10 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
 
 
 def tested_texts(workspace: Workspace, task: str) -> list[str]:
-    """The distinct texts of the examples that a task's main score is over.
+    """The distinct texts of the examples of a task's main score.
 
     Raises:
-        UserError: no such task, or one whose texts are not known here.
+        UserError: the task is unknown, or its type does not give its texts.
     """
     from engine import protocols
     from engine.tasks import get, type_of
@@ -282,10 +282,10 @@ def tested_texts(workspace: Workspace, task: str) -> list[str]:
 
 
 def documents(workspace: Workspace, task: str) -> list[str]:
-    """The distinct documents that are searched; of very many, those that answer a query.
+    """The distinct documents of a retrieval task; of very many, only the relevant ones.
 
     Raises:
-        UserError: no such task.
+        UserError: the task is unknown, or has no documents.
     """
     from engine.datasets.types import Retrieval
     from engine.tasks import get
@@ -302,10 +302,10 @@ def documents(workspace: Workspace, task: str) -> list[str]:
 
 
 def training_texts(workspace: Workspace, name: str) -> list[str]:
-    """The distinct texts that are learned from: of the split `train` where there is one.
+    """The distinct texts of a training set, of its split `train` if it has one.
 
     Raises:
-        UserError: no such data set.
+        UserError: the data set is unknown.
     """
     from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
 
@@ -323,9 +323,9 @@ def training_texts(workspace: Workspace, name: str) -> list[str]:
 
 
 def make_example(workspace: Workspace) -> None:
-    """Look for the STS tasks in a training set, and write the counts down. Needs the data.
+    """Compare the STS tasks with a training set, and write the counts. Needs the data.
 
-    Without the texts, which are not ours.
+    The texts are left out, since they are not ours.
     """
     from engine.tasks import SUITES
 
@@ -335,7 +335,7 @@ def make_example(workspace: Workspace) -> None:
 
 
 def example(workspace: Workspace, encoder: str) -> list[Leak]:
-    """What ships for this very encoder; nothing for another."""
+    """The shipped comparisons of the example's encoder; empty for any other."""
     kept = shipped.read(KIND)
     if kept is None or encoder not in kept.facts["encoders"] or not kept.is_of(workspace, encoder):
         return []
@@ -355,7 +355,7 @@ def _kept(
 def _key(
     workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
 ) -> str:
-    """Of what was found; `content` is the catalog's where it is asked of many."""
+    """Key of a stored comparison; `content` is a cached `catalog.content`, for many pairs."""
     from engine.tasks import get
 
     names = (get(task, workspace.catalog).dataset, trained_on)

@@ -57,7 +57,7 @@ def build(workspace: Workspace) -> None:
             lambda say: _shown(workspace, values), first, session
         ):
             yield found or {"headline": words}
-        # Reading the package takes seconds, once, and seldom says more.
+        # Importing mteb takes seconds, once, and seldom knows more.
         for _, more in background_call.followed(
             lambda say: [trained.look_up(workspace, [values.encoder])], first, session
         ):
@@ -72,7 +72,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _chosen(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
-    """Tasks and training sets, as chosen or as is usual."""
+    """The chosen tasks and training sets, or the default ones."""
     there = leaks.here(workspace, leaks.known(workspace, values.encoder))
     usual = list(dict.fromkeys(name for those in there.values() for name in those))
     return (
@@ -116,7 +116,7 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """Values of the controls from the address."""
     values = controls.from_address(request)
     sets = [info.name for info in workspace.catalog.list()]
     offered = leaks.tasks(workspace)

@@ -1,4 +1,4 @@
-"""What the page Leaks shows: how much of each task was seen in training, and which texts."""
+"""Views of the page Leaks: the share of each task that was seen in training, and the texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.pages.board.leaks import Leak
 
 SHOWN, MOST_EXAMPLES = 240, 12
-"""Characters of a text, and examples on the page; all that are kept stand in the CSV."""
+"""Characters of a text, and examples on the page; the CSV has all that are stored."""
 READING = (
     "Looked for are the texts of the examples that a task's main score is over; of a retrieval or "
     "reranking its queries, and in a line of its own its documents (of more than 20 million "
@@ -29,7 +29,7 @@ NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
 
 
 def finding(leaks: Sequence[Leak], encoder: str, summary: str, *, shipped: bool = False) -> str:
-    """How many of the tasks have texts that were seen, and the worst of them."""
+    """The number of tasks with texts seen in training, and the worst of them."""
     compared = [leak for leak in leaks if not leak.problem]
     seen = list(dict.fromkeys(leak.task for leak in compared if leak.share))
     of = len({leak.task for leak in compared})
@@ -51,7 +51,7 @@ def finding(leaks: Sequence[Leak], encoder: str, summary: str, *, shipped: bool 
 
 
 def table(leaks: Sequence[Leak]) -> str:
-    """A row a task and a training set that share texts, the largest share first."""
+    """A row per task and training set that share texts, the largest share first."""
     listed = [leak for leak in leaks if leak.share or leak.problem]
     rest = len(leaks) - len(listed)
     heads = ("Task", "Stands in", "The same", "Nearly", "Of", "Share")
@@ -72,7 +72,7 @@ def table(leaks: Sequence[Leak]) -> str:
 
 
 def examples(leaks: Sequence[Leak]) -> str:
-    """Texts of the tasks beside those they stand in, some of each; all that are kept as CSV."""
+    """Texts of the tasks beside their duplicates, a few of each pair; the CSV has all stored."""
     kept = [(leak, *one) for leak in leaks for one in leak.examples]
     if not kept:
         return ""

@@ -16,14 +16,14 @@ KIND, FORMAT = "text-length", "2"
 
 
 class Lengths(NamedTuple):
-    """Means over the distinct texts of a data set."""
+    """Mean lengths of the distinct texts of a data set."""
 
     characters: float
     words: float
 
 
 def fits(workspace: Workspace, dataset: str, spec: BoardSpec) -> bool:
-    """Whether the texts of a data set are as long as was asked; always where nothing was."""
+    """Whether the text lengths of a data set match the filters; true without such filters."""
     if not spec.by_length:
         return True
     found = measured(workspace, dataset)
@@ -38,9 +38,9 @@ def _within(low: float | None, mean: float, high: float | None) -> bool:
 
 
 def measured(workspace: Workspace, dataset: str) -> Lengths | None:
-    """How long its distinct texts are; None where they are not here.
+    """Mean lengths of a data set's distinct texts; None if they are not available.
 
-    Words are what white space parts: a text of a language that is written without has one.
+    Words are separated by white space: a text in a script without spaces counts as one word.
     """
     try:
         key = hash_of(KIND, FORMAT, dataset, workspace.catalog.content(dataset))
@@ -60,7 +60,7 @@ def measured(workspace: Workspace, dataset: str) -> Lengths | None:
 def read(
     workspace: Workspace, datasets: Sequence[str], say: Callable[[str, float | None, None], None]
 ) -> list[Lengths | None]:
-    """The same of several, of which those that were not read before are; says how far it is."""
+    """Mean lengths of several data sets, reading new ones; reports progress."""
     found = []
     for done, name in enumerate(datasets):
         say(f"Reading {name} for the length of its texts", done / len(datasets), None)

@@ -131,7 +131,7 @@ def build(workspace: Workspace) -> None:
 
 
 def answer(workspace: Workspace, values: Values, session: str | None) -> Iterator[dict[str, Any]]:
-    """Headline and board, again as more is known."""
+    """Yield headline and board, updated as more is known."""
     if (nothing := _nothing(workspace)) is not None:
         yield {"headline": nothing, "board": None}
         return
@@ -147,19 +147,19 @@ def answer(workspace: Workspace, values: Values, session: str | None) -> Iterato
             "board": _table(workspace, standings, ranked, values, imported),
         }
 
-    if not ranks.at_once(standings):  # the order is there at once, its worth is resampled
+    if not ranks.at_once(standings):  # show the order at once; resampling the ranks takes longer
         yield filled(None)
     ranked = ranks.ranking(workspace, standings)
     yield filled(ranked)
-    if trained.look_up(workspace, standings.encoders):  # once a model: mteb takes seconds
+    if trained.look_up(workspace, standings.encoders):  # once per model: mteb takes seconds
         yield filled(ranked)
-    if service.look_up(workspace, standings):  # once a version
+    if service.look_up(workspace, standings):  # once per version
         standings = service.board(workspace, spec(values))
         yield filled(ranks.ranking(workspace, standings))
 
 
 def _lengths_read(workspace: Workspace, values: Values, session: str | None) -> Iterator[str]:
-    """Read the data sets for the length of their texts, where that is asked for."""
+    """Read the data sets for their text lengths, if a filter needs them; yield the progress."""
     if not spec(values).by_length:
         return
     names = [column.dataset for column in service.board(workspace).columns]
@@ -172,7 +172,7 @@ def _lengths_read(workspace: Workspace, values: Values, session: str | None) -> 
 def _table(
     workspace: Workspace, standings: Standings, ranked: Any, values: Values, imported: Any
 ) -> str:
-    """The board, with the costs that were measured on this machine."""
+    """The board's table, with the costs measured on this machine."""
     priced = cost.measured(workspace)
     keys = cost_views.ON_THE_BOARD if priced else ()
     more = {name: cost_views.cells(row, *keys) for name, row in priced.items()}
@@ -186,7 +186,7 @@ def _connect(
     workspace: Workspace, controls: Controls, opened: Any, asks: list[Any], board: gr.HTML,
     apart: gr.HTML, notice: Any,
 ) -> None:  # fmt: skip
-    """Show the examples on which two encoders part, of those and the tasks that are shown."""
+    """Connect the section with the examples on which two encoders of the board differ."""
     compared = [controls[name] for name in COMPARED]
 
     def choose(values: Values) -> Answer:
@@ -199,7 +199,7 @@ def _connect(
         standings = service.board(workspace, spec(values))
         try:
             found = examples.disagreement(workspace, standings, *_picked(values))
-        except UserError as error:  # said where the examples would be: nobody asked for them yet
+        except UserError as error:  # shown in place of the examples, which nobody requested yet
             return {apart: example_views.none(error)}
         return {apart: example_views.shown(found)}
 
@@ -217,10 +217,10 @@ def _connect(
 
 
 def _compared(workspace: Workspace, values: Values) -> dict[str, Any]:
-    """What can be compared example by example; what was chosen stays as far as it is there."""
+    """Choices for the comparison by example; the current choice is kept if still available."""
     try:
         standings = service.board(workspace, spec(values))
-    except UserError:  # said above
+    except UserError:  # shown above
         return dict.fromkeys(COMPARED, gr.update(choices=[], value=None))
     picked = examples.opening(standings, *_picked(values))
     names = list(standings.encoders)
@@ -236,7 +236,7 @@ def _picked(values: Values) -> tuple[str, str, str]:
 
 
 def spec(values: Values) -> BoardSpec:
-    """What the controls ask for."""
+    """The board's spec from the values of the controls."""
     return BoardSpec(
         values.suite or service.ALL, values.protocol or service.OWN, tuple(values.types),
         tuple(values.languages), values.most_parameters, values.most_dimensions,
@@ -246,7 +246,7 @@ def spec(values: Values) -> BoardSpec:
 
 
 def _nothing(workspace: Workspace) -> str | None:
-    """What stands there while nothing is measured; None once something is."""
+    """The placeholder while there are no results; else None."""
     if service.offered(workspace)[1]:
         return None
     if comparison.measuring(workspace):
@@ -260,12 +260,12 @@ def _nothing(workspace: Workspace) -> str | None:
 
 
 def _protocols(names: list[str]) -> list[tuple[str, str]]:
-    """Protocols to choose from; the first is no protocol, but each task's own."""
+    """Choices of protocols; the first stands for each task's own."""
     return [("Each task's own", service.OWN), *views.protocols(names)]
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
-    """The controls as the address has them, with what there is to choose from."""
+    """Values of the controls from the address, with their choices."""
     values = controls.from_address(request)
     suites, under = service.offered(workspace)
     if is_suite(values.suite) and values.suite not in suites:

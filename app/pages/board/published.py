@@ -1,7 +1,7 @@
-"""Published results beside the columns of the board: references, never measured here.
+"""Published results beside the columns of the board: references, not computed here.
 
-Only the numbers of MTEB's own tasks, or of tasks under MTEB's protocols, have a column to stand in;
-under PUBLISHED, where what others measured makes the columns, all of them.
+Only scores of MTEB's own tasks, or of tasks under MTEB's protocols, have a matching column; under
+PUBLISHED, where published results define the columns, all of them have one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NATIVE = ("mteb-v1", "mteb-v2")
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What was published of one revision of a model.
+    """The published scores of one revision of a model.
 
     Attributes:
-        model, revision: as they were published.
+        model, revision: as published.
         scores: task -> points.
-        told: task -> the version and the data that a score is of.
-        other: tasks whose data were of another revision than here.
-        facts: what is known of the model.
+        told: task -> a note on the score's version of mteb and of the data.
+        other: tasks whose data had another revision than here.
+        facts: facts on the model.
     """
 
     model: str
@@ -43,7 +43,7 @@ class Reference:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def row(self, board: Standings) -> dict[str, Any]:
-        """One flat object, as `theodolite board --json` prints it beside those of one's own."""
+        """A flat dictionary, as `theodolite board --json` prints it beside the own rows."""
         scores = {column.task: self.scores.get(column.task) for column in board.columns}
         return {"encoder": self.model, "revision": self.revision, "published": True,
                 "mean": self.mean, "tasks": len(self.scores), "of": len(scores),
@@ -51,15 +51,15 @@ class Reference:
 
     @property
     def mean(self) -> float:
-        """Of the scores that there are."""
+        """Mean of the available scores."""
         return sum(self.scores.values()) / len(self.scores)
 
 
 @dataclass(frozen=True)
 class _Column:
-    """What a column measures: a revision of data, and of which splits and subsets if known.
+    """The data of a column: its revision, and its splits and subsets if known.
 
-    Both are unknown where nothing was measured here.
+    Both are unknown without a result computed here.
     """
 
     task: str
@@ -68,9 +68,9 @@ class _Column:
 
 
 def references(workspace: Workspace, board: Standings) -> tuple[Reference, ...]:
-    """What was imported of the tasks of a board, of models that fit its filters.
+    """Imported results on the tasks of a board, of models that match its filters.
 
-    Those with the most scores come first, of those the ones with the highest mean.
+    Models are sorted by their number of scores, then by their mean.
     """
     columns = tuple(_columns(workspace, board))
     found = _references(workspace, columns, workspace.store.published.edition())
@@ -78,7 +78,7 @@ def references(workspace: Workspace, board: Standings) -> tuple[Reference, ...]:
 
 
 def elsewhere(workspace: Workspace, board: Standings) -> int:
-    """How many models were imported, where none of them has a number on a board."""
+    """The number of imported models if none of them has a score on a board, else 0."""
     filtered = not board.spec.fits({})
     shown = filtered or references(workspace, board)
     return 0 if shown else workspace.store.published.models()
@@ -88,7 +88,7 @@ def elsewhere(workspace: Workspace, board: Standings) -> int:
 def _references(
     workspace: Workspace, listed: tuple[_Column, ...], edition: tuple[int, int]
 ) -> tuple[Reference, ...]:
-    """What was imported of some columns, whatever the model."""
+    """Imported results of all models in some columns."""
     columns: dict[str, list[_Column]] = {}
     for column in listed:
         columns.setdefault(bare(column.task), []).append(column)
@@ -137,13 +137,13 @@ def _model(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _score(row: Mapping[str, Any], column: _Column) -> float | None:
-    """The number of just what the column is of; None where that was not published."""
+    """The published score on exactly the column's splits and subsets; None if there is none."""
     listed = {(split, subset): score for split, subset, score in row["facts"].get("parts", ())}
     if column.parts is not None:
         wanted = set(column.parts)
     elif not column.task.startswith(PREFIX) or column.task == row["task"]:
         return float(row["score"])
-    else:  # the name says of which subsets and splits
+    else:  # the name gives subsets and splits
         _, subsets, splits = parsed(column.task)
         wanted = {
             (split, subset) for split, subset in listed

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 MOST_RANKED = 50
-"""Encoders whose ranks are resampled: the best of them."""
+"""Number of encoders, the best ones, whose ranks are resampled."""
 _KEPT = 8
 _RANKED: dict[Standings, Ranking] = {}
-"""Those of the last boards, the oldest first; `service.board` remembers the boards."""
+"""Rankings of the last boards, the oldest first; `service.board` caches the boards."""
 
 
 def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
-    """What the ranks by the mean are worth; None where fewer than two have every task."""
+    """The uncertainty of ranks by mean; None if fewer than two encoders have every task."""
     from app.pages.compare import service as comparison
 
     names = standings.complete[:MOST_RANKED]
@@ -34,5 +34,5 @@ def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
 
 
 def at_once(standings: Standings) -> bool:
-    """Whether `ranking` knows what it says without resampling."""
+    """Whether `ranking` can answer without resampling."""
     return standings in _RANKED or len(standings.complete) < 2

@@ -1,6 +1,6 @@
 """Encoders ranked on the tasks of a suite: means, the Borda count, and uncertainty of ranks.
 
-Reads the store's results alone. A task without a score is missing and never counts as zero. Used by
+Reads only the store's results. A task without a score is missing and never counts as zero. Used by
 the page Board and by `theodolite board`.
 """
 
@@ -32,22 +32,22 @@ __all__ = ["ALL", "OWN", "PUBLISHED", "UPLOADS", "BoardSpec", "Row", "Standings"
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Encoders by tasks.
+    """The ranking of encoders on tasks.
 
     Attributes:
-        spec: what was asked.
+        spec: settings of the board.
         columns: the tasks.
-        encoders: those with a score on every task by their mean, then those that miss some, whose
-            means are over other tasks and not to be compared with it.
-        scores: float64 (encoders, tasks), nan where one is missing.
-        mean, counts: of each encoder, over how many tasks.
-        types, by_type, type_counts: the same within each type of task.
-        type_mean: of the means by type; nan where a whole type is missing.
+        encoders: those with a score on every task, sorted by mean, then those that miss some, whose
+            means are over fewer tasks and not comparable.
+        scores: float64 (encoders, tasks), NaN where missing.
+        mean, counts: mean score of each encoder, and its number of tasks.
+        types, by_type, type_counts: the same within each task type.
+        type_mean: mean of the means by type; NaN where a whole type is missing.
         points: Borda count.
-        ranks: by it; equal points share the better rank.
+        ranks: rank by Borda count; equal points share the better rank.
         cells: (encoder, task) -> the store's row.
-        facts: encoder -> what is known of it.
-        left_out: encoders that a filter leaves out.
+        facts: encoder -> its facts.
+        left_out: number of encoders that the filters exclude.
     """
 
     spec: BoardSpec
@@ -78,11 +78,11 @@ class Standings:
         ranking: Ranking | None = None,
         trained: Mapping[str, Mapping[str, str] | None] = MappingProxyType({}),
     ) -> list[dict[str, Any]]:
-        """One flat object an encoder, as `theodolite board --json` prints them.
+        """A flat dictionary per encoder, as `theodolite board --json` prints them.
 
         Args:
-            ranking: what the ranks are worth, where that is known.
-            trained: of each encoder, what `trained_on` gives.
+            ranking: uncertainty of the ranks, if known.
+            trained: the result of `trained_on`.
         """
         intervals = {row.name: row for row in ranking.ranks} if ranking else {}
         groups = ranking.groups if ranking else {}
@@ -115,21 +115,21 @@ def _number(value: float) -> float | None:
 
 
 def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
-    """Put every measured encoder in order on the tasks of a suite.
+    """Rank every evaluated encoder on the tasks of a suite.
 
-    Where nothing was measured, it is the tasks of which others published a number.
+    Without results of one's own, the columns are the tasks with published scores.
 
     Raises:
-        UserError: an unknown suite or protocol, or nothing was measured.
+        UserError: the suite or protocol is unknown, or there are no results.
     """
     now = columns.edition(workspace)
     if spec.protocol == OWN and not columns.scored(workspace, now) and now[3]:
-        spec = replace(spec, protocol=PUBLISHED)  # else there would be nothing to see
+        spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
     return _board(workspace, spec, now, _listed(workspace))
 
 
 def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str, str] | None]:
-    """Of each encoder the tasks on whose data it was trained -> who says so; None: nobody says."""
+    """Encoder -> {task on whose data it was trained: source}; None if no source says anything."""
     from app.pages.board import trained
 
     found = trained.known(workspace, standings.facts, standings.encoders)
@@ -140,9 +140,9 @@ def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str
 
 
 def look_up(workspace: Workspace, standings: Standings) -> bool:
-    """Ask MTEB for the types of its tasks where a board has some; tell whether it knew more.
+    """Read unknown task types from MTEB; return whether that was done.
 
-    That imports mteb, once a version; without it they stay unknown.
+    This imports mteb, once per version; without it the types stay unknown.
     """
     unknown = any(column.type == columns.UNKNOWN for column in standings.columns)
     if not unknown or suites.known(workspace) is not None or version() is None:
@@ -152,7 +152,7 @@ def look_up(workspace: Workspace, standings: Standings) -> bool:
 
 
 def _listed(workspace: Workspace) -> int:
-    """Changes when an encoder is listed, or more is known of one."""
+    """A hash of the encoder list, which changes with its entries and their facts."""
     return hash(tuple((row["name"], str(row["info"])) for row in workspace.store.encoders.list()))
 
 
@@ -206,7 +206,7 @@ def _standings(
         tuple(types),
         by_type,
         type_counts,
-        by_type.mean(axis=1),  # nan where a type is missing
+        by_type.mean(axis=1),  # NaN where a type is missing
         points,
         placed(points),
         kept,

@@ -1,4 +1,4 @@
-"""The similarity of data sets for an encoder: means of samples, computed once and stored."""
+"""The similarity of data sets to an encoder: means of samples, computed once and stored."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 KIND, FORMAT = "dataset-similarity", "1"
 ALL = "all"
-"""Every data set, of a family in several languages one."""
+"""Every data set, but only one of a family in several languages."""
 EXAMPLE = "starter-topics"
-"""What is shown where nothing was compared: its topics take no time."""
+"""The default comparison until others are computed: its topics take no time."""
 LEAST, MOST = 10, 1000
-"""Sentences that may be drawn of each."""
+"""Bounds of the number of sentences drawn from each data set."""
 FEWEST_LANGUAGES = 3
 
 
 @dataclass(frozen=True)
 class SimilarityJob(Job):
-    """Data sets to be compared; made with `of`.
+    """A comparison of data sets; made with `of`.
 
     Attributes:
         encoder: canonical spec.
         compared: ALL, a family in several languages, or a data set with labels.
-        sentences: at most so many are drawn of each.
+        sentences: maximum number of sentences drawn from each data set.
     """
 
     kind = "dataset-similarity"
@@ -53,10 +53,10 @@ class SimilarityJob(Job):
 
     @classmethod
     def of(cls, encoder: str, compared: str = ALL, sentences: int = SENTENCES) -> SimilarityJob:
-        """Check what is asked and put it into one form.
+        """Validate the request and normalise it.
 
         Raises:
-            UserError: a spec that cannot be read, or a number out of range.
+            UserError: the spec cannot be parsed, or the number is out of range.
         """
         from engine.encoders import parse
 
@@ -74,19 +74,19 @@ class SimilarityJob(Job):
         return f"Similarity of {of} by {self.encoder}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Refuse what nothing is known under."""
+        """Refuse an unknown family or data set."""
         collections(workspace, self.compared)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether every mean is kept."""
+        """Whether every mean is stored."""
         return not found(workspace, self).missing
 
     def units(self) -> list[str]:
-        """One: a mean that is kept is not worked out again."""
+        """A single unit; stored means are not computed again."""
         return [self.title]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Work the means out that are missing."""
+        """Compute the missing means."""
         rows = collections(workspace, self.compared)
         for done, _ in enumerate(_made(workspace, self, rows)):
             reporter(done, len(rows), f"Encoding {rows[done].name} with {self.encoder}")
@@ -94,15 +94,15 @@ class SimilarityJob(Job):
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """A matrix of cosines.
+    """A matrix of cosines between collections.
 
     Attributes:
-        job: what was asked.
-        rows: the collections that are compared.
-        counts: sentences drawn of each.
+        job: the comparison.
+        rows: the compared collections.
+        counts: number of sentences drawn from each.
         cosines: float64 (rows, rows).
-        missing: names of those whose mean is not there yet.
-        shipped: whether some of the means came with Theodolite.
+        missing: names of collections whose mean is not computed yet.
+        shipped: whether some of the means ship with Theodolite.
         problems: name -> why a collection cannot be compared.
     """
 
@@ -115,7 +115,7 @@ class Similarity:
     problems: dict[str, str]
 
     def pairs(self) -> list[dict[str, Any]]:
-        """One flat object a pair, the most alike first, as the verb prints them."""
+        """A flat dictionary per pair, the most similar first, as the command prints them."""
         found = [
             {"first": one.name, "second": other.name, "cosine": float(self.cosines[i, j]),
              "sentences": [self.counts[i], self.counts[j]]}
@@ -126,7 +126,7 @@ class Similarity:
         return sorted(found, key=lambda pair: -float(str(pair["cosine"])))
 
     def order(self, by: str) -> list[int]:
-        """Positions of the rows, so that the alike stand together."""
+        """Positions of the rows, ordered so that similar ones are adjacent."""
         from engine.space.dataset_similarity import order
 
         groups = [row.group for row in self.rows] if by == "group" else []
@@ -134,7 +134,7 @@ class Similarity:
 
 
 def offered(workspace: Workspace) -> list[str]:
-    """What can be compared: all, families in several languages, the topics of the starter set."""
+    """Possible comparisons: all, families in several languages, the starter set's topics."""
     from engine.space.dataset_similarity import by_language, families
 
     infos = workspace.catalog.list()
@@ -144,7 +144,7 @@ def offered(workspace: Workspace) -> list[str]:
 
 
 def opening(workspace: Workspace, encoder: str) -> str:
-    """All data sets once they were compared; until then what takes no time."""
+    """The initial comparison: ALL once it was computed, until then the quick example."""
     if any(row["info"]["encoder"] == encoder and row["info"]["compared"] == ALL
            for row in workspace.store.derived.list(KIND)):  # fmt: skip
         return ALL
@@ -152,10 +152,10 @@ def opening(workspace: Workspace, encoder: str) -> str:
 
 
 def collections(workspace: Workspace, compared: str) -> list[Collection]:
-    """What is compared.
+    """The collections of a comparison.
 
     Raises:
-        UserError: neither a family in several languages nor a data set with labels.
+        UserError: it is neither a family in several languages nor a data set with labels.
     """
     from engine.space import dataset_similarity as engine
 
@@ -169,10 +169,10 @@ def collections(workspace: Workspace, compared: str) -> list[Collection]:
 
 
 def found(workspace: Workspace, job: SimilarityJob) -> Similarity:
-    """What is kept of an answer.
+    """The stored part of a comparison.
 
     Raises:
-        UserError: what is compared is not there, or the encoder cannot be used.
+        UserError: the data is not available, or the encoder cannot be used.
     """
     rows, encoder = collections(workspace, job.compared), _encoder(workspace, job)
     kept = [_kept(workspace, _key(workspace, job, encoder, row)) for row in rows]
@@ -180,29 +180,29 @@ def found(workspace: Workspace, job: SimilarityJob) -> Similarity:
 
 
 def measure(workspace: Workspace, job: SimilarityJob) -> Similarity:
-    """Work out what is missing, and return the whole."""
+    """Compute the missing means, and return the full comparison."""
     for _ in _made(workspace, job, collections(workspace, job.compared)):
         pass
     return found(workspace, job)
 
 
 def quick(workspace: Workspace, job: SimilarityJob) -> bool:
-    """Whether it is worked out within a second or two: the starter set is."""
+    """Whether a comparison takes only a second or two, as that of the starter set."""
     return not workspace.demo and job.compared == EXAMPLE and job.sentences <= SENTENCES
 
 
 def run_measurement(workspace: Workspace, job: SimilarityJob) -> str:
-    """Leave it to the worker; the run's id, empty where nothing is missing.
+    """Queue a comparison; return the run's id, empty if no mean is missing.
 
     Raises:
-        UserError: for visitors, or what cannot be compared.
+        UserError: for visitors, or if the collections cannot be compared.
     """
     workspace.refuse_visitors()
     return queue(workspace, job) if found(workspace, job).missing else ""
 
 
 def make_example(workspace: Workspace) -> None:
-    """Work the means of the topics out for the encoders that ship, and write them down."""
+    """Compute the means of the topics for the shipped encoders, and write them as an example."""
     from app.workspace import STARTER_ENCODERS
 
     facts, arrays = {}, {}
@@ -219,7 +219,7 @@ def make_example(workspace: Workspace) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """The mean of a collection, or why it has none; and whether it came with Theodolite."""
+    """The mean of a collection or why it has none, and whether it ships with Theodolite."""
 
     sentences: int = 0
     mean: np.ndarray | None = None
@@ -260,7 +260,7 @@ def _similarity(
 
 
 def _made(workspace: Workspace, job: SimilarityJob, rows: Sequence[Collection]) -> Iterator[None]:
-    """Make the mean of each that has none, one after the other."""
+    """Compute the missing means one after another, yielding before each collection."""
     from engine.space.dataset_similarity import mean
 
     encoder, derived = _encoder(workspace, job), workspace.store.derived

@@ -96,7 +96,7 @@ def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
-    """The controls as the address has them."""
+    """Values of the controls from the address."""
     values = controls.from_address(request)
     encoder = choices.first(workspace, values.encoder)
     offered = similarity.offered(workspace)

@@ -1,4 +1,4 @@
-"""What the page Data sets shows: the most similar sets in a sentence, and a heat map."""
+"""Views of the page Data sets: the most similar sets in a sentence, and a heatmap."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 COMPARED = {ALL: "All data sets", EXAMPLE: "starter-topics, by topic"}
 MOST_NUMBERS, MOST_HEADS = 12, 24
-"""Rows up to which each cell has its number, and each column its name."""
+"""Maximum number of rows with a number in each cell, and with a name on each column."""
 NAMED = 22
 """Characters of a name on the axes."""
 
 
 def names(offered: Sequence[str]) -> list[tuple[str, str]]:
-    """What can be compared, as people call it."""
+    """The possible comparisons as (label, name)."""
     return [(COMPARED.get(name, f"{name}, by language"), name) for name in offered]
 
 
 def finding(found: Similarity) -> str:
-    """The most and the least alike pair, and what the numbers are of."""
+    """The most and the least similar pair, and how the numbers are computed."""
     drawn = max(found.counts, default=0)
     lead = (
         f"Cosines between the means of {'up to ' if len(set(found.counts)) > 1 else ''}"
@@ -57,7 +57,7 @@ def _told(pair: Mapping[str, Any]) -> str:
 
 
 def picture(found: Similarity, by: str) -> dict[str, Any] | None:
-    """The heat map in an order, with every pair as a table."""
+    """The heatmap in an order, with every pair as a table."""
     if len(found.rows) < 2:
         return None
     rows = [[pair["first"], pair["second"], pair["cosine"], *pair["sentences"]]
@@ -85,7 +85,7 @@ def _figure(found: Similarity, order: list[int]) -> Figure:
     }  # fmt: skip
     traces: list[dict[str, Any]] = [heat]
     if n <= MOST_NUMBERS:
-        # Text of the heat map itself takes black or white; this takes the ink of the page.
+        # plotly draws the heatmap's own text in black or white; this takes the page's text colour.
         cells = [(x, y) for y in range(n) for x in range(n)]
         traces.append(scatter(
             x=[x for x, _ in cells], y=[y for _, y in cells], mode="text", hoverinfo="skip",
@@ -111,7 +111,7 @@ def _hover(row: Collection) -> str:
 
 
 def _frames(rows: Sequence[Collection]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A frame around each group that stands together, and its name beside it."""
+    """A frame around each contiguous group, and its name beside it."""
     sizes = [len(list(of)) for _, of in groupby(rows, key=lambda row: row.group)]
     if len(sizes) < 2 or len(sizes) != len({row.group for row in rows}):
         return [], []

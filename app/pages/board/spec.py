@@ -10,27 +10,27 @@ if TYPE_CHECKING:
     from app.pages.board.columns import TaskColumn
 
 ALL, UPLOADS, OWN, PUBLISHED = "all", "uploads", "", "published"
-"""Every task that was measured; those of them on uploads; each task's own protocol; what others
-published, and what mteb's own code measured here."""
+"""Suites: every evaluated task, and those on uploads. Protocols: each task's own, and published
+results together with those of mteb's own code computed here."""
 
 
 @dataclass(frozen=True)
 class BoardSpec:
-    """What is asked.
+    """The settings of a board.
 
     Attributes:
-        suite: its name; ALL for every task with a score.
-        protocol: for all tasks; OWN for each task's own, PUBLISHED for those of which others
-            published a number.
-        types, languages: only such tasks; empty for all.
-        most_parameters: of an encoder, in millions; with the next ones, an encoder of which that is
-            not known is left out.
-        most_dimensions: of its vectors.
-        least_tokens: that it reads of a text.
-        licences: of its weights.
-        least_characters, most_characters: only tasks whose texts have so many in the mean; one
-            whose texts are not here is left out.
-        least_words, most_words: the same in words, which white space parts.
+        suite: name of the suite; ALL for every task with a score.
+        protocol: protocol of all tasks; OWN for each task's own, PUBLISHED for tasks with published
+            scores.
+        types, languages: filters of tasks; empty for all.
+        most_parameters: maximum size of an encoder, in millions of parameters; by this and the next
+            three filters, encoders with an unknown value are left out.
+        most_dimensions: maximum dimension of its vectors.
+        least_tokens: minimum of its max sequence length.
+        licences: allowed licences of its weights.
+        least_characters, most_characters: bounds of a task's mean text length; tasks whose texts
+            are not available are left out.
+        least_words, most_words: the same in words, separated by white space.
     """
 
     suite: str = ALL
@@ -48,7 +48,7 @@ class BoardSpec:
 
     @property
     def by_length(self) -> bool:
-        """Whether texts have to be read for it."""
+        """Whether a filter needs the lengths of texts."""
         return any(
             bound is not None
             for bound in (self.least_characters, self.most_characters, self.least_words,
@@ -56,13 +56,13 @@ class BoardSpec:
         )  # fmt: skip
 
     def wants(self, column: TaskColumn) -> bool:
-        """Whether a task is of a type and language that were asked for."""
+        """Whether a task matches the filters by type and language."""
         return (not self.types or column.type in self.types) and (
             not self.languages or bool(set(self.languages) & set(column.languages))
         )
 
     def fits(self, facts: Mapping[str, Any]) -> bool:
-        """Whether an encoder is what was asked for, as far as is known."""
+        """Whether an encoder's facts match the filters; unknown values do not."""
         size, dim, tokens = (facts.get(name) for name in ("parameters", "dim", "max_tokens"))
         most, largest, least = self.most_parameters, self.most_dimensions, self.least_tokens
         return not (

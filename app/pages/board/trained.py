@@ -1,6 +1,6 @@
-"""The training data of encoders according to their files and MTEB, and what of it is here.
+"""The training data of encoders according to their files and MTEB, and which of it is available.
 
-By names alone: whether texts of a task were seen is what `app.pages.board.leaks` looks for.
+Data sets are matched by name only: `app.pages.board.leaks` compares their texts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KIND, FORMAT = "trained-on", "1"
 FILES, MTEB = "its files", "MTEB"
-"""Who says it."""
+"""Sources of the names of training data."""
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 _TYPES = re.compile(
     r"(multilabel|pair)?classification|retrieval|clustering(s2s|p2p)?|reranking|bitextmining|"
@@ -34,24 +34,24 @@ _SAME = {
     "stsb": ("stsbenchmark", "stsbmultimt"),
     "starter": ("startertopics",),
 }
-"""A training set -> data sets here that are made of the same texts, by their bare names."""
+"""Training set -> available data sets with the same texts, by normalised names."""
 
 
 _failed: set[str] = set()
-"""Models whose look-up failed: they are not asked about again while this process lives."""
+"""Models whose look-up failed: it is not repeated in this process."""
 Names = dict[str, str]
-"""Training sets, and who says that an encoder saw them."""
+"""Training set -> its source."""
 
 
 def known(
     workspace: Workspace, facts: Mapping[str, Mapping[str, Any]], encoders: Iterable[str]
 ) -> dict[str, Names | None]:
-    """What each encoder was trained on; None where nobody says anything.
+    """The training data of each encoder; None if no source names any.
 
     Args:
-        workspace: where it is kept what MTEB said.
-        facts: encoder -> what is listed of it.
-        encoders: whom it is asked of.
+        workspace: its store caches what MTEB names.
+        facts: encoder -> its facts in the list.
+        encoders: the encoders to look up.
     """
     version = _version()
     by_model = {
@@ -73,9 +73,9 @@ def known(
 
 
 def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
-    """Ask MTEB of those it was not asked of; tell whether it knew more. It takes seconds, seldom.
+    """Look up new encoders in MTEB, which takes seconds; return whether it knew any of them.
 
-    Nothing is asked where it is not installed, nor again of models where that failed before.
+    Does nothing if mteb is not installed, nor for models whose look-up failed before.
     """
     if not _version() or workspace.demo:
         return False
@@ -93,16 +93,16 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
 
 
 def _names_by_mteb(models: Sequence[str]) -> dict[str, list[str] | None]:
-    """What MTEB says of some models, asked by a process of its own; empty when that fails.
+    """Training data of models by MTEB, read in a separate process; empty when that fails.
 
-    Importing mteb takes seconds, in which this process would answer nobody.
+    Importing mteb takes seconds, which would block this process.
     """
     code, answer, _ = processes.output("engine.mteb.models", models)
     return {} if code else json.loads(answer)
 
 
 def tasks_of(board: Standings, names: Names) -> Names:
-    """Tasks of the board whose data are among the names -> who says so."""
+    """Tasks of the board whose data are among the names -> the source."""
     sources = {one: who for name, who in names.items() for one in _wanted(name)}
     found = {c.task: next((sources[one] for one in _called(c.dataset) if one in sources), "")
              for c in board.columns}  # fmt: skip
@@ -110,16 +110,16 @@ def tasks_of(board: Standings, names: Names) -> Names:
 
 
 def here(names: Iterable[str], datasets: Sequence[str]) -> dict[str, list[str]]:
-    """Of training sets those that are here: name -> data sets with its texts."""
+    """The available training sets: name -> data sets with its texts."""
     found = {name: [one for one in datasets if is_same(name, one)] for name in names}
     return {name: those for name, those in found.items() if those}
 
 
 def is_same(name: str, dataset: str) -> bool:
-    """Whether a training set is a data set here, by their names.
+    """Whether a training set is the same as an available data set, by their names.
 
-    Without owner, case, punctuation and the type of task: `embedding-data/SNLI` is `SNLI`, and
-    MTEB's `Banking77Classification` is `banking77`; of a family in several languages, its name.
+    Owner, case, punctuation and task type are ignored: `embedding-data/SNLI` is `SNLI`, and MTEB's
+    `Banking77Classification` is `banking77`; a family in several languages matches by its name.
     """
     return bool(_wanted(name) & _called(dataset))
 
@@ -138,7 +138,7 @@ def _called(dataset: str) -> frozenset[str]:
 
 
 def _bare(name: str) -> str:
-    """What is compared of a name."""
+    """Normalise the name of a data set for comparison."""
     last = name.removeprefix("mteb:").partition("@")[0].rpartition("/")[2]
     plain = re.sub(r"[^a-z0-9]", "", last.lower())
     return _TYPES.sub("", plain) or plain

@@ -1,4 +1,4 @@
-"""What the page Board shows: the finding, and the table."""
+"""Views of the page Board: the finding, and the table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SUITES = {
     service.UPLOADS: "Your uploads",
 }
 OF_OTHERS = "Published by others"
-"""What the protocol is called under which the board has their tasks."""
+"""Label of the protocol PUBLISHED."""
 NOTHING: Cell = (formats.MISSING, "t-muted", "not measured", False)
 MOST_NAMED = 3
 READING = (
@@ -58,25 +58,25 @@ OTHERS_READING = (
 
 
 def suites(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Suites to choose from, as people call them."""
+    """Choices of suites as (label, name)."""
     return [(SUITES.get(name, name), name) for name in names]
 
 
 def protocols(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Protocols to choose from, as people call them."""
+    """Choices of protocols as (label, name)."""
     return [(OF_OTHERS if name == service.PUBLISHED else name, name) for name in names]
 
 
 def finding(
     board: Standings, ranked: Ranking | None, imported: Sequence[Reference] = (), elsewhere: int = 0
 ) -> str:
-    """Who leads, by the mean and by Borda count, and who ties with whoever does.
+    """The leading encoders by mean and by Borda count, and the ties with them.
 
     Args:
-        board: what is shown.
-        ranked: what the ranks are worth, where that is known.
-        imported: models whose published numbers stand on it.
-        elsewhere: models whose numbers have no column on it.
+        board: the standings.
+        ranked: uncertainty of the ranks, if known.
+        imported: models with published scores on the board.
+        elsewhere: number of models without a score on the board.
     """
     number = len(board.columns)
     if not board.encoders:
@@ -106,7 +106,7 @@ def finding(
 
 
 def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
-    """What was published, where nothing was measured here."""
+    """The finding of a board with published results only."""
     number = len(board.columns)
     whole = [one for one in imported if len(one.scores) == number]
     title = (
@@ -122,7 +122,7 @@ def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
 
 
 def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
-    """What has to be known of the order: ties, what is missing, under which protocol."""
+    """Notes on the ranking: ties, missing scores, the protocol, filters."""
     notes = []
     if ranked and ranked.groups and board.complete:
         best = board.complete[0]
@@ -155,17 +155,17 @@ def table(
     trained: Mapping[str, Mapping[str, str] | None] = MappingProxyType({}),
     imported: Sequence[Reference] = (),
 ) -> str:
-    """The whole table, drawn as it is scrolled to.
+    """The table, as a value of `app.components.board`.
 
     Args:
-        board: what to show.
-        ranked: what the ranks are worth, where that is known.
-        by: what the columns are, one of COLUMNS.
-        published: whether numbers that others published stand below.
-        more: of each encoder, cells behind those of the tasks.
+        board: the standings.
+        ranked: uncertainty of the ranks, if known.
+        by: kind of columns, one of COLUMNS.
+        published: whether to add rows of published scores.
+        more: encoder -> cells after those of the tasks.
         more_heads: their heads.
-        trained: of each encoder, what `service.trained_on` gives.
-        imported: what was imported of that, beside the papers.
+        trained: the result of `service.trained_on`.
+        imported: imported results, shown beside those of papers.
     """
     leaks = any(found is not None for found in trained.values())
     own = bool(board.encoders)  # else nobody has a rank or points
@@ -206,7 +206,7 @@ def table(
             (name, about, [*cells, *[("", "", "", False)] * len(more_heads)])
             for name, about, cells in _published(board, by, leaks, imported)
         ]
-    if own and len(board.complete) < 2:  # none has a rank: the finding says what is missing
+    if own and len(board.complete) < 2:  # no ranks: the finding says what is missing
         del heads[1]
         rows = [(name, about, cells[1:]) for name, about, cells in rows]
     reading, pressing = (READING, PRESSING) if own else (OTHERS_READING, "")
@@ -214,7 +214,7 @@ def table(
 
 
 def about(facts: Mapping[str, Any]) -> str:
-    """What stands beside the name of an encoder."""
+    """Size and dimension, shown beside the name of an encoder."""
     size, dim = facts.get("parameters"), facts.get("dim")
     known = [f"{formats.compact(size)}" if size else "", f"{dim} d" if dim else ""]
     return ", ".join(filter(None, known))
@@ -232,7 +232,7 @@ def _missed(board: Standings, place: int) -> str:
 
 
 def _mean(score: float, over: int, of: int, bold: bool = False, css: str = "") -> Cell:
-    """A mean, and over how many tasks it is; apart from the others where some are missing."""
+    """A mean with its number of tasks, set off from the others if some are missing."""
     if np.isnan(score):
         return (formats.MISSING, "t-muted", "", False, f"{over} of {of}")
     css = css or ("" if over == of else "t-part")
@@ -256,7 +256,7 @@ def _heads(board: Standings, by: str) -> list[Head]:
 
 
 def by_language(board: Standings) -> dict[str, list[int]]:
-    """Language -> positions of its tasks; those of no known language are left out."""
+    """Language -> column positions of its tasks; tasks of unknown language are left out."""
     spoken: dict[str, list[int]] = {}
     for place, column in enumerate(board.columns):
         for language in column.languages:
@@ -265,7 +265,7 @@ def by_language(board: Standings) -> dict[str, list[int]]:
 
 
 def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]]:
-    """Of each encoder, what stands in the columns of tasks, types or languages."""
+    """Cells of each encoder in the columns of tasks, types or languages."""
     if by == TASKS:
         groups = ranked.task_groups if ranked else {}
         best = [groups.get(column.task, {}) for column in board.columns]
@@ -277,7 +277,7 @@ def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]
 
 
 def _means(board: Standings, scores: np.ndarray, by: str, css: str = "") -> list[list[Cell]]:
-    """Of each row of scores, its means by type or by language."""
+    """Means by type or by language, for each row of scores."""
     if by == TYPES:
         groups = [[i for i, c in enumerate(board.columns) if c.type == name]
                   for name in board.types]  # fmt: skip
@@ -292,7 +292,7 @@ def _means(board: Standings, scores: np.ndarray, by: str, css: str = "") -> list
 
 
 def _trained(tasks: Mapping[str, str] | None, of: int) -> Cell:
-    """On the data of how many of the tasks an encoder was trained, and who says so."""
+    """The number of tasks on whose data an encoder was trained, and the sources."""
     if tasks is None:
         return formats.MISSING, "t-muted", "training data unknown", False
     by = {
@@ -314,7 +314,7 @@ def _score(score: float, best: bool) -> Cell:
 
 
 def _published(board: Standings, by: str, leaks: bool, imported: Sequence[Reference]) -> list[Line]:
-    """Numbers of papers, and what was imported: references, without rank, points or test."""
+    """Rows of papers' and imported scores: references, without rank, points or test."""
     lines: list[Line] = []
 
     def add(model: str, about: str, cells: Sequence[Cell], mean: float | None) -> None:
@@ -331,7 +331,7 @@ def _published(board: Standings, by: str, leaks: bool, imported: Sequence[Refere
 
 
 def _imported(board: Standings, by: str, leaks: bool, imported: Sequence[Reference]) -> list[Line]:
-    """What was imported, with means over what was published of it."""
+    """Rows of imported results, with means over their published scores."""
     tasks = [column.task for column in board.columns]
     scores = np.array([[one.scores.get(task, np.nan) for task in tasks] for one in imported])
     scores = scores.reshape(len(imported), len(tasks))
@@ -358,7 +358,7 @@ def _imported(board: Standings, by: str, leaks: bool, imported: Sequence[Referen
 
 
 def _whole(scores: Sequence[float | None]) -> float | None:
-    """The mean of numbers of which none is missing."""
+    """The mean of scores; None if one is missing."""
     there = [score for score in scores if score is not None]
     return sum(there) / len(there) if len(there) == len(scores) else None
 

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 PROBE_SECONDS = 2.0
 _SAMPLE = 4096
 Step = tuple[float, str, "Estimate | None"]
-"""Share of the work that is done, what is looked at next, and the estimate that was made."""
+"""Share done, name of the next item, and the finished estimate, if any."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one encoder will cost. Everything but `results`, `new` and `disk` is a rough guess.
+    """The estimated cost of one encoder. All but `results`, `new` and `disk` is a rough guess.
 
     Attributes:
         encoder: spec.
-        results: still to be measured.
-        new: distinct sentences still to be encoded.
+        results: number of results still to compute.
+        new: number of distinct sentences still to encode.
         encoding: seconds.
-        training: seconds, of classifiers and of comparing vectors.
-        memory: bytes at the peak, beside program and model.
-        disk: bytes the store will grow by.
-        sending: to endpoints, whose time is the network's: it is not in `encoding`.
-        error: why nothing can be said, or None.
+        training: seconds of training classifiers and comparing vectors.
+        memory: peak bytes, beside program and model.
+        disk: bytes by which the store will grow.
+        sending: requests to endpoints, whose time depends on the network and is not in `encoding`.
+        error: why there is no estimate, or None.
     """
 
     encoder: str
@@ -52,18 +52,18 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """Seconds in all."""
         return self.encoding + self.training
 
     def row(self) -> dict[str, Any]:
-        """One JSON-able object."""
+        """A JSON-serialisable dictionary."""
         return {**asdict(self), "seconds": self.seconds, "estimate": True}
 
 
 def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
-    """Yield one estimate an encoder, after short runs of what takes the time, and steps between.
+    """Yield an estimate per encoder, from short timed runs, with progress steps between.
 
-    What is in the store already costs nothing. Sentences encoded by the probe stay in the cache.
+    Stored results cost nothing. Sentences encoded by the timed runs stay in the cache.
 
     Raises:
         UserError: for visitors.
@@ -85,7 +85,7 @@ def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
 
 
 def _work(workspace: Workspace, job: EvaluateJob, task: str) -> Work | None:
-    """Count the work of a task; None for one that will be an error, which costs nothing."""
+    """The work of a task; None for one that will fail, which costs nothing."""
     from engine import protocols
     from engine.tasks import get, type_of
 
@@ -130,7 +130,7 @@ def _estimate(
 
 
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
-    """Sentences to encode, seconds for them, and bytes they take in the cache."""
+    """Number of sentences to encode, seconds, and bytes in the cache."""
     from app.vectors import sources, uncached
     from engine.cost.speed import encoding_speed
     from engine.encoders.endpoint import EndpointSource
@@ -147,7 +147,7 @@ def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
 
 
 def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
-    """Seconds for all tasks; tasks whose classifiers are alike share a probe."""
+    """Seconds for all tasks; tasks with the same kind of classifier share a timed run."""
     from engine.cost.classifiers import training_seconds
     from engine.cost.speed import Speed
 
@@ -156,7 +156,7 @@ def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
 
 
 def row_in_words(estimate: Estimate) -> dict[str, str | None]:
-    """One estimate, rounded as it deserves."""
+    """One estimate for display, rounded to its precision."""
     return {
         "encoder": estimate.encoder,
         "results": formats.count(estimate.results),
@@ -171,7 +171,7 @@ def row_in_words(estimate: Estimate) -> dict[str, str | None]:
 
 
 def roughly(seconds: float) -> str:
-    """Seconds as an estimate deserves: `under 1 s`, `about 20 s`, `about 3 min`, `about 2 h`."""
+    """Estimated seconds, rounded: `under 1 s`, `about 20 s`, `about 3 min`, `about 2 h`."""
     if seconds <= 0:
         return formats.MISSING
     if seconds < 1:
@@ -183,7 +183,7 @@ def roughly(seconds: float) -> str:
 
 
 def _one_figure(value: float) -> str:
-    """Round to one figure, or two that begin with 1: 1.4 -> 1, 14 -> 14, 27 -> 30."""
+    """Round to one figure, or to two if the first is 1: 1.4 -> 1, 14 -> 14, 27 -> 30."""
     figures = 2 if f"{value:.2g}".startswith("1") and value >= 10 else 1
     return f"{float(f'{value:.{figures}g}'):,.0f}"
 

@@ -29,10 +29,10 @@ FIRST_LOOKS = {
     "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
     "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
 }
-"""The small tasks of every encoder come before the large ones of the first."""
+"""Title -> tasks of the first runs, the small tasks first."""
 
 _READ_SECONDS = 0.05
-"""For a result that is there already."""
+"""Time of reading a stored result."""
 
 
 def _with_one_seed(spec: Spec) -> Spec:
@@ -45,10 +45,10 @@ class EvaluateJob(Job):
 
     Attributes:
         encoders: canonical specs.
-        tasks: by name.
-        protocol: for all tasks; None is each task's own.
-        seed: the first; None is the protocol's own.
-        seeds: how many in a row; a task that draws nothing is measured once all the same.
+        tasks: names of tasks.
+        protocol: protocol of all tasks; None for each task's own.
+        seed: first random seed; None for the protocol's own.
+        seeds: number of consecutive seeds; a deterministic task is evaluated once.
     """
 
     kind = "evaluate"
@@ -72,10 +72,10 @@ class EvaluateJob(Job):
         seed: int | None = None,
         seeds: int = 1,
     ) -> EvaluateJob:
-        """Check what is asked; tasks may be names and suites, as for `engine.tasks.expand`.
+        """Validate the request; tasks may be names and suites, as for `engine.tasks.expand`.
 
         Raises:
-            UserError: a spec, task, protocol or seed that cannot be used.
+            UserError: a spec, task, protocol or seed is invalid.
         """
         from engine import encoders as engine_encoders
         from engine import protocols
@@ -110,18 +110,18 @@ class EvaluateJob(Job):
         ]
 
     def keys(self, catalog: Catalog | None = None) -> list[Key]:
-        """The same, with the seed that counts where none is named."""
+        """(encoder, task, seed) of each unit, with the protocol's seed in place of None."""
         return [
             (encoder, task, self.protocol_of(task, catalog).seed if seed is None else seed)
             for encoder, task, seed in self.questions()
         ]
 
     def protocol_of(self, task: str, catalog: Catalog | None = None) -> Protocol:
-        """The protocol that a task is measured under.
+        """The protocol of a task.
 
         Args:
-            task: its name.
-            catalog: which knows the shape of its data; without one the name has to say it.
+            task: name of the task.
+            catalog: data sets, by which the task's type is known; without one, only its name.
         """
         from engine import protocols
         from engine.tasks import get, named
@@ -130,7 +130,7 @@ class EvaluateJob(Job):
             return protocols.get(self.protocol)
         try:
             return protocols.get(get(task, catalog).protocol)
-        except UserError:  # its data is not known here
+        except UserError:  # its data is not available
             return protocols.get(named(task).protocol)
 
     def units(self) -> list[str]:
@@ -151,7 +151,7 @@ class EvaluateJob(Job):
     def work(
         self, workspace: Workspace, position: int, reporter: Reporter
     ) -> Iterator[dict[str, Any]]:
-        """Measure one encoder on one task, unless it was; yields the row of the result."""
+        """Evaluate one encoder on one task, unless stored; yield the row of the result."""
         encoder, task, seed = self.questions()[position]
         row = measured(workspace, encoder, task, self.protocol, seed, reporter)
         yield row
@@ -159,32 +159,33 @@ class EvaluateJob(Job):
             raise UserError(row["error"], row["hint"] or "")
 
     def stays(self, catalog: Catalog) -> str:
-        """Because of an encoder or data that only this machine may use."""
+        """The encoder or data set that only this machine may use, as a reason; else empty."""
         return travel.stays(self.encoders, self.tasks, catalog)
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The same data, and the packages of the encoder."""
+        """The same data, and the encoder's packages."""
         encoder, task, _ = self.questions()[position]
         return travel.needs(encoder, task, catalog)
 
     def files(self) -> list[str]:
-        """Those that its encoders name."""
+        """Files that its encoders name."""
         return [path for encoder in self.encoders for path in parcels.paths_of(encoder)]
 
     def moved(self, places: Mapping[str, str]) -> EvaluateJob:
-        """With encoders that name others."""
+        """The job with other paths in its encoders' specs."""
         encoders = tuple(parcels.moved(encoder, places) for encoder in self.encoders)
         return replace(self, encoders=encoders)
 
     def made(self, happened: object) -> list[int]:
-        """The result whose row was yielded."""
+        """The id of the result whose row was yielded."""
         return [int(happened["id"])] if isinstance(happened, dict) else []
 
     def weights(self, store: Store) -> list[float]:
-        """Seconds that each unit will take, as far as others like it took some before.
+        """Estimated seconds of each unit, from the times of earlier results.
 
-        The same encoder counts first, then any other on the same task under the same protocol. What
-        is measured already takes next to nothing; what was never measured is taken for average.
+        Times of the same encoder are preferred, then those of any other on the same task under the
+        same protocol. Stored results take next to nothing; units without precedent are taken as
+        average.
         """
         from engine.protocols import get
         from engine.tasks import defaults
@@ -210,12 +211,12 @@ class EvaluateJob(Job):
         return [usual if weight is None else weight for weight in weights]
 
     def stored(self, workspace: Workspace) -> list[dict[str, Any]] | None:
-        """Every result that is asked for; None when one is yet to be measured."""
+        """All results of the job; None if one is missing."""
         rows = []
         for encoder, task, seed in self.questions():
             try:
                 row = known(workspace, workspace.load(encoder), task, self.protocol, seed)
-            except UserError:  # the evaluation will say it
+            except UserError:  # the evaluation will report it
                 return None
             if row is None:
                 return None
@@ -238,18 +239,18 @@ def queue_evaluation(
     """Queue an evaluation for the worker and return the run's id.
 
     Args:
-        workspace: which is to keep the results.
+        workspace: its store keeps the results.
         encoders: spec strings.
         tasks: names and suites, as for `engine.tasks.expand`.
-        protocol: for all tasks; None is each task's own.
-        seed: the first; None is the protocol's own.
-        seeds: how many in a row; a task that draws nothing is measured once all the same.
-        listed: False to leave the encoders out of the list that the pages offer.
-        title: for people; None for one made of the rest.
-        priority: lower runs earlier; 0 is usual.
+        protocol: protocol of all tasks; None for each task's own.
+        seed: first random seed; None for the protocol's own.
+        seeds: number of consecutive seeds; a deterministic task is evaluated once.
+        listed: False to leave the encoders out of the list on the pages.
+        title: title of the run; None for the job's own.
+        priority: lower runs earlier; the default is 0.
 
     Raises:
-        UserError: for visitors, or a spec, task, protocol or seed that cannot be used.
+        UserError: for visitors, or if a spec, task, protocol or seed is invalid.
     """
     workspace.refuse_visitors()
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
@@ -259,7 +260,7 @@ def queue_evaluation(
 
 
 def welcome(workspace: Workspace) -> list[str]:
-    """Queue the first runs of a new store, once, whoever looks at it; return their ids."""
+    """Queue the first runs of a new store, once per store; return their ids."""
     from app.workspace import STARTER_ENCODERS
     from engine import tasks
 
@@ -270,7 +271,7 @@ def welcome(workspace: Workspace) -> list[str]:
     for title, names in FIRST_LOOKS.items():
         if here.issuperset(names):
             ensure_listed(workspace, STARTER_ENCODERS[::-1])  # pages begin with the best
-            # A run each, behind all others: what is asked for meanwhile waits for one encoder only.
+            # A run per encoder, after all others: a new run then waits for one encoder only.
             for encoder in STARTER_ENCODERS:
                 job = EvaluateJob.of(workspace, [encoder], names)
                 runs.append(

@@ -1,4 +1,4 @@
-"""The page *Evaluate*: choose encoders and tasks, start, follow, come back."""
+"""The page *Evaluate*: choose encoders and tasks, start a run, follow it, come back to it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def build(workspace: Workspace) -> None:
         return
 
     def guess(values: Values) -> Iterator[Answer]:
-        """What it would cost, after a probe of a few seconds."""
+        """Estimate the cost, with timed runs of a few seconds."""
         choices.need(values.encoder)
         for html in views.estimating(
             costs.estimates(workspace, service.ready(workspace, _job(values)))
@@ -109,10 +109,10 @@ def build(workspace: Workspace) -> None:
 
 
 class _Page:
-    """What the page answers, by component.
+    """The event handlers of the page.
 
     Attributes:
-        views: members of the suite, protocol cards, plan, results.
+        views: components of the suite's members, protocol cards, plan and results.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class _Page:
         }
 
     def show(self, values: Values) -> Answer:
-        """The evaluation as it is asked now, and the suite that it makes up."""
+        """Show the evaluation of the current controls, and the suite that matches its tasks."""
         made, now = _job(values), values.suite
         if now != suites.OWN or made.tasks:
             here = suites.groups(self._workspace, made.tasks)
@@ -171,19 +171,19 @@ class _Page:
         return {self._controls["protocol"]: under, **boxes}
 
     def start(self, values: Values) -> Answer:
-        """Queue it, and follow its run."""
+        """Queue the evaluation, and follow its run."""
         choices.need(values.encoder)
         return {self._run: service.start(self._workspace, _job(values))}
 
     def again(self, values: Values, event: PageEvent) -> Answer:
-        """Measure one result once more."""
+        """Evaluate one result again."""
         encoder, task, seed = views.key_of(event.id)
         made = EvaluateJob((encoder,), (task,), values.protocol or None, seed)
         return {self._run: service.start(self._workspace, made)}
 
 
 def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
-    """A box for one more encoder that says while one writes whether it can be read."""
+    """A box to add an encoder by its spec, which is validated while typing."""
     with gr.Row(visible=not workspace.read_only):
         spec = gr.Textbox(
             label="Add one by its spec", elem_id="spec", scale=4, max_lines=1,
@@ -199,7 +199,7 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
 def _ticked(
     controls: Controls, here: dict[str, list[str]], wanted: Sequence[str]
 ) -> dict[Any, Any]:
-    """Updates of the boxes of single tasks."""
+    """Updates of the checkboxes of single tasks."""
     return {
         controls[kind]: gr.update(
             choices=names, value=[task for task in names if task in wanted], visible=bool(names)
@@ -209,7 +209,7 @@ def _ticked(
 
 
 def _job_of_address(workspace: Workspace, request: gr.Request) -> EvaluateJob:
-    """The evaluation of the address; that of its run when it names nothing else."""
+    """The evaluation in the address, or that of its run if it names nothing else."""
     from engine.tasks import STARTER
 
     wanted = [
@@ -235,14 +235,14 @@ def _job_of_address(workspace: Workspace, request: gr.Request) -> EvaluateJob:
 
 
 def _protocol(name: str, suite: str) -> str | None:
-    """A protocol of the address; SentEval's list is that of its own protocol."""
+    """The protocol in the address; SentEval's suite implies its own protocol."""
     if name in OF_TASKS:
         return name
     return "senteval" if suite == "senteval" else None
 
 
 def _job(values: Values) -> EvaluateJob:
-    """What the page's controls ask."""
+    """The evaluation from the values of the controls."""
     tasks = tuple(task for name in GROUPS for task in getattr(values, name))
     seeds = seeds_within(values.seeds)
     return EvaluateJob(

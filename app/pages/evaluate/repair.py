@@ -1,4 +1,4 @@
-"""Queues results again whose values can no longer be read."""
+"""Queue results again whose values can no longer be read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Repair:
-    """What was done about results whose per-example values cannot be read.
+    """The repair of results whose per-example values cannot be read.
 
     Attributes:
-        runs: ids of the runs that measure them again.
-        left: sentences on those that nothing could be done about.
+        runs: ids of the runs that compute them again.
+        left: sentences on those that cannot be repaired.
     """
 
     runs: tuple[str, ...]
@@ -26,11 +26,12 @@ class Repair:
 
 
 def queue(workspace: Workspace) -> Repair:
-    """Queue every result again that counts and whose per-example values cannot be read.
+    """Queue every current result again whose per-example values cannot be read.
 
-    A diagnosis is asked for as its run was; where that is forgotten, by the name of its text.
+    A diagnosis is queued with the settings of its run, or, if the run was removed, by the name of
+    its text.
 
-    Until it is measured its scores stand; older versions of a result are let be.
+    Its scores are kept until the new result is stored; superseded results are left alone.
 
     Raises:
         UserError: for visitors.
@@ -55,7 +56,7 @@ def queue(workspace: Workspace) -> Repair:
                 run = queue_evaluation(workspace, [encoder], tasks, protocol, seed, listed=False)
             else:
                 run = diagnosing.queue_again(workspace, rows[0])
-        except UserError as error:  # a decoder or a data set that is gone
+        except UserError as error:  # a decoder or a data set that no longer exists
             left.append(f"{encoder} on {', '.join(tasks)} cannot be queued: {error}")
         else:
             runs.append(run)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engine.results import Result
 
 Row = dict[str, Any]
-"""Of the store's results."""
+"""A row of the store's results."""
 
 
 def measured(
@@ -24,14 +24,14 @@ def measured(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Row:
-    """The result of one encoder on one task; what goes wrong is in the row.
+    """The result of one encoder on one task, stored or computed; errors are in the row.
 
     Args:
-        workspace: which keeps it.
+        workspace: its store keeps the result.
         encoder: canonical spec.
-        task: by name.
-        protocol: None is the task's own.
-        seed: None is the protocol's own.
+        task: name of the task.
+        protocol: None for the task's own.
+        seed: None for the protocol's own.
         progress: called with (done, total).
     """
     from engine import evaluate
@@ -52,9 +52,9 @@ def measured(
 def known(
     workspace: Workspace, encoder: Encoder, task: str, protocol: str | None, seed: int | None
 ) -> Row | None:
-    """The result that answers this very question, with these weights and data, if any.
+    """The stored result for these settings, weights and data, if any.
 
-    One whose per-example values cannot be read is measured again.
+    A result whose per-example values cannot be read counts as missing.
     """
     from engine import protocols, tasks
     from engine.evaluate import bind
@@ -65,7 +65,7 @@ def known(
         dataset = workspace.catalog.load(found.dataset)
         bound = bind(encoder, found, chosen, dataset)
     except UserError:
-        return None  # the evaluation will say it
+        return None  # the evaluation will report it
     results = workspace.store.results
     row = results.get(
         encoder=encoder.name,

@@ -1,4 +1,4 @@
-"""An evaluation: what can be evaluated, which results are stored, and its run."""
+"""Operations on an evaluation: validation, stored results, and its run."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def possible(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
-    """The same without the tasks that the protocol does not say how to score."""
+    """The job without the tasks that its protocol does not score."""
     left_out = suites.uncovered(workspace, job.tasks, job.protocol or "")
     return replace(job, tasks=tuple(task for task in job.tasks if task not in left_out))
 
 
 def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
-    """What can be measured of it.
+    """The job with the tasks that its protocol scores.
 
     Raises:
-        UserError: no encoder, no task, or none that the protocol covers.
+        UserError: there is no encoder, or no task that the protocol scores.
     """
     if not job.encoders:
         raise UserError("No encoder chosen.", "Choose at least one.")
@@ -44,24 +44,24 @@ def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
 
 
 def warnings(specs: Sequence[str]) -> list[str]:
-    """What a person should read before a run: settings that the files of a model deny."""
+    """Warnings to show before a run: settings that contradict a model's files."""
     from engine.encoders import warnings_of
 
     return [f"{spec}: {warning}" for spec in specs for warning in warnings_of(spec)]
 
 
 def rows(workspace: Workspace, job: EvaluateJob) -> list[Mapping[str, Any]]:
-    """What the store has of these encoders and tasks under the job's protocols, any seed."""
+    """Stored results of these encoders and tasks under the job's protocols, with any seed."""
     found = workspace.store.results.table(encoders=job.encoders, tasks=job.tasks)
     names = {task: job.protocol_of(task, workspace.catalog).name for task in job.tasks}
     return [row for row in found if row["protocol"] == names[row["task"]]]
 
 
 def start(workspace: Workspace, job: EvaluateJob) -> str:
-    """Queue what can be measured of it; return the run's id.
+    """Queue an evaluation of the tasks that the protocol scores; return the run's id.
 
     Raises:
-        UserError: for visitors, or when there is nothing to do.
+        UserError: for visitors, or when there is nothing to evaluate.
     """
     made = ready(workspace, job)
     return queue_evaluation(
@@ -72,17 +72,17 @@ def start(workspace: Workspace, job: EvaluateJob) -> str:
 def evaluate(
     workspace: Workspace, job: EvaluateJob, move: Move | None = None, *, listed: bool = True
 ) -> Iterator[Row]:
-    """The results in order, each as soon as it is there; without a run when all of them are.
+    """Yield the results in order, each as soon as it is stored; starts no run if all are.
 
     Args:
-        workspace: which keeps them.
-        job: what is asked.
-        move: told how far the whole is, for a bar.
-        listed: False to leave the encoders out of the list that the pages offer.
+        workspace: its store keeps the results.
+        job: the evaluation.
+        move: progress callback of the whole, for a bar.
+        listed: False to leave the encoders out of the list on the pages.
 
     Raises:
-        UserError: for visitors. What goes wrong with a task is in its row.
-        StoreError: it was cancelled from elsewhere.
+        UserError: for visitors. The error of a task is in its row.
+        StoreError: the run was cancelled from elsewhere.
     """
     if listed:
         ensure_listed(workspace, job.encoders)
@@ -93,7 +93,7 @@ def evaluate(
     questions, reported = job.questions(), 0
 
     def measured_before(end: int) -> list[Row]:
-        """What a run that was broken off had done already."""
+        """Results that an interrupted run had already computed."""
         return [
             measured(workspace, encoder, task, job.protocol, seed)
             for encoder, task, seed in questions[reported:end]
@@ -108,24 +108,24 @@ def evaluate(
 
 
 def asked_of(workspace: Workspace, run: str) -> EvaluateJob | None:
-    """What an evaluation was asked to do; None for a run of another kind."""
+    """The evaluation of a run; None for a run of another kind."""
     job = job_of(workspace.store.runs.get(run))
     return job if isinstance(job, EvaluateJob) else None
 
 
 def whole_number(value: Any) -> int | None:
-    """A whole number that somebody wrote, not below zero; None for anything else."""
+    """Parse a non-negative integer; None for anything else."""
     text = "" if value is None else str(value)
     return int(float(text)) if text.replace(".", "", 1).isdecimal() else None
 
 
 def seeds_within(value: Any) -> int:
-    """How many seeds, as near as can be to what was written."""
+    """Parse the number of seeds, clipped to the allowed range."""
     return min(max(whole_number(value) or 1, 1), MOST_SEEDS)
 
 
 def command(job: EvaluateJob, *, listed: bool = True) -> str:
-    """`theodolite evaluate …`, to be pasted into a terminal; what is usual is left out."""
+    """The command `theodolite evaluate …` of a job, to paste into a terminal, without defaults."""
     words = ["theodolite", "evaluate", *job.encoders, "--tasks", ",".join(job.tasks)]
     if job.protocol:
         words += ["--protocol", job.protocol]

@@ -49,11 +49,11 @@ _BY_TYPE = {
 
 
 def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Tasks whose data is here, by the names of `GROUPS`.
+    """Tasks with available data, by the names of `GROUPS`.
 
     Args:
-        workspace: whose catalog is asked.
-        wanted: tasks to offer beside them when they can be named, such as one on a hub file.
+        workspace: its catalog has the data.
+        wanted: further valid tasks to offer, such as one on a hub file.
     """
     from engine.tasks import TASKS, available, get
 
@@ -77,7 +77,7 @@ def _group(task: Task) -> str:
 
 
 def nameable(workspace: Workspace, task: str) -> bool:
-    """Whether a name from an address is a task at all."""
+    """Whether a name, as from an address, is a valid task."""
     from engine.tasks import get
 
     try:
@@ -88,7 +88,7 @@ def nameable(workspace: Workspace, task: str) -> bool:
 
 
 def members(suite: str, here: dict[str, list[str]]) -> list[str]:
-    """All tasks of a suite, those without data included; `own` has none."""
+    """All tasks of a suite, including those without data; empty for `own`."""
     from engine.tasks import SUITES
 
     if suite == "others":
@@ -103,9 +103,9 @@ def members(suite: str, here: dict[str, list[str]]) -> list[str]:
 def matching(
     here: dict[str, list[str]], ticked: Sequence[str], protocol: str, chosen: str = OWN
 ) -> str:
-    """The suite that is ticked, the one chosen before if it still is; else `own`.
+    """The suite that matches the ticked tasks, preferably the one chosen before; else `own`.
 
-    SentEval's list is that under one of SentEval's protocols only.
+    SentEval's suite matches only under one of SentEval's protocols.
     """
     present = {task for names in here.values() for task in names}
     for suite in (chosen, *LABELS):
@@ -118,9 +118,10 @@ def matching(
 
 
 def protocol_for(workspace: Workspace, suite: str, tasks: Sequence[str], now: str) -> str:
-    """The protocol to go on with: the present one where it fits, else each task's own.
+    """The protocol for a suite: the present one if it covers the tasks, else each task's own.
 
-    In SentEval's list STS-B and SICK-R are a trained regressor, which is not their own protocol.
+    SentEval's suite scores STS-B and SICK-R with a trained regressor, which is not their own
+    protocol.
     """
     if (now or suite != "senteval") and not uncovered(workspace, tasks, now):
         return now
@@ -128,7 +129,7 @@ def protocol_for(workspace: Workspace, suite: str, tasks: Sequence[str], now: st
 
 
 def uncovered(workspace: Workspace, tasks: Sequence[str], protocol: str) -> list[str]:
-    """Tasks that a protocol does not say how to score; none when each has its own."""
+    """Tasks that a protocol does not score; none when each task uses its own."""
     from engine import protocols
     from engine.tasks import get
 

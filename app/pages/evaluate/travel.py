@@ -1,4 +1,4 @@
-"""Which evaluations other machines can execute, and what they need for it."""
+"""Whether other machines can execute an evaluation, and their requirements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def stays(encoders: Sequence[str], tasks: Sequence[str], catalog: Catalog) -> str:
-    """Why an evaluation is done at home, in words; empty where any machine can do it.
+    """The reason why an evaluation has to run on this machine; empty if any machine can run it.
 
     Raises:
-        UserError: an encoder or a task that cannot be read.
+        UserError: an encoder or a task is invalid.
     """
     reasons = [fleet.encoder_stays(encoder) for encoder in encoders]
     reasons += [fleet.data_stays(_dataset(task, catalog)) for task in tasks]
@@ -24,10 +24,10 @@ def stays(encoders: Sequence[str], tasks: Sequence[str], catalog: Catalog) -> st
 
 
 def needs(encoder: str, task: str, catalog: Catalog) -> Needs:
-    """What one encoder on one task needs of a machine.
+    """Requirements of evaluating one encoder on one task.
 
     Raises:
-        UserError: an encoder, a task or data that cannot be read here.
+        UserError: the encoder, the task or its data cannot be read.
     """
     return Needs.of(catalog, [_dataset(task, catalog)], [encoder])
 

@@ -1,4 +1,4 @@
-"""The plan, cost and results of an evaluation, as HTML. For the page Evaluate."""
+"""Views of the page Evaluate: the plan, cost and results of an evaluation, as HTML."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ABOUT = {
 
 
 def spec_read(text: str) -> str:
-    """Whether a spec can be read, and how it is written canonically."""
+    """The canonical form of a spec, or its error."""
     from engine import encoders
 
     if not text.strip():
@@ -56,7 +56,7 @@ def spec_read(text: str) -> str:
 
 
 def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> str:
-    """What a suite is, and its members: those without files greyed, and where files belong."""
+    """The description of a suite and its members, greyed without files, and where files belong."""
     present = {task for names in here.values() for task in names}
     names = suites.members(suite, here) or list(ticked)
     chips = "".join(
@@ -86,7 +86,7 @@ def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> st
 
 
 def summary(workspace: Workspace, requested: EvaluateJob) -> str:
-    """What pressing the button would do, and the command that does the same."""
+    """The evaluation that the button would start, and the equivalent command."""
     if not requested.encoders or not requested.tasks:
         lacking = "an encoder" if not requested.encoders else "a task"
         return f'<p class="t-muted">Tick {lacking} to go on.</p>'
@@ -112,7 +112,7 @@ def summary(workspace: Workspace, requested: EvaluateJob) -> str:
 
 
 def _left_out(requested: EvaluateJob, job: EvaluateJob) -> str:
-    """Which tasks the protocol does not cover, in words."""
+    """A sentence on the tasks that the protocol does not cover."""
     lacking = [task for task in requested.tasks if task not in job.tasks]
     if not lacking:
         return ""
@@ -124,7 +124,7 @@ def _left_out(requested: EvaluateJob, job: EvaluateJob) -> str:
 
 
 def cards(workspace: Workspace, job: EvaluateJob) -> str:
-    """The card of every protocol in use, closed."""
+    """The collapsed card of every protocol in use."""
     from engine import protocols
 
     used: dict[str, list[str]] = {}
@@ -141,15 +141,15 @@ def cards(workspace: Workspace, job: EvaluateJob) -> str:
 
 
 def _some(tasks: Sequence[str]) -> str:
-    """Names, and how many more beyond six."""
+    """The first six names, and the number of the others."""
     more = f" and {len(tasks) - 6} more" if len(tasks) > 6 else ""
     return ", ".join(tasks[:6]) + more
 
 
 def results(workspace: Workspace, requested: EvaluateJob) -> str:
-    """The results that are there, errors as rows with a way to try again.
+    """The stored results; errors have a button to try again.
 
-    A task with several seeds is one row, of the first seed, beside the spread over all.
+    A task with several seeds is one row, with the score of the first seed and the spread over all.
     """
     job = service.possible(workspace, requested)
     stored = service.rows(workspace, job)
@@ -196,7 +196,7 @@ def _board_suite(workspace: Workspace, tasks: Sequence[str]) -> str:
 
 
 def _by_task(workspace: Workspace, job: EvaluateJob) -> list[Key]:
-    """Every result that is asked for, task by task."""
+    """Keys of all results of a job, task by task."""
     return sorted(job.keys(workspace.catalog), key=lambda key: job.tasks.index(key[1]))
 
 
@@ -226,15 +226,15 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 
 def key_text(row: Mapping[str, Any]) -> str:
-    """An encoder, a task and a seed as one text: none holds a line break."""
+    """An encoder, a task and a seed as one text, separated by line breaks, which none contains."""
     return "\n".join((row["encoder"], row["task"], str(row["seed"])))
 
 
 def key_of(text: str) -> Key:
-    """The encoder, task and seed that `key_text` wrote.
+    """Parse the encoder, task and seed from `key_text`.
 
     Raises:
-        UserError: it did not write this.
+        UserError: the text has another format.
     """
     match text.split("\n"):
         case [encoder, task, seed] if seed.isascii() and seed.isdecimal() and len(seed) <= 10:
@@ -243,7 +243,7 @@ def key_of(text: str) -> Key:
 
 
 def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:
-    """The estimates as HTML, with a progress bar before them."""
+    """Yield the estimates so far as HTML, below a progress bar."""
     found: list[costs.Estimate] = []
     started = time.monotonic()
     for share, what, made in steps:
@@ -260,7 +260,7 @@ def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:
 
 
 def estimates(found: Sequence[costs.Estimate]) -> str:
-    """The estimates as HTML."""
+    """The estimates as an HTML table."""
     rows = [_estimate(estimate) for estimate in found]
     if len(found) > 1:
         rows.append(

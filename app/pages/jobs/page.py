@@ -56,7 +56,7 @@ def build(workspace: Workspace) -> None:
         runs = workspace.store.runs.list(limit=LISTED)
         if _marks(workspace, runs, run_id) == known:
             return None
-        # Not which run is opened: another may have been, while this was under way.
+        # `chosen` is left out: another run may have been opened during this poll.
         return {view: value for view, value in drawn(run_id).items() if view is not chosen}
 
     def act(run_id: str, event: PageEvent) -> Answer:
@@ -74,7 +74,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
-    """What decides whether the page is drawn anew."""
+    """The state whose change redraws the page."""
     open_run = next((run for run in runs if run["id"] == run_id), None)
     live = open_run is not None and open_run["state"] == "running"
     lines = len(workspace.store.logs.lines(run_id)) if live else run_id
@@ -82,7 +82,7 @@ def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
 
 
 def _status(workspace: Workspace) -> str:
-    """How much runs and waits, and who works."""
+    """The numbers of running and waiting runs, and of workers."""
     waiting, running, workers = service.counts(workspace.store)
     up = formats.plural(workers, "worker") if workers else "no worker is running yet"
     words = f"{running} running, {waiting} waiting, {up}"
@@ -105,7 +105,7 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
 
 
 def _name(run: RunRow, opened: bool) -> str:
-    """The title of a run: press it to open the run, or to close it."""
+    """The title of a run, as a button that opens or closes its details."""
     return button(
         run["title"], "open", run["id"], about=f"{run['title']}, {run['state']}: show details",
         param=("run", "" if opened else run["id"]), kind="link",

@@ -1,6 +1,6 @@
-"""A background run shown on the page that started it, found again by the address.
+"""A panel which follows a background run on the page that started it; the address names the run.
 
-It reads the store twice a second while the run is alive and then falls silent.
+It polls the store twice a second while the run is alive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Named = Mapping[str, Any]
-"""Changes of a page by the names that it gives its components."""
+"""Changes of a page's components, by their names on the page."""
 NOTHING: Named = MappingProxyType({})
 POLL_SECONDS = 0.5
 _MOVES = ("id", "attempt", "done", "failed", "state", "total")
@@ -40,7 +40,7 @@ class RunPanel:
 
     Attributes:
         run: hidden box with the run's id; name it `run` in the page's address.
-        moved: changes when the run has finished a unit or is over; hang results on its `change`.
+        moved: changes when the run has finished a unit or ended; update results on its `change`.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -50,7 +50,7 @@ class RunPanel:
         self._view = actions(elem_id="following")
         self._units = actions(elem_id="following-units")
         notice = parts.notice()
-        self._said = parts.notice()  # of its own: looking again would empty the other at once
+        self._said = parts.notice()  # a second notice: each refresh empties the first
         self._timer = gr.Timer(POLL_SECONDS, active=False)
         refresh = (self._refresh, [self.run, self.moved],
                 [self._view, self._units, self._timer, self.moved], notice)  # fmt: skip
@@ -72,18 +72,18 @@ class RunPanel:
         make: Callable[[Values], str],
         refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
     ) -> None:
-        """Have a page show its answer when it is opened, asked otherwise, or the run gets on.
+        """Show a page's answer when the page is opened, a control changes, or the run progresses.
 
         Args:
-            controls: of the page; the run becomes one.
-            shown: what `show` may change, by name.
-            words: where it says how far it is, among `shown`.
-            go: the button that has the answer made.
-            notice: where an error is shown.
-            load: the values of the controls, as the address has them.
-            show: is given what is asked, and the tab that asks.
-            make: of the service; returns the run that makes the answer, empty when it is there.
-            refill: control -> what its change makes of other controls, before the answer is shown.
+            controls: controls of the page; the run becomes one of them.
+            shown: components that `show` may change, by name.
+            words: the component among `shown` which displays the progress.
+            go: the button that starts the run.
+            notice: component which shows an error.
+            load: reads the values of the controls from the address.
+            show: takes the values, and the session of the tab; yields the changes.
+            make: queues the run that computes the answer and returns its id, empty if stored.
+            refill: control -> function which updates other controls on its change, before `show`.
         """
 
         def changed(named: Named) -> Answer:
@@ -127,7 +127,7 @@ class RunPanel:
         controls.keep()
 
     def _refresh(self, run_id: str, known: str) -> Answer:
-        """Show the run as it is now, and go on looking while it is alive.
+        """Show the current state of the run, and keep polling while it is alive.
 
         Its parts are read again only when one has ended.
         """
@@ -147,7 +147,7 @@ class RunPanel:
         return shown
 
     def _act(self, run_id: str, event: PageEvent) -> Answer:
-        """Cancel it, try it again, or measure a part that failed once more."""
+        """Apply a button's action to the run, or evaluate a failed part again."""
         if event.act != "unit":
             return {self._said: parts.say(service.act(self._workspace, event.act, event.id))}
         again, what = service.measure_again(self._workspace, run_id, event.number("id"))
@@ -157,20 +157,20 @@ class RunPanel:
 
 
 def from_address(workspace: Workspace, request: gr.Request) -> str:
-    """The run that the address names, where there is one."""
+    """The id of the run in the address, empty if there is no such run."""
     run_id = address.first(request, "run")
     return run_id if run_id in {run["id"] for run in workspace.store.runs.list()} else ""
 
 
 class Drawn(Protocol[T_co]):
-    """What is asked of one collection: a job whose answer, once made, is in the store."""
+    """A job on one collection, whose answer is stored when computed."""
 
     @property
     def dataset(self) -> str:
         """Name in the catalog."""
 
     def stored(self, workspace: Workspace) -> T_co | None:
-        """The answer, if it was made."""
+        """The answer, if it is stored."""
 
 
 def awaited(
@@ -186,30 +186,30 @@ def awaited(
     drawn: Callable[[T], Named],
     nothing: Callable[[bool, float | None], Named],
 ) -> Iterator[Named]:
-    """How far it is, then the answer of a job, or one that is quickly made, or what to do.
+    """Yield the progress, then a job's stored answer, a quick one, or advice on what to do.
 
     Args:
-        workspace: where everything is.
-        run_id: of the run that the page follows, if any.
-        job: what is asked.
-        encoders: by which the collection must be encoded.
-        quick: makes an answer at once from what is encoded.
-        session: the tab that asks.
-        most: sentences of a collection for which `quick` is worth a try.
-        words: the name of the component that says how far it is.
-        drawn: shows an answer.
-        nothing: shows what to do; is told whether a run is about to bring an answer, and how many
-            seconds encoding would take where that is too long for a page.
+        workspace: store and data.
+        run_id: id of the run that the page follows, if any.
+        job: the job.
+        encoders: encoders by which the collection must be encoded.
+        quick: computes an answer at once from the encoded collection.
+        session: session of the tab.
+        most: maximum number of sentences of a collection for which `quick` is tried.
+        words: name of the component which displays the progress.
+        drawn: renders an answer.
+        nothing: renders the advice; takes whether a run is about to produce the answer, and the
+            seconds that encoding would take if that is too long for a page, else None.
     """
     alive = bool(run_id) and workspace.store.runs.get(run_id)["state"] in LIVE
 
     def find(say: background_call.Say) -> list[T | None]:
-        """Encodes what is lacking, unless the run is about to do that."""
+        """Encode the missing sentences, unless the run is about to do so."""
         sentences, _ = workspace.catalog.sentences(job.dataset)
         say(f"Loading {' and '.join(encoders)}; a model that has not been used yet takes some "
             "seconds",
             None, None)  # fmt: skip
-        # One that is fitted on the collection has no name before that is encoded.
+        # A step fitted on the collection has no fingerprint before that is encoded.
         if not any("@task" in encoder for encoder in encoders):
             found = job.stored(workspace)
             if found is not None or len(sentences) > most:

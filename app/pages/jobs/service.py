@@ -1,7 +1,7 @@
-"""Background runs: which actions are possible now, and performing them.
+"""Background runs: the actions currently possible, and performing them.
 
-The page Jobs, the verb `jobs`, the trainings of encoders and decoders, and the panel of a page
-that follows its run all ask here. What was done is said in words.
+Used by the page Jobs, the command `jobs`, the trainings of encoders and decoders, and the panel of
+a page that follows its run. Each action returns a sentence on what was done.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from store.run_rows import RunRow
 
 TRAININGS = ("train", "sweep", "train-decoder")
-"""Kinds of runs that have a best to keep and a checkpoint to go on from."""
+"""Kinds of runs with best weights to keep and a checkpoint to resume from."""
 UNFINISHED = ("failed", "partly failed", "cancelled")
 _SEE = "See `theodolite jobs list`."
 
 
 def stopping(run: Mapping[str, Any]) -> bool:
-    """Whether a training was asked to stop and keep its best, and is still at it."""
+    """Whether a training was asked to stop and keep its best, and is still running."""
     return bool(run["state"] == "running" and run["asked"] == STOP)
 
 
 def possible(run: Mapping[str, Any], others_wait: bool = False) -> list[str]:
-    """What can be done with a run as it is now, by the names of `ACTIONS`.
+    """The actions possible in a run's current state, by the names of `ACTIONS`.
 
     Args:
         run: its row in the store.
-        others_wait: whether there is something to overtake.
+        others_wait: whether other runs are waiting, which it could overtake.
     """
     state = run["state"]
     if state == "queued":
@@ -47,11 +47,11 @@ def possible(run: Mapping[str, Any], others_wait: bool = False) -> list[str]:
 
 
 def act(workspace: Workspace, action: str, run_id: str) -> str:
-    """Do what a button asks for; what was done, in words.
+    """Perform the action of a button; return a sentence on what was done.
 
     Raises:
-        UserError: for visitors, for what is no action, or none for the run as it is now.
-        StoreError: when there is no such run.
+        UserError: for visitors, or an action unknown or impossible in the run's state.
+        StoreError: there is no such run.
     """
     if action not in ACTIONS:
         raise UserError(f"There is no action {action[:40]!r} here.", "Reload the page.")
@@ -59,7 +59,7 @@ def act(workspace: Workspace, action: str, run_id: str) -> str:
 
 
 def cancel(workspace: Workspace, run_id: str) -> str:
-    """Stop a run within two seconds; what it finished stays, and so does a training's checkpoint.
+    """Stop a run within two seconds; finished parts and a training's checkpoint are kept.
 
     Raises:
         UserError: for visitors, or a run that is over.
@@ -77,7 +77,7 @@ def cancel(workspace: Workspace, run_id: str) -> str:
 def stop(workspace: Workspace, run_id: str) -> str:
     """Have a training stop now and keep its best; one that still waits is cancelled.
 
-    Of a sweep, the child at work keeps its best, and those after it are left out.
+    In a sweep, the running child keeps its best, and the later ones are left out.
 
     Raises:
         UserError: for visitors, a run that trains nothing, or one that is over.
@@ -97,7 +97,7 @@ def stop(workspace: Workspace, run_id: str) -> str:
 
 
 def retry(workspace: Workspace, run_id: str) -> str:
-    """Queue a run that failed, wholly or partly, or was cancelled again; what is done is kept.
+    """Queue a failed, partly failed or cancelled run again; finished parts are kept.
 
     Raises:
         UserError: for visitors, or a run that is not over.
@@ -114,7 +114,7 @@ def retry(workspace: Workspace, run_id: str) -> str:
 
 
 def remove(workspace: Workspace, run_id: str) -> str:
-    """Forget a run that is over: its parts, events and log. Results and models stay.
+    """Delete a run that is over: its parts, events and log. Results and models stay.
 
     Raises:
         UserError: for visitors, or a run that is not over.
@@ -129,7 +129,7 @@ def remove(workspace: Workspace, run_id: str) -> str:
 
 
 def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -> str:
-    """Give a waiting run another priority: lower runs earlier, None before all that wait.
+    """Change the priority of a waiting run: lower runs earlier, None before all waiting runs.
 
     Raises:
         UserError: for visitors, or a run that does not wait.
@@ -148,18 +148,18 @@ def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -
 ACTIONS: Mapping[str, Callable[[Workspace, str], str]] = {
     "next": prioritise, "stop": stop, "cancel": cancel, "retry": retry, "remove": remove,
 }  # fmt: skip
-"""What can be done with a run, by the name that its button has."""
+"""Actions on a run, by the name in their button's event."""
 
 
 def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str, str]:
-    """Queue one part of an evaluation once more, as a run of its own.
+    """Queue one part of an evaluation again, as a run of its own.
 
     Returns:
-        The id of that run, and what was measured on what.
+        The id of that run, and its title.
 
     Raises:
-        UserError: for visitors, for a part that is not there, or a run that is no evaluation.
-        StoreError: when there is no such run.
+        UserError: for visitors, or if the part does not exist or the run is no evaluation.
+        StoreError: there is no such run.
     """
     from app.jobs.kinds import job_of
     from app.jobs.submit import queue
@@ -171,13 +171,13 @@ def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str
 
 
 def counts(store: Store) -> tuple[int, int, int]:
-    """How many runs wait, how many are at work, and how many workers there are."""
+    """The numbers of waiting runs, running runs, and workers."""
     live = store.runs.list(LIVE, limit=10_000)
     running = sum(run["state"] == "running" for run in live)
     return len(live) - running, running, len(store.workers.list())
 
 
 def _changeable(workspace: Workspace, run_id: str) -> RunRow:
-    """The run, for those who may change something."""
+    """Get a run to change it; refuses visitors."""
     workspace.refuse_visitors()
     return workspace.store.runs.get(run_id)

@@ -22,7 +22,7 @@ _LABELS = {
     "retry": ("Retry", "Retry {}"),
     "remove": ("Remove", "Remove {} with its events and log; its results are kept"),
 }
-"""Action -> what stands on its button, and the same in full."""
+"""Action -> label of its button, and its accessible name."""
 _BEGUN = (
     (
         "Evaluate",
@@ -55,12 +55,12 @@ _BEGUN = (
         "theodolite train unsup minilm --train text.txt --out mine --queue",
     ),
 )
-"""Page, its address, what comes of it, and the same in a terminal."""
+"""Page, its address, what its jobs produce, and the equivalent command."""
 _UNIT_TAGS = {"done": "good", "failed": "bad"}
 
 
 def nothing(visitor: bool) -> str:
-    """What will stand here, and where it is begun."""
+    """The placeholder of an empty list, with the pages and commands that queue runs."""
     text = parts.next_step(
         visitor, "see waiting work here",
         "Jobs started on these pages or in a terminal are listed here, with progress, log "
@@ -76,7 +76,7 @@ def nothing(visitor: bool) -> str:
 
 
 def listing(items: Iterable[str], label: str, css: str = "") -> str:
-    """A list of runs; `items` as `item` makes them."""
+    """A list of runs; `items` come from `item`."""
     return f'<ul class="t-runs {css}" aria-label="{escape(label)}">{"".join(items)}</ul>'
 
 
@@ -84,16 +84,16 @@ def item(
     run: Mapping[str, Any], name: str, about: str, verbs: str,
     *, below: str = "", inside: str = "", opened: bool = False,
 ) -> str:  # fmt: skip
-    """One run of a list: its state, how far it is, what went wrong, what can be done.
+    """One run of a list: its state, progress, error and buttons.
 
     Args:
         run: its row in the store.
-        name: its title, as HTML to press.
-        about: plain text on how far it is or how it ended.
+        name: HTML of its title, a button.
+        about: plain text on its progress or outcome.
         verbs: HTML of its buttons.
-        below: HTML under that.
-        inside: HTML that takes the whole width, of a run that is opened.
-        opened: whether it is shown in full.
+        below: HTML below `about`.
+        inside: HTML across the whole width, of an opened run.
+        opened: whether its details are shown.
     """
     gauge = progress.gauge(run) if run["state"] == "running" else ""
     return (
@@ -106,14 +106,14 @@ def item(
 
 
 def tag(run: Mapping[str, Any]) -> str:
-    """The state of a run."""
+    """A tag with the state of a run."""
     if service.stopping(run):
         return parts.tag("stopping", "live")
     return parts.tag(run["state"], progress.KINDS[run["state"]])
 
 
 def about(run: Mapping[str, Any]) -> str:
-    """How far a run is and what it does now, or how it ended. Plain text."""
+    """The progress and current step of a run, or its outcome. Plain text."""
     text = progress.how_far(run)
     if run["message"]:
         text += f". {run['message']}"
@@ -126,14 +126,14 @@ def buttons(
     workspace: Workspace, run: Mapping[str, Any], *, title: str = "", others_wait: bool = False,
     without: Collection[str] = (),
 ) -> str:  # fmt: skip
-    """What can be done with a run as it is now; nothing for visitors.
+    """Buttons of the actions possible in a run's current state; empty for visitors.
 
     Args:
-        workspace: whose run it is.
+        workspace: its store has the run.
         run: its row in the store.
-        title: what it is called where the buttons stand; else as in the store.
-        others_wait: whether there is something to overtake.
-        without: actions that are not offered here.
+        title: title of the run in the buttons' accessible names; empty for that in the store.
+        others_wait: whether other runs are waiting, which it could overtake.
+        without: actions not to offer.
     """
     if workspace.read_only:
         return ""
@@ -146,7 +146,7 @@ def buttons(
 
 
 def card(run: Mapping[str, Any], verbs: str = "") -> str:
-    """One run: its title, its state, how far it is and how long still, what went wrong."""
+    """One run: its title, state, progress, time left and error."""
     live = run["state"] in LIVE
     what = "" if live or not run["message"] else f". {run['message']}"
     present = ""
@@ -168,7 +168,7 @@ def card(run: Mapping[str, Any], verbs: str = "") -> str:
 
 
 def parts_of(run: Mapping[str, Any], units: Sequence[UnitRow], may_retry: bool) -> str:
-    """Every part of a run: the present one, what failed, what waits, what is done."""
+    """Every part of a run: the running ones, then failed, left out, waiting and done."""
     if not units or (len(units) == 1 and units[0]["error"] is None):
         return ""
     now = at_work(units) if run["state"] == "running" else set()
@@ -216,14 +216,14 @@ def _unit_tag(unit: UnitRow, now: bool) -> str:
 def detail(
     run: Mapping[str, Any], units: Sequence[UnitRow], log: Sequence[str], size: int, close: str
 ) -> str:
-    """One run in full: what went wrong, its units, its log.
+    """One run in full: its error, its units, its log.
 
     Args:
         run: its row in the store.
-        units: of it.
+        units: its units.
         log: the last lines of its log.
         size: bytes of its events and log.
-        close: HTML of the button that closes it.
+        close: HTML of the button that closes the details.
     """
     now = at_work(units) if run["state"] == "running" else set()
     cells = [

@@ -1,4 +1,4 @@
-"""The workers: processes on this store's queue, those of a fleet, and what is waiting for them."""
+"""The workers on this store's queue and in a fleet, and the runs that wait for them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ TURN = "Waits for its turn."
 
 @dataclass(frozen=True)
 class WorkerNow:
-    """A worker and what it is at.
+    """A worker and its current work.
 
     Attributes:
         slot: its name.
-        host: of its machine.
+        host: host name of its machine.
         local: whether it works on the store of this machine, and not in the fleet.
-        doing: what it is at, for people; empty for nothing.
-        share: how far that is, 0 to 1; None for nothing.
-        since: when it began with that, seconds since 1970; None for nothing.
-        started: when it started, seconds since 1970.
-        seen: when it was last heard of.
-        has: what its machine has: `only` (the work it takes), `data` (name -> hash, empty before it
-            was read), `devices`, `cores`, `memory` in bytes, `packages` (name -> version).
+        doing: its current work, as text; empty if idle.
+        share: share of that work done, 0 to 1; None if idle.
+        since: start of that work, seconds since 1970; None if idle.
+        started: start of the worker, seconds since 1970.
+        seen: its last heartbeat, seconds since 1970.
+        has: capabilities of its machine: `only` (the kinds of work it takes), `data` (name -> hash,
+            empty before the data is read), `devices`, `cores`, `memory` in bytes, `packages` (name
+            -> version).
     """
 
     slot: str
@@ -50,13 +51,13 @@ class WorkerNow:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A run of which something waits.
+    """A run with waiting parts.
 
     Attributes:
-        title: of the run.
-        home: whose run it is; empty for this machine's own queue.
-        parts: how many of it wait or are being done elsewhere.
-        why: what it waits for.
+        title: title of the run.
+        home: name of its home; empty for this machine's own queue.
+        parts: number of its parts that wait or run elsewhere.
+        why: reason for waiting.
     """
 
     title: str
@@ -67,14 +68,14 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Workers:
-    """All of it at one moment.
+    """A snapshot of workers, homes and waiting runs.
 
     Attributes:
         fleet: address of the fleet's database, without a password; empty without a fleet.
-        problem: why nothing is known of the fleet; empty otherwise.
-        workers: those of this store first.
-        homes: name -> seconds since each was last heard of.
-        waiting: what waits, and why.
+        problem: why the fleet cannot be read; else empty.
+        workers: the workers, those of this store first.
+        homes: name -> seconds since its last heartbeat.
+        waiting: the waiting runs.
     """
 
     fleet: str
@@ -85,9 +86,9 @@ class Workers:
 
 
 def now(workspace: Workspace) -> Workers:
-    """Who works on this store, and in the fleet that THEODOLITE_FLEET names, if it names one.
+    """The workers on this store, and in the fleet of THEODOLITE_FLEET, if set.
 
-    Visitors are told of no other machine.
+    Visitors see no other machine.
     """
     local = _local(workspace)
     queued = [Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)

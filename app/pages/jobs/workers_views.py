@@ -12,11 +12,11 @@ from app.web import parts
 
 START = "theodolite worker --fleet postgresql://user@host/database --data FOLDER"
 _NAMED = 6
-"""Data sets that are named before the rest is counted."""
+"""Data sets named before the others are counted."""
 
 
 def status(found: Workers) -> str:
-    """How many there are and how many are busy, in one line."""
+    """The numbers of workers and of busy ones, in one line."""
     busy = sum(bool(one.doing) for one in found.workers)
     text = f"{formats.plural(len(found.workers), 'worker')}, {busy} at work"
     if not found.workers:
@@ -27,7 +27,7 @@ def status(found: Workers) -> str:
 
 
 def workers(found: Workers) -> str:
-    """A row each: what it does, since when, what it has, when it was last seen."""
+    """A row per worker: its current work, capabilities, start and last heartbeat."""
     problem = parts.warn([found.problem]) if found.problem else ""
     if not found.workers:
         return problem + parts.heading(
@@ -47,7 +47,7 @@ def workers(found: Workers) -> str:
 
 
 def waiting(found: Workers) -> str:
-    """What is waiting, and who is at it or what it waits for; nothing when all is done."""
+    """The waiting runs, with their workers or reasons for waiting; empty when there are none."""
     if not found.waiting:
         return ""
     rows = [
@@ -60,7 +60,7 @@ def waiting(found: Workers) -> str:
 
 
 def homes(found: Workers) -> str:
-    """Who gives work to the fleet, or how one begins with a fleet."""
+    """The homes which give work to the fleet, or how to start a fleet."""
     if not found.fleet:
         return parts.heading(
             "More machines",
@@ -89,7 +89,7 @@ def _now(one: WorkerNow) -> str:
 
 
 def _has(has: Mapping[str, Any]) -> str:
-    """Devices, memory, extras and data, the hashes on the names of the data sets."""
+    """Devices, memory, extras and data; hashes are tooltips of the data sets' names."""
     data: Mapping[str, str] = has.get("data", {})
     named = [
         f'<span title="{escape(digest or "not read yet")}">{escape(name)}</span>'
