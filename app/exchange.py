@@ -22,7 +22,7 @@ FORMATS = ("mteb", "yaml")
 
 
 def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, Any]]) -> list[Path]:
-    """Write the results without errors; return the files.
+    """Write the results that have no error; return the files.
 
     Raises:
         UserError: the format is unknown, or there is nothing to write.

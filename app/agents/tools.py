@@ -71,7 +71,7 @@ class Tools:
     def evaluate(
         self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
     ) -> typed.Results:
-        """Evaluate encoders on tasks and store the results; stored results are read instead.
+        """Evaluate encoders on tasks and store the results; those already stored are read.
 
         This may take seconds to hours: begin with small tasks such as StarterSTS.
 

@@ -38,7 +38,7 @@ def marked(words: Sequence[Word]) -> str:
 
 
 def tallied(words: Sequence[Word]) -> str:
-    """Summarise it in plain text, as in `6 of 7 words kept in place. Lost: this. New: that.`."""
+    """Summarise in plain text, as in `6 of 7 words kept in place. Lost: this. New: that.`."""
     real = [word for word in words if word.text[0].isalnum()]
     had = [word for word in real if word.fate != "new"]
     by: dict[str, list[str]] = {fate: [w.text for w in real if w.fate == fate] for fate in _TAGS}

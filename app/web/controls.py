@@ -158,7 +158,7 @@ def on(
 def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], notice: Any) -> Any:
     """Register a handler which fills controls when the page being built is opened.
 
-    A control that already has its value is not updated: somebody may have changed it meanwhile.
+    A control whose initial value is right already is not updated: somebody may have changed it.
 
     Returns:
         The Gradio dependency, for `.then`.

@@ -142,7 +142,7 @@ def readings(values: Mapping[str, str]) -> str:
 
 
 def next_step(visitor: bool, instead: str, press: str) -> str:
-    """Advice where a run is needed; visitors cannot start one and get another advice."""
+    """Advice where a run is needed, or `instead` for visitors, who cannot start one."""
     return f"This demonstration does not start runs: {instead}." if visitor else press
 
 

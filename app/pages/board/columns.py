@@ -137,7 +137,7 @@ def _members(workspace: Workspace, suite: str) -> Sequence[str]:
 
 
 def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
-    """Suites with evaluated tasks (MTEB's: at least half of them), and protocols with scores."""
+    """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
     from engine.tasks import SUITES
 
     rows = scored(workspace, edition(workspace))

@@ -209,7 +209,7 @@ def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | No
 
 
 def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
-    """The parts of a task to search for: its examples, and the documents of a retrieval."""
+    """The parts of a task to search for: its examples, and documents of retrieval or reranking."""
     from engine.tasks import get
 
     searches = get(task, workspace.catalog).type in ("document-retrieval", "reranking")

@@ -29,7 +29,7 @@ FIRST_LOOKS = {
     "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
     "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
 }
-"""Title -> tasks of the first runs, the small tasks first."""
+"""Title -> tasks of the first runs: every encoder's small tasks come before any larger ones."""
 
 _READ_SECONDS = 0.05
 """Time of reading a stored result."""

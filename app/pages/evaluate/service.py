@@ -114,7 +114,7 @@ def asked_of(workspace: Workspace, run: str) -> EvaluateJob | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """Parse a non-negative integer; None for anything else."""
+    """Parse a non-negative number, truncated to an integer; None for anything else."""
     text = "" if value is None else str(value)
     return int(float(text)) if text.replace(".", "", 1).isdecimal() else None
 

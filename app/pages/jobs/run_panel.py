@@ -209,7 +209,7 @@ def awaited(
         say(f"Loading {' and '.join(encoders)}; a model that has not been used yet takes some "
             "seconds",
             None, None)  # fmt: skip
-        # A step fitted on the collection has no fingerprint before that is encoded.
+        # An encoder fitted on the collection cannot be identified before that is encoded.
         if not any("@task" in encoder for encoder in encoders):
             found = job.stored(workspace)
             if found is not None or len(sentences) > most:
