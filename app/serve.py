@@ -95,15 +95,15 @@ def serve(
     background worker. Closing the page loses nothing: runs go on, and pages re-attach.
 
     A public link (--share) always has a password, and its visitors cannot upload, name local paths,
-    start runs or delete anything. An address beyond this machine (--host) needs a login, unless
-    all may come (--demo): then the store is only read, what visitors type is not kept, they can use
-    the listed encoders and the data sets that are here, and so much each. See docs/hosting.md.
+    start runs or delete anything. An address beyond this machine (--host) needs a login, or --demo,
+    a public demonstration: visitors can use the listed encoders and the data sets of the store,
+    within a limit for each visitor, and nothing that they type is kept. See docs/hosting.md.
 
-    With --window the app has a window of its own, which an installed Chrome, Chromium or Edge
-    shows. It ends when that is closed, or after it with the last run that is not over. `theodolite
-    desktop install` puts it into the menu.
+    With --window the app opens in a window of its own, drawn by an installed Chrome, Chromium or
+    Edge. Closing the window ends the app, once its last run is over. `theodolite desktop install`
+    adds it to the menu.
 
-    With --fleet the workers of other machines evaluate and train; what comes of it is kept here.
+    With --fleet the workers of other machines evaluate and train; the results are kept here.
     The password comes from PGPASSWORD or ~/.pgpass. See docs/scaling.md.
 
     theodolite --data ~/senteval

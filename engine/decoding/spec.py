@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from engine.encoders.spec import to_legacy, from_legacy
+from engine.encoders.spec import from_legacy, to_legacy
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec, Ranges, relative_path
 from engine.training.spec import PrecisionName

@@ -12,7 +12,7 @@ from functools import partial
 from operator import contains
 from typing import Any, Literal, get_args, get_type_hints
 
-from engine.encoders.spec import TWO_MEANINGS, to_legacy, from_legacy
+from engine.encoders.spec import TWO_MEANINGS, from_legacy, to_legacy
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec, Ranges, relative_path
 
@@ -39,16 +39,16 @@ class TrainSpec(BaseSpec):
             vocabulary, learned from the training sentences.
         train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
             name of a data set of the catalog.
-        out: the folder that becomes the encoder.
+        out: the folder of the trained encoder.
         seed: decides order, dropout, augmentation and fresh weights.
         batch_size: examples that are each other's negatives.
         micro_batch: examples that pass through the model at once; None for the whole batch. The
             gradients are those of the whole batch (GradCache, Gao et al. 2021).
-        limit: train on the first so many examples only; None for all.
+        limit: train on this many examples from the start; None for all.
         epochs: over the data; fractions allowed.
-        steps: stop after so many updates instead; None to go by `epochs`.
-        learning_rate: the highest of the linear schedule.
-        warmup: share of the steps (0 to 1) until that rate is reached.
+        steps: stop after this many updates instead; None to go by `epochs`.
+        learning_rate: the peak of the linear schedule.
+        warmup: share of the steps (0 to 1) until the peak.
         weight_decay: of AdamW, not on biases and layer norms.
         max_grad_norm: gradients are scaled down to this norm; 0 for never.
         max_length: tokens kept of a sentence, special ones included.
@@ -62,8 +62,8 @@ class TrainSpec(BaseSpec):
         mlm_probability: share of the tokens that MLM predicts.
         dropout: of the whole model; None leaves the base's own (0.1 in BERT).
         fixed_mask: the same dropout mask in both passes (table 3's "Fixed 0.1").
-        augmentation: made to the second copy of an unsupervised sentence.
-        augmentation_rate: share of the words or tokens it changes.
+        augmentation: of the second copy of an unsupervised sentence.
+        augmentation_rate: share of the words or tokens that it changes.
         dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
         pooling: of the vectors in the loss.
         head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
@@ -71,10 +71,10 @@ class TrainSpec(BaseSpec):
         dev_every: steps between two evaluations on it.
         patience: evaluations without a better score until training stops; None for never.
         precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
-        compile: pass the model through `torch.compile`; on a CPU that does not pay
+        compile: pass the model through `torch.compile`; on a CPU this is no faster
             (`benchmarks.training --compiled`).
         gradient_checkpointing: compute activations again instead of keeping them.
-        device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`; None for the first GPU if there is one.
         processes: of this machine that share each batch, a GPU each where there are any. The
             gradients are those of the whole batch; what is drawn at random differs.
     """

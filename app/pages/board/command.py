@@ -158,15 +158,15 @@ def similarity(
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare data sets as an encoder sees them: the cosine between the means of their sentences.
+    """Compare data sets by the cosine between the mean vectors of their sentences.
 
     theodolite data similarity
 
     theodolite data similarity xnli --encoder minilm --json
 
-    Of each, sentences are drawn with a fixed seed, as in MTEB's figure 2. Of `all`, a family in
-    several languages is there once; by its name its languages are compared, by that of labelled
-    sentences their labels. The most alike pairs come first.
+    Sentences of each are drawn with a fixed seed, as for figure 2 of MTEB. `all` includes a family
+    in several languages once. The name of a family compares its languages, and that of labelled
+    sentences their labels. The most similar pairs come first.
     """
     from app.jobs import submit
     from app.pages.board import similarity as service
@@ -196,16 +196,16 @@ def leaks(
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Look for the texts of tasks in what an encoder was trained on: the same, or nearly.
+    """Search the training data of an encoder for the texts of tasks, exact or nearly so.
 
     theodolite encoders leaks minilm
 
     theodolite encoders leaks minilm --tasks STSBenchmark --in SNLI,nli --json
 
-    What it was trained on is what its files and MTEB name, as far as that is here. Nearly the same
-    are texts whose character 5-grams have a Jaccard index of 0.8 at least (Broder 1997). Of a task
-    the examples of its main score are looked for, of a retrieval its documents too; of a training
-    set the split train is looked through where it has one.
+    The training data are those that its files and MTEB name, as far as they are installed. Two
+    texts are nearly the same when the Jaccard index of their character 5-grams is at least 0.8
+    (Broder 1997). The search is for the examples of a task's main score, and for the documents of
+    a retrieval task; it goes through the split train of a training set that has one.
     """
     from app.jobs import submit
     from app.pages.board import leaks as service

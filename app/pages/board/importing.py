@@ -47,9 +47,7 @@ def build(workspace: Workspace) -> Controls:
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
                 controls.render("file")
-                folder(
-                    "Choose a whole folder", "published-files", ENDINGS, elem_id="published-folder"
-                )
+                folder("Choose a whole folder", FILES, ENDINGS, elem_id="published-folder")
             with gr.Column(scale=2, min_width=280):
                 controls.render("model", "revision")
                 take = gr.Button("Import", size="md", elem_id="published-take")

@@ -13,7 +13,7 @@ from engine.encoders import load, parse
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import diagnose
 from engine.encoders.fingerprint import fingerprint
-from engine.encoders.spec import to_legacy, from_legacy
+from engine.encoders.spec import from_legacy, to_legacy
 from engine.errors import UserError
 from engine.training.spec import TrainSpec
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
