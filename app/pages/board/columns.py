@@ -74,7 +74,7 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
     under = _protocols(rows, "" if protocol == PUBLISHED else protocol)
     cells = _cells(rows, under)
     measured = {task for _, task in cells}
-    by_mteb = _said_by_mteb(workspace, cells)
+    by_mteb = _described_by_mteb(workspace, cells)
     there = {bare(task) for task in measured}
     named = {task for task in others if suites.is_suite(suite) or bare(task) not in there}
     languages = {info.name: info.languages for info in workspace.catalog.list()}
@@ -165,7 +165,7 @@ def scored(workspace: Workspace, _now: Edition) -> list[Row]:
     return [row for row in rows if row["error"] is None and row["score"] == row["score"]]
 
 
-def _said_by_mteb(
+def _described_by_mteb(
     workspace: Workspace, cells: Mapping[tuple[str, str], Row]
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Type and languages of each of MTEB's own tasks, from the details of one of its results."""

@@ -215,7 +215,7 @@ def leaks(
     names = service.known(workspace, encoder)
     there = service.here(workspace, names)
     if not trained_on:
-        say(service.told(encoder, names, there))
+        say(service.summary(encoder, names, there))
     job = service.LeakJob.of(
         _listed(tasks) or service.tasks(workspace, encoder),
         _listed(trained_on) or [name for those in there.values() for name in those],

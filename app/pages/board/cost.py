@@ -189,10 +189,10 @@ def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> li
 
 def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """A measurement for display: medians with their lowest and highest values."""
-    return {"encoder": row["encoder"], **{key: told(row, key) for key in AXES}}
+    return {"encoder": row["encoder"], **{key: described(row, key) for key in AXES}}
 
 
-def told(row: Mapping[str, Any], key: str) -> str:
+def described(row: Mapping[str, Any], key: str) -> str:
     """One value with its unit, and its range if the measurement was repeated."""
     value = row[key]
     if value is None:

@@ -119,7 +119,7 @@ def _pareto(
         error_x={"type": "data", "symmetric": False, "thickness": 1.2, "color": GREY,
                  "array": [h - v for h, v in zip(high, x, strict=True)],
                  "arrayminus": [v - lo for lo, v in zip(low, x, strict=True)]},
-        customdata=[[plain(n), cost.told(rows[n], key)] for n in names], showlegend=False,
+        customdata=[[plain(n), cost.described(rows[n], key)] for n in names], showlegend=False,
         hovertemplate="%{customdata[0]}: %{customdata[1]}<br>mean %{y:.2f}<extra></extra>",
     )  # fmt: skip
     across = log_axis(f"{what} ({unit}, log)", [*low, *high])
@@ -144,7 +144,7 @@ def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
     """Cells of one encoder: the median, with its range as tooltip."""
     return [
         (formats.MISSING, "t-muted", "not known", False) if row[key] is None
-        else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.told(row, key), False)
+        else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.described(row, key), False)
         for key in keys
     ]  # fmt: skip
 

@@ -63,7 +63,7 @@ def build(workspace: Workspace) -> Controls:
             raise UserError("There is nothing to import.", "Choose files or a folder first.")
         found = exchange.bring(workspace, files, values.model, values.revision)
         return {controls["file"]: None, controls["imported"]: here(workspace),
-                notice: said(found)}  # fmt: skip
+                notice: summary(found)}  # fmt: skip
 
     def let_go(values: Values) -> Answer:
         chosen = [tuple(json.loads(one)) for one in values.imported]
@@ -87,7 +87,7 @@ def here(workspace: Workspace) -> Any:
     return gr.update(choices=choices, value=[])
 
 
-def said(found: Reading) -> str:
+def summary(found: Reading) -> str:
     """The outcome of an import: the number of results, files left out, notes."""
     models = {(one.model, one.revision) for one in found.results}
     tasks = {one.task for one in found.results}

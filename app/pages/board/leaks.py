@@ -165,7 +165,7 @@ def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, lis
     return trained.here(names or (), workspace.catalog.names())
 
 
-def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
+def summary(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
     """A summary of an encoder's known training data, and which of it is available."""
     if not names:
         return f"Neither the files of {encoder} nor MTEB name its training data."

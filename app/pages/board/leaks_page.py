@@ -83,7 +83,7 @@ def _chosen(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]
 
 def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     names = leaks.known(workspace, values.encoder)
-    summary = leaks.told(values.encoder, names, leaks.here(workspace, names))
+    summary = leaks.summary(values.encoder, names, leaks.here(workspace, names))
     tasks, sets = _chosen(workspace, values)
     example = [] if values.tasks or values.trained_on else leaks.example(workspace, values.encoder)
     shown = {"headline": leaks_views.finding(example, values.encoder, summary, shipped=True),

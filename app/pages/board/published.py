@@ -104,7 +104,7 @@ def _references(
             kept = column.task in of.scores and column.task not in of.other
             if score is not None and (same or not kept):
                 of.scores[column.task] = score
-                of.told[column.task] = _told(row, column)
+                of.told[column.task] = _text(row, column)
                 (of.other.discard if same else of.other.add)(column.task)
     shown = (one for one in found.values() if one.scores)
     return tuple(
@@ -156,7 +156,7 @@ def _score(row: Mapping[str, Any], column: _Column) -> float | None:
     return sum(listed[part] for part in wanted) / len(wanted)
 
 
-def _told(row: Mapping[str, Any], column: _Column) -> str:
+def _text(row: Mapping[str, Any], column: _Column) -> str:
     version = f"mteb {row['version']}" if row["version"] else "published"
     if column.revision is None:
         return f"{version}, revision {row['data_revision'][:8] or 'unknown'} of the data"

@@ -75,7 +75,7 @@ def choose(
     if out is not None:
         _check_format(out)
         check_writable(out)
-    job = service.asked(workspace, file, encoders, columns, max_ms, max_bytes, licences.split(","))
+    job = service.job_of(workspace, file, encoders, columns, max_ms, max_bytes, licences.split(","))
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return

@@ -125,11 +125,11 @@ def choose(
     Raises:
         UserError: the data cannot be read, or an argument is invalid.
     """
-    job = asked(workspace, data, encoders, columns, max_ms, max_bytes, licences)
+    job = job_of(workspace, data, encoders, columns, max_ms, max_bytes, licences)
     return sheet_of(workspace, job, move)
 
 
-def asked(
+def job_of(
     workspace: Workspace,
     data: Path | str,
     encoders: Sequence[str] | None = None,

@@ -24,7 +24,7 @@ def routes(workspace: Workspace) -> list[Route]:
         found = service.stored(workspace, request.path_params["key"])
         if found is None:
             return PlainTextResponse("No such table", status_code=404)
-        name = f"theodolite-{found.asked.check}-{found.key[:8]}.csv"
+        name = f"theodolite-{found.job.check}-{found.key[:8]}.csv"
         return Response(
             tables.csv(found, spreadsheet="spreadsheet" in request.query_params),
             media_type="text/csv; charset=utf-8",

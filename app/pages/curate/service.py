@@ -182,7 +182,7 @@ class Answer:
 
     Attributes:
         key: its store key.
-        asked: the job.
+        job: the request.
         info: `n` sentences checked, `found` in all, `kept` of them, and counts of the check.
         sentences: the distinct sentences of the collection.
         ids: int64 (m,), positions in `sentences` of the rows.
@@ -190,7 +190,7 @@ class Answer:
     """
 
     key: str
-    asked: CurateJob
+    job: CurateJob
     info: dict[str, Any]
     sentences: list[str]
     ids: np.ndarray

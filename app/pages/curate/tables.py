@@ -51,7 +51,7 @@ def csv(found: Answer, *, spreadsheet: bool = False) -> bytes:
 
 def sentence(found: Answer) -> str:
     """Summarise the answer in a sentence."""
-    info, job = found.info, found.asked
+    info, job = found.info, found.job
     n = formats.plural(info["n"], "sentence")
     if job.check in ("exact", "near"):
         if not info["groups"]:

@@ -46,7 +46,7 @@ def _ways(found: Answer, encoder: str) -> str:
         "CSV for spreadsheets</a>",
     ]
     ids = ",".join(str(i) for i in dict.fromkeys(found.ids[:MOST_IDS].tolist()))
-    where = {"in": found.asked.dataset, "encoder": encoder or found.asked.encoder, "ids": ids}
+    where = {"in": found.job.dataset, "encoder": encoder or found.job.encoder, "ids": ids}
     shown = min(MOST_IDS, len(found.ids))
     links.append(
         f'<a href="{escape(address.link("map", **where))}">'
@@ -64,8 +64,8 @@ def _ways(found: Answer, encoder: str) -> str:
 def _cell(name: str, value: Any, found: Answer, encoder: str) -> str:
     if name == "sentence":
         text = formats.encodable(str(value))
-        where = {"q": text[:2000], "in": found.asked.dataset,
-                 "encoder": encoder or found.asked.encoder}  # fmt: skip
+        where = {"q": text[:2000], "in": found.job.dataset,
+                 "encoder": encoder or found.job.encoder}  # fmt: skip
         return (
             f'<span dir="auto">{escape(text)}</span> <a class="t-small" '
             f'href="{escape(address.link("search", **where))}" '

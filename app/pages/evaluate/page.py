@@ -222,7 +222,7 @@ def _job_of_address(workspace: Workspace, request: gr.Request) -> EvaluateJob:
     wanted += suites.members(suite, suites.groups(workspace))
     run = address.first(request, "run")
     if run and not wanted and not address.every(request, "encoder"):
-        made = service.asked_of(workspace, run)
+        made = service.job_of_run(workspace, run)
         if made is not None:
             return made
     return EvaluateJob(

@@ -107,7 +107,7 @@ def evaluate(
     yield from measured_before(len(questions))
 
 
-def asked_of(workspace: Workspace, run: str) -> EvaluateJob | None:
+def job_of_run(workspace: Workspace, run: str) -> EvaluateJob | None:
     """The evaluation of a run; None for a run of another kind."""
     job = job_of(workspace.store.runs.get(run))
     return job if isinstance(job, EvaluateJob) else None

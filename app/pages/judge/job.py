@@ -41,7 +41,7 @@ class JudgeJob(JudgeSpec, Job):
         return cls(**vars(spec), session=new_id(), named=title.strip())
 
     @property
-    def asked(self) -> JudgeSpec:
+    def plan(self) -> JudgeSpec:
         """The spec of the session."""
         return JudgeSpec(**{field.name: getattr(self, field.name) for field in fields(JudgeSpec)})
 
@@ -53,7 +53,7 @@ class JudgeJob(JudgeSpec, Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse a collection too small to search, and a second judge without permission."""
-        service.asked_of(workspace, self.asked)
+        service.queries_of(workspace, self.plan)
         if self.second:
             second.check_allowed(workspace, self.second)
 
@@ -67,7 +67,7 @@ class JudgeJob(JudgeSpec, Job):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Start the session, and queue its second judge."""
-        service.begin(workspace, self.asked, self.named, reporter, self.session)
+        service.begin(workspace, self.plan, self.named, reporter, self.session)
         if self.second:
             second.ask(workspace, self.session)
 

@@ -104,7 +104,7 @@ def begin(
     workspace.refuse_visitors()
     if plan.second:
         check_allowed(workspace, plan.second)
-    queries = asked_of(workspace, plan)
+    queries = queries_of(workspace, plan)
     place: dict[str, int] = {}
     rankings = {
         encoder: [
@@ -130,7 +130,7 @@ def _share(progress: Progress | None, plan: JudgeSpec, at: int) -> Progress | No
     return lambda done, total: progress(at * total + done, len(plan.encoders) * total)
 
 
-def asked_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
+def queries_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
     """The queries of a session, given or drawn.
 
     Raises:

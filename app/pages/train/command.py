@@ -149,7 +149,7 @@ def sweep(
     job = SweepJob.of(workspace, base_spec, sweeps.seeded(children, drawn))
     training = service.EncoderTraining(workspace)
     if estimate:
-        progress.tell_cost(training, job, as_json)
+        progress.print_estimate(training, job, as_json)
     elif queue:
         training.check(base_spec)
         queued(submit.queue(workspace, job), as_json, trains=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.training.spec import TrainSpec
 
-TOLD = "\x1etheodolite "
+MARK = "\x1etheodolite "
 """Prefix of lines that are events rather than output of a library."""
 ASK_EVERY = 0.5
 _LOG_BYTES = 4000
@@ -94,7 +94,7 @@ def _followed(
             continue
         if not line:
             break
-        event = _told(line)
+        event = _message(line)
         if "error" in event:
             raise UserError(event["error"], event["hint"])
         if event:
@@ -106,9 +106,9 @@ def _followed(
         )
 
 
-def _told(line: bytes) -> dict[str, Any]:
+def _message(line: bytes) -> dict[str, Any]:
     """The event on a line; empty for other output."""
-    _, mark, text = line.decode("utf-8", "replace").partition(TOLD)
+    _, mark, text = line.decode("utf-8", "replace").partition(MARK)
     if not mark:
         return {}
     with contextlib.suppress(ValueError):
@@ -116,9 +116,9 @@ def _told(line: bytes) -> dict[str, Any]:
     return {}
 
 
-def tell(what: Mapping[str, Any]) -> None:
+def send(what: Mapping[str, Any]) -> None:
     """Send an event to the following process in a single write: ranks share the pipe."""
-    os.write(1, (TOLD + json.dumps(what) + "\n").encode())
+    os.write(1, (MARK + json.dumps(what) + "\n").encode())
 
 
 def on_several_machines(command: Sequence[str], machines: int = 2, rank: int = 0) -> list[str]:

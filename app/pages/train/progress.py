@@ -61,7 +61,7 @@ def train(
         perform(training.workspace, training.job(spec), as_json)
 
 
-def tell_cost(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
+def print_estimate(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
     """Print the cost of each child of a sweep, and of all of them in sequence."""
     costs = []
     with progress_bar("probing") as move:

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.jobs import processes
 from app.jobs.processes import under_torchrun
-from app.pages.train.launch import tell
+from app.pages.train.launch import send
 from engine.errors import UserError
 
 
@@ -46,9 +46,9 @@ def _train(request: dict[str, Any]) -> None:
     try:
         spec = TrainSpec.from_dict(request["spec"])
         for event in train(spec, workspace.catalog, stop=stop.exists):
-            tell(event.to_dict())
+            send(event.to_dict())
     except UserError as error:
-        tell({"error": error.message, "hint": error.hint})
+        send({"error": error.message, "hint": error.hint})
         sys.exit(1)
 
 

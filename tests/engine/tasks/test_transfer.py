@@ -23,7 +23,7 @@ QUICK = SolverSetting(
 )  # small sets need passes
 
 
-def tell(labels: list[str], width: int = 4) -> np.ndarray:
+def separated(labels: list[str], width: int = 4) -> np.ndarray:
     """Vectors from which the label can be read."""
     _, number = np.unique(np.array(labels), return_inverse=True)
     return np.eye(width, dtype=np.float32)[number] * 20
@@ -39,7 +39,7 @@ def questions(n: int = 60) -> LabelledSentences:
 def test_examples_are_told_in_the_order_of_the_data_set() -> None:
     """Samples are sorted for training; the two test sentences with a lying vector are found."""
     data = questions()
-    vectors = tell(data.labels)
+    vectors = separated(data.labels)
     vectors[[43, 57]] = vectors[[44, 58]]
     found = transfer.measure(data, vectors, QUICK, 1111, nobody)
     assert np.flatnonzero(~found.examples["correct"]).tolist() == [3, 17]
@@ -51,7 +51,7 @@ def test_examples_are_told_in_the_order_of_the_data_set() -> None:
 def test_nested_folds_tell_every_sentence_once() -> None:
     """Without splits each sentence is judged by the classifier that has not seen it."""
     data = replace(questions(90), splits=[])
-    vectors = tell(data.labels)
+    vectors = separated(data.labels)
     vectors[5] = vectors[6]
     found = transfer.measure(data, vectors, QUICK, 1111, nobody)
     assert np.flatnonzero(~found.examples["correct"]).tolist() == [5]
@@ -81,7 +81,7 @@ def test_word_content_is_linear_whatever_is_asked_for() -> None:
     """As in the reference: a hidden layer changes other tasks, not this one."""
     random = np.random.default_rng(0)
     labels = [str(i % 4) for i in range(120)]
-    vectors = tell(labels) / 20 + random.normal(size=(120, 4)).astype(np.float32)
+    vectors = separated(labels) / 20 + random.normal(size=(120, 4)).astype(np.float32)
     splits = ["train"] * 60 + ["dev"] * 30 + ["test"] * 30
     for name, equal in (("WordContent", True), ("Tense", False)):
         data = LabelledSentences(name, [f"s {i}" for i in range(120)], labels, splits)
@@ -119,12 +119,12 @@ def test_the_smallest_set_that_folds_leave_something_of(choose_znorm: bool) -> N
     setting = replace(QUICK, choose_znorm=choose_znorm)
     labels = ["x", "y"] * 15
     data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, [])
-    found = transfer.measure(data, tell(labels), setting, 1, nobody)
+    found = transfer.measure(data, separated(labels), setting, 1, nobody)
     assert found.scores[0].score == 100
     with pytest.raises(UserError, match="leaves 18 examples"):
         transfer.measure(
             replace(data, sentences=data.sentences[:28], labels=labels[:28]),
-            tell(labels[:28]), setting, 1, nobody,
+            separated(labels[:28]), setting, 1, nobody,
         )  # fmt: skip
 
 

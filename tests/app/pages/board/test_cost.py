@@ -25,9 +25,9 @@ def test_medians_spread_and_percentiles_by_hand() -> None:
     assert (row["latency_p50"], row["latency_p95"]) == (50.0, 95.0)
     assert (row["memory"], row["disk"]) == (3.0, 1.0)
     assert (row["embedding_parameters"], row["other_parameters"]) == (10.0, 20.0)
-    assert cost.told(row, "per_second_16") == "30 /s (10 to 50)"
+    assert cost.described(row, "per_second_16") == "30 /s (10 to 50)"
     quick = cost.row(FOUND | {"machine": "here", "load_seconds": [0.000541, 0.0005, 0.012]})
-    assert cost.told(quick, "load_seconds") == "541 µs (500 µs to 12 ms)"
+    assert cost.described(quick, "load_seconds") == "541 µs (500 µs to 12 ms)"
     assert cost_views.cells(quick, "load_seconds")[0][0] == "0.541"
 
 

@@ -57,9 +57,9 @@ def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
     names = leaks.known(workspace, "random:8")
     there = leaks.here(workspace, names)
     assert there == {"starter-pairs": ["starter-pairs"]}
-    assert "Available here: starter-pairs" in leaks.told("random:8", names, there)
+    assert "Available here: starter-pairs" in leaks.summary("random:8", names, there)
     assert leaks.known(workspace, "random:16") is None
-    assert "Neither the files" in leaks.told("random:16", None, {})
+    assert "Neither the files" in leaks.summary("random:16", None, {})
     with pytest.raises(UserError, match="No training set"):
         LeakJob.of(["StarterSTS"], [])
     with pytest.raises(UserError, match="No task"):

@@ -125,7 +125,7 @@ def test_an_endpoint_is_chosen_from_like_any_other(
     """What will be sent is said before; each text is sent once, whatever is asked later."""
     spec = f"api:{server.url}#fake"
     keep(ready, spec, latency_ms=[20.0], dim=DIM)
-    job = service.asked(ready, written(tmp_path / "topics.csv", topics(20)), [*TWO, spec])
+    job = service.job_of(ready, written(tmp_path / "topics.csv", topics(20)), [*TWO, spec])
     (sent,) = service.sent(ready, job)
     assert sent.startswith("Sends up to 80 texts") and sent.endswith("2 requests.")
     sheet = service.sheet_of(ready, job)

@@ -272,7 +272,7 @@ def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     assert service.question(workspace, job.session) == question and shares == sorted(shares)
     assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
     assert preparing(workspace, job.session) is None
-    assert JudgeJob.of(job.asked).session != job.session
+    assert JudgeJob.of(job.plan).session != job.session
     with pytest.raises(UserError, match="too few to search in"):
         queue(workspace, JudgeJob.of(JudgeSpec("starter-topics", PAIR, draw=0)))
 
