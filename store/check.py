@@ -1,4 +1,4 @@
-"""Verifies every byte of a store, and reclaims space that nothing refers to."""
+"""Verify every byte of a store, and reclaim the space of unreferenced files."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from store.folder import Store
 
 _CHECKPOINT = ".training"
-"""At the end of the name of a folder that holds the checkpoint of a training."""
+"""Suffix of a folder that holds the checkpoint of a training."""
 GRACE = 3600.0
-"""Seconds for which a file that nothing refers to may still be on its way into the store."""
+"""Seconds for which an unreferenced file is left alone: its row may not be written yet."""
 
 JOBS_FILE = "jobs.db"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it should be.
+    """A fault found in a store.
 
     Attributes:
         subject: the file or table.
@@ -62,13 +62,13 @@ def clean(store: Store, grace: float = GRACE) -> int:
 
     Args:
         store: the store.
-        grace: leave files younger than this many seconds alone: their row may be about to come.
+        grace: seconds for which an unreferenced file is left alone.
 
     Returns:
         Bytes reclaimed.
 
     Raises:
-        StoreError: when the disk refuses, or another program holds the database.
+        StoreError: on an I/O error, or when another program holds the database.
     """
     connection = store.database.connection
     with as_store_errors(store.folder):
@@ -111,12 +111,12 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
 
 
 def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
-    """Folders in the store in which a training left its checkpoint, and that no run will resume."""
+    """Checkpoint folders of trainings in the store that no run will resume."""
     rows = store.database.rows("SELECT spec FROM runs WHERE spec LIKE '%\"out\"%'")
     outs = {out for row in rows for out in _outs(json.loads(row["spec"]))}
     latest = time.time() - grace
     for folder in sorted(store.folder.glob(f"*/**/*{_CHECKPOINT}")):
-        # By its place in the store, which may have been moved since the run was asked for.
+        # Compared relative to the store, which may have been moved since the run was queued.
         place = folder.relative_to(store.folder).as_posix().removesuffix(_CHECKPOINT)
         if any(f"/{out}".endswith(f"/{place}") for out in outs):
             continue
@@ -125,7 +125,7 @@ def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
 
 
 def _outs(spec: Any) -> Iterator[str]:
-    """The folders that the trainings of a run become: of one, or of each of several."""
+    """Output folders of the trainings in a run's spec, nested ones included."""
     if isinstance(spec, dict):
         if isinstance(spec.get("out"), str):
             yield spec["out"].replace("\\", "/")
@@ -188,7 +188,7 @@ def _named_files(store: Store) -> Iterator[Finding]:
 
 
 def _worked_out(store: Store) -> Iterator[Finding]:
-    """Files of maps and of whatever else was worked out of vectors."""
+    """Damaged files of maps and of other results derived from vectors."""
     maps = "SELECT key, 'map' AS kind, files FROM projections"
     others = "SELECT key, kind, files FROM derived"
     for rows, folder in ((maps, store.projections.folder), (others, store.derived.folder)):
@@ -213,7 +213,7 @@ def _decoders(store: Store) -> Iterator[Finding]:
 
 
 def _gone(store: Store) -> list[DecoderRow]:
-    """Decoders whose folder is not there any more."""
+    """Decoders whose folder no longer exists."""
     return [row for row in store.decoders.list() if not row["folder"].is_dir()]
 
 
@@ -260,7 +260,7 @@ def _orphan_findings(store: Store) -> Iterator[Finding]:
 
 
 def _abandoned(store: Store) -> list[str]:
-    """Fingerprints whose every known user is no longer in the list of encoders."""
+    """Fingerprints all of whose known users were removed from the list of encoders."""
     rows = store.database.rows(
         "SELECT fingerprint FROM vector_users LEFT JOIN encoders ON encoders.name = encoder"
         " GROUP BY fingerprint HAVING count(encoders.name) = 0"
@@ -269,9 +269,9 @@ def _abandoned(store: Store) -> list[str]:
 
 
 def _ownerless(store: Store, grace: float) -> list[str]:
-    """Fingerprints whose vectors are here though it is not known who uses them.
+    """Fingerprints with vectors but without a known user, as after an interrupted removal.
 
-    As after a removal that broke off half-way. Young ones may be about to be somebody's.
+    Those changed within `grace` seconds are left out: their user may not be recorded yet.
     """
     rows = store.database.rows("SELECT DISTINCT fingerprint FROM vector_users")
     known, latest = {row["fingerprint"] for row in rows}, time.time() - grace

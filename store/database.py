@@ -32,10 +32,10 @@ _READING = "PRAGMA query_only = ON;"
 
 
 class _Held:
-    """A connection that is closed as soon as nobody holds it.
+    """A connection that is closed with the last reference to it.
 
-    `sqlite_utils.Database` is part of a cycle: left to itself it would stay open until the garbage
-    collector happens to come by, and a server's threads come and go by the thousand.
+    `sqlite_utils.Database` is part of a reference cycle: left to itself it would stay open until
+    the next garbage collection, and a server's threads come and go by the thousand.
     """
 
     def __init__(self, path: Path, *, reading: bool) -> None:
@@ -57,8 +57,8 @@ class Database:
     thread ends or by `close`.
 
     Args:
-        path: of the file; made, or brought to today's form, in any case.
-        reading: refuse to write from then on; SQLite refuses as well.
+        path: of the file, which is created or migrated in any case.
+        reading: whether to refuse writes after that; SQLite refuses them as well.
     """
 
     def __init__(self, path: Path, *, reading: bool = False) -> None:
@@ -68,7 +68,7 @@ class Database:
         self._local = threading.local()
         self._opened: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._file: tuple[int, int] | None = None
-        # Brings pandas: read only where a database is opened, not for `theodolite --help`.
+        # Imports pandas: needed only where a database is opened, not for `theodolite --help`.
         from store.migrations import migrations
 
         with as_store_errors(path.parent), FileLock(path.with_suffix(".lock"), timeout=60.0):
@@ -81,11 +81,11 @@ class Database:
 
     @property
     def connection(self) -> sqlite_utils.Database:
-        """This thread's connection, in autocommit: transactions begin where `write` says so.
+        """This thread's connection, in autocommit mode; `write` begins transactions.
 
         Raises:
-            StoreGone: when the file was removed or replaced. An open one would go on to answer,
-                and what is written to it would be lost.
+            StoreGone: when the file was removed or replaced. An open connection would still
+                answer, and everything written to it would be lost.
         """
         if self._file is not None and _identity(self._name) != self._file:
             raise StoreGone(
@@ -115,9 +115,9 @@ class Database:
         return found[0] if found else None
 
     def edition(self, table: str) -> tuple[int, int]:
-        """What changes whenever a row of a table with AUTOINCREMENT comes or goes.
+        """A version of a table with AUTOINCREMENT that changes with every added or removed row.
 
-        The highest id that was ever given, as none is given twice, and how many rows there are.
+        It is the highest id ever assigned, as ids are never reused, and the number of rows.
         """
         newest = "SELECT seq FROM sqlite_sequence WHERE name = ?"
         sql = f"SELECT ({newest}) AS newest, count(*) AS many FROM {table}"  # noqa: S608
@@ -152,10 +152,10 @@ class Database:
             return int(self.connection.execute(sql, parameters).rowcount)
 
     def refuse_writing(self) -> None:
-        """Begin everything that writes files beside the database with this.
+        """Raise if the database is read-only; call this before writing files beside it.
 
         Raises:
-            StoreClosed: it is opened for reading.
+            StoreClosed: the database was opened for reading.
         """
         if self.reading:
             raise StoreClosed
@@ -168,7 +168,7 @@ class Database:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which file lies at a path, whatever its name; None when there is none."""
+    """Device and inode of the file at a path; None when there is no file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - before every query: `Path.stat` takes four times as long
     except OSError:

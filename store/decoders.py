@@ -13,7 +13,7 @@ from store.hashing import to_json
 
 
 class DecoderRow(TypedDict):
-    """A decoder in the list: whose vectors it reads, where it lies, what is known of it."""
+    """A decoder in the list: the encoder whose vectors it reads, its folder, facts about it."""
 
     name: str
     encoder: str
@@ -24,10 +24,10 @@ class DecoderRow(TypedDict):
 
 
 class Decoders:
-    """Name -> where the decoder lies and what is known of it.
+    """Name -> folder of the decoder and facts about it.
 
     Attributes:
-        folder: where those lie that were trained here; others may lie anywhere.
+        folder: of the decoders that were trained here; others may be anywhere.
     """
 
     def __init__(self, database: Database, folder: Path) -> None:
@@ -39,7 +39,7 @@ class Decoders:
     ) -> DecoderRow:
         """Keep a decoder under the name of its folder; adding it again replaces its facts.
 
-        Another folder of the same name gets a number behind it.
+        A different folder of the same name gets a numeric suffix.
 
         Args:
             folder: of the decoder.
@@ -62,16 +62,16 @@ class Decoders:
         }  # fmt: skip
 
     def list(self) -> list[DecoderRow]:
-        """All, the newest first."""
+        """All decoders, newest first."""
         rows = self._database.rows("SELECT * FROM decoders ORDER BY added DESC, rowid DESC")
         return [self._read(row) for row in rows]
 
     def remove(self, name: str) -> bool:
-        """Forget a decoder and say whether it was there; its folder stays."""
+        """Forget a decoder; return whether it was listed. Its folder stays."""
         return self._database.change("DELETE FROM decoders WHERE name = ?", [name]) > 0
 
     def _kept(self, folder: Path) -> str:
-        """A folder of the store by its place in it, so that the store may be moved."""
+        """The path to store: relative for a folder of the store, so that the store can move."""
         whole = folder.expanduser().absolute()
         inside = whole.is_relative_to(self.folder.absolute())
         return str(whole.relative_to(self.folder.absolute()) if inside else whole)

@@ -1,7 +1,7 @@
 """Expensive results derived from vectors, by content key: maps, geometry, curation, indexes.
 
-Each has named files (arrays, or a file someone else wrote) and one row that names them. The row
-comes last, so that half of one is none.
+Each has named files (arrays, or a file written elsewhere) and one row that names them. The row is
+written last, so that an interrupted write leaves no result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 class ProjectionRow(TypedDict):
-    """Name of an array or file -> where it lies, what is known besides, when it was made."""
+    """A projection: name of each array -> its file, facts, and the time it was stored."""
 
     key: str
     files: dict[str, Path]
@@ -36,13 +36,13 @@ class ProjectionRow(TypedDict):
 
 
 class DerivedRow(ProjectionRow):
-    """The same, and what it is."""
+    """A derived result: as `ProjectionRow`, with its kind."""
 
     kind: str
 
 
 class _ByKey:
-    """A table of files by key, and the folder that they lie in."""
+    """A table of files by key, and their folder."""
 
     table: str
 
@@ -51,16 +51,16 @@ class _ByKey:
         self.folder = folder
 
     def remove(self, key: str) -> bool:
-        """Forget one and say whether it was there; `clean` takes its files away."""
+        """Forget a key; return whether it was known. `clean` removes its files."""
         sql = f"DELETE FROM {self.table} WHERE key = ?"  # noqa: S608
         return self._database.change(sql, [key]) > 0
 
     def _get(self, key: str) -> Any:
-        """What is under a key; None when there is nothing, or one of its files is gone."""
+        """The row of a key; None when there is none, or one of its files is gone."""
         return next(iter(self._whole("key = ?", key)), None) if KEY.fullmatch(key) else None
 
     def _whole(self, where: str = "1", *values: str) -> list[Any]:
-        """All that are whole, the newest first."""
+        """All rows whose files exist, newest first."""
         sql = f"SELECT * FROM {self.table} WHERE {where} ORDER BY created DESC, rowid DESC"  # noqa: S608
         rows = [self._read(row) for row in self._database.rows(sql, values)]
         return [row for row in rows if all(file.exists() for file in row["files"].values())]
@@ -77,11 +77,11 @@ class _ByKey:
         files: Mapping[str, Path],
         **besides: str,
     ) -> None:
-        """Keep one; one that is under this key already is replaced.
+        """Store files under a key, replacing what it held.
 
         Raises:
-            ValueError: for a key of another form, or an array of objects.
-            StoreError: when the disk refuses; nothing has changed then.
+            ValueError: for a malformed key, or an array of objects.
+            StoreError: on an I/O error; nothing has changed then.
         """
         self._database.refuse_writing()
         if not KEY.fullmatch(key):
@@ -119,35 +119,35 @@ class Derived(_ByKey):
         arrays: Mapping[str, np.ndarray] | None = None,
         files: Mapping[str, Path] | None = None,
     ) -> None:
-        """Keep something; one that is under this key already is replaced.
+        """Store a result under a key, replacing what it held.
 
         Args:
-            key: 32 hexadecimal digits, a hash over everything that decides it.
+            key: 32 hexadecimal digits, a hash over everything that determines the result.
             kind: `geometry`, `curation`, `index`.
             info: JSON-able facts.
             arrays: numbers, written as `.npy`.
-            files: copied; they stay where they are.
+            files: to copy; the originals stay.
 
         Raises:
-            ValueError: for a key of another form, or an array of objects.
-            StoreError: when the disk refuses; nothing has changed then.
+            ValueError: for a malformed key, or an array of objects.
+            StoreError: on an I/O error; nothing has changed then.
         """
         self._put(key, info, arrays or {}, files or {}, kind=kind)
 
     def get(self, key: str) -> DerivedRow | None:
-        """What is under a key; None when there is nothing, or one of its files is gone."""
+        """The result under a key; None when there is none, or one of its files is gone."""
         found: DerivedRow | None = self._get(key)
         return found
 
     def list(self, kind: str) -> list[DerivedRow]:
-        """All of a kind that are whole, the newest first."""
+        """All results of a kind whose files exist, newest first."""
         return self._whole("kind = ?", kind)
 
 
 class Projections(_ByKey):
-    """Key -> planes of projected points, and what is known of each point.
+    """Key -> projected points, and columns of values for each point.
 
-    Arrays are of one length: `points`, and one for every column.
+    All arrays have the same length: `points`, and one for each column.
     """
 
     table = "projections"
@@ -155,16 +155,16 @@ class Projections(_ByKey):
     def put(
         self, key: str, arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]
     ) -> ProjectionRow:
-        """Keep a projection; one that is whole under this key already stays as it is.
+        """Store a projection; a complete one under this key stays as it is.
 
         Args:
-            key: 32 hexadecimal digits, a hash over everything that decides the result.
+            key: 32 hexadecimal digits, a hash over everything that determines the result.
             arrays: `points`, numeric (n, 2), and any columns, numeric (n,).
             info: JSON-able facts.
 
         Raises:
-            ValueError: for a key or arrays that cannot be those of a projection.
-            StoreError: when the disk refuses; nothing has changed then.
+            ValueError: for a malformed key, or arrays of wrong shape or type.
+            StoreError: on an I/O error; nothing has changed then.
         """
         n = len(arrays["points"])
         if arrays["points"].shape != (n, 2) or any(len(array) != n for array in arrays.values()):
@@ -179,10 +179,9 @@ class Projections(_ByKey):
         return found
 
     def put_unfinished(self, key: str, points: np.ndarray) -> None:
-        """Leave where the points are while they are laid out; float32 (n, 2).
+        """Write the points of a layout in progress for the live view; float32 (n, 2).
 
-        For whoever looks on: a disk that refuses costs the view only, and `clean` takes away what
-        a crash left.
+        I/O errors are ignored, as they cost the view only; `clean` removes what a crash leaves.
         """
         folder = self.folder
         with contextlib.suppress(OSError):
@@ -192,7 +191,7 @@ class Projections(_ByKey):
             written.replace(folder / f"{key}{TEMPORARY}")
 
     def unfinished(self, key: str) -> bytes | None:
-        """What `put_unfinished` left last, as it goes to a browser; None where there is nothing."""
+        """The bytes that `put_unfinished` wrote last, "<f4" (n, 2); None when there are none."""
         if not KEY.fullmatch(key):
             return None
         try:
@@ -201,7 +200,7 @@ class Projections(_ByKey):
             return None
 
     def end_unfinished(self, key: str) -> None:
-        """Take it away: the points have come to rest, or nobody lays them out any more."""
+        """Remove the unfinished points, when the layout is done or abandoned."""
         with contextlib.suppress(OSError):
             (self.folder / f"{key}{TEMPORARY}").unlink(missing_ok=True)
 
@@ -211,16 +210,16 @@ class Projections(_ByKey):
         return found
 
     def list(self) -> list[ProjectionRow]:
-        """All that are whole, the newest first."""
+        """All projections whose files exist, newest first."""
         return self._whole()
 
 
 def array(row: ProjectionRow, name: str) -> np.ndarray:
-    """One of its arrays, a memory map."""
+    """An array of a row, as a memory map."""
     loaded: np.ndarray = np.load(row["files"][name], mmap_mode="r", allow_pickle=False)
     return loaded
 
 
 def arrays(row: ProjectionRow) -> dict[str, np.ndarray]:
-    """All of them by name."""
+    """All arrays of a row by name, as memory maps."""
     return {name: array(row, name) for name in row["files"]}

@@ -39,7 +39,7 @@ class Encoders:
             [name, to_json(info or {}), time.time()],
         )
         added = self.get(name)
-        if added is None:  # removed by another process in this instant: say what was asked
+        if added is None:  # removed by another process just now: return what was given
             return {"name": name, "info": dict(info or {}), "added": time.time()}
         return added
 
@@ -49,7 +49,7 @@ class Encoders:
         return None if row is None else _read(row)
 
     def list(self) -> list[EncoderRow]:
-        """All, the first added first."""
+        """All encoders, in the order they were added."""
         return [
             _read(row)
             for row in self._database.rows("SELECT * FROM encoders ORDER BY added, rowid")
@@ -64,7 +64,7 @@ class Encoders:
         return {row["name"]: row["info"] for row in self.list()}
 
     def remove(self, name: str) -> bool:
-        """Forget an encoder and say whether it was there.
+        """Forget an encoder; return whether it was listed.
 
         Its results stay; its vectors go at the next `Store.clean`.
         """

@@ -13,7 +13,7 @@ DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class StoreError(Exception):
-    """The store cannot do what was asked.
+    """An operation on the store failed.
 
     Args:
         message: what happened, one sentence.
@@ -33,11 +33,11 @@ class StoreError(Exception):
 
 
 class StoreGone(StoreError):
-    """The folder was removed or replaced while it was in use: nothing more can come of it."""
+    """The folder was removed or replaced while it was in use; retrying cannot help."""
 
 
 class StoreClosed(StoreError):
-    """The store is for reading only, as that of a demonstration is."""
+    """The store is read-only, as in a demonstration."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,11 +50,11 @@ class StoreClosed(StoreError):
 
 
 class NoSuchRun(StoreError):
-    """There is no run of that id, or not any more."""
+    """There is no run of that id, or it was removed."""
 
 
 class RunAtWork(StoreError):
-    """A worker or another terminal is at the very job.
+    """A worker or another terminal is executing the same job.
 
     Args:
         run_id: of the run.

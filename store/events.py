@@ -11,7 +11,7 @@ from store.database import Database
 from store.hashing import to_json
 
 _ROW = 64
-"""About the bytes of an event beside its data, in the table and its indexes."""
+"""Approximate bytes of an event besides its data, in the table and its indexes."""
 
 
 class Events:
@@ -25,9 +25,9 @@ class Events:
 
         Args:
             run_id: of the run.
-            kind: what it is.
+            kind: of the event.
             data: JSON-able.
-            position: of the unit that it tells of.
+            position: of the unit that it belongs to.
         """
         self._database.change(
             "INSERT INTO events (run, position, time, kind, data) VALUES (?, ?, ?, ?, ?)",
@@ -46,7 +46,7 @@ class Events:
         return [row | {"data": json.loads(row["data"])} for row in rows]
 
     def sizes(self, run_id: str | None = None) -> dict[str, int]:
-        """About how many bytes the events of each run take; of one run alone if it is named."""
+        """Approximate bytes of the events of each run, or of one run if given."""
         only, given = ("", []) if run_id is None else ("WHERE run = ?", [run_id])
         rows = self._database.rows(
             f"SELECT run, sum(length(data) + {_ROW}) AS size FROM events {only} GROUP BY run",  # noqa: S608
@@ -63,9 +63,9 @@ class Events:
             run_id: of the run.
             kind: of the event.
             position: of the unit.
-            having: a field that must be true in it.
+            having: a field of its data that must be true; empty for any event.
         """
-        # By its text: SQLite's own reader of JSON refuses an event that holds a NaN.
+        # Matched as text: SQLite's JSON functions reject an event that holds a NaN.
         row = self._database.row(
             "SELECT data FROM events WHERE run = ? AND position = ? AND kind = ?"
             " AND (? = '' OR data LIKE ?) ORDER BY id DESC LIMIT 1",

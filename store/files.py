@@ -22,7 +22,7 @@ def write_once(folder: Path, chunks: Iterable[bytes], suffix: str) -> tuple[str,
         (name, bytes): the file is `folder / name`.
 
     Raises:
-        OSError: when the disk refuses; nothing is left behind.
+        OSError: on an I/O error; nothing is left behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f"{secrets.token_hex(8)}{TEMPORARY}"
@@ -47,7 +47,7 @@ def write_once(folder: Path, chunks: Iterable[bytes], suffix: str) -> tuple[str,
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file written by `write_once` still holds what its name says."""
+    """Whether the content of a file written by `write_once` still matches its name."""
     digest = hashlib.blake2b(digest_size=20)
     for chunk in chunks_of(path):
         digest.update(chunk)

@@ -27,12 +27,12 @@ from store.workers import Workers
 
 
 class Store:
-    """Everything that is remembered, in one folder. Safe to share between threads.
+    """All persistent data, in one folder. Safe to share between threads.
 
     Attributes:
-        folder: where it lies.
+        folder: of the store.
         encoders, decoders, uploads, results, published, precisions, judgements, runs, logs, events,
-            terminals, workers, vectors, projections, derived, settings: one object a noun.
+            terminals, workers, vectors, projections, derived, settings: one object per noun.
     """
 
     def __init__(self, folder: Path, *, reading: bool = False) -> None:
@@ -57,11 +57,11 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, *, reading: bool = False) -> Store:
-        """Open the store in a folder, making or updating it as needed.
+        """Open the store in a folder, creating or migrating it as needed.
 
         Args:
-            folder: where it lies.
-            reading: whatever would write to it from then on is refused.
+            folder: of the store.
+            reading: whether to refuse writes once it is open.
 
         Raises:
             StoreError: when the folder cannot be used, or a newer version wrote it.
@@ -81,19 +81,19 @@ class Store:
         return check_folder(self)
 
     def clean(self) -> int:
-        """Remove what nothing refers to; return the bytes that freed. See `store.check`."""
+        """Remove unreferenced data; return the bytes freed. See `store.check`."""
         return clean_folder(self)
 
     @property
     def reading(self) -> bool:
-        """Whether whatever would write to it is refused."""
+        """Whether writes are refused."""
         return self.database.reading
 
     def refuse_writing(self) -> None:
-        """Begin long work that is to be kept with this.
+        """Raise if the store is read-only; call this before long work that is to be stored.
 
         Raises:
-            StoreClosed: it is opened for reading.
+            StoreClosed: the store was opened for reading.
         """
         self.database.refuse_writing()
 

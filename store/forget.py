@@ -13,10 +13,9 @@ _OVER = "state NOT IN ('queued', 'running')"
 
 
 def run(store: Store, run_id: str) -> bool:
-    """Forget a run that is over: its parts, events and log; say whether it was over.
+    """Forget a run that is over, with its units, events and log; return whether it was over.
 
-    Results, encoders and decoders that came of it stay; so does a checkpoint, until the store is
-    cleaned.
+    Its results, encoders and decoders stay; so does a checkpoint, until the store is cleaned.
 
     Raises:
         NoSuchRun: when there is none.
@@ -31,7 +30,7 @@ def run(store: Store, run_id: str) -> bool:
 
 
 def size(store: Store, run_id: str) -> int:
-    """About how many bytes a run's events and log take.
+    """Approximate bytes of a run's events and log.
 
     Raises:
         NoSuchRun: when there is none.
@@ -41,13 +40,13 @@ def size(store: Store, run_id: str) -> int:
 
 
 def sizes(store: Store) -> dict[str, int]:
-    """The same of every run that has any."""
+    """Approximate bytes of events and log, by run."""
     logs, events = store.logs.sizes(), store.events.sizes()
     return {name: logs.get(name, 0) + events.get(name, 0) for name in logs | events}
 
 
 def runs_older(store: Store, days: float) -> int:
-    """Forget the runs that ended longer ago; return how many."""
+    """Forget the runs that ended more than `days` ago; return how many."""
     rows = store.database.rows(
         f"SELECT id FROM runs WHERE {_OVER} AND coalesce(finished, updated) < ?",  # noqa: S608
         [time.time() - days * _DAY],
@@ -56,7 +55,7 @@ def runs_older(store: Store, days: float) -> int:
 
 
 def results_older(store: Store, days: float) -> int:
-    """Forget the results that are older; return how many."""
+    """Forget the results older than `days`; return how many."""
     latest = time.time() - days * _DAY
     rows = store.results.table(all_versions=True)
     return store.results.remove([row["id"] for row in rows if row["created"] < latest])

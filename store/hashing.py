@@ -15,7 +15,7 @@ def to_json(value: object) -> str:
 
 
 def hash_of(*texts: str) -> str:
-    """32 hexadecimal digits that equal texts share."""
+    """BLAKE2b hash of the texts in order, 32 hexadecimal digits."""
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).hexdigest()
 
 

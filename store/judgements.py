@@ -15,7 +15,7 @@ from store.hashing import to_json
 
 
 class JudgingRow(TypedDict):
-    """A session; its `pool` is read on its own."""
+    """A judging session, without its pool."""
 
     id: str
     title: str
@@ -32,14 +32,14 @@ _LISTED = (
 
 
 def new_id() -> str:
-    """Of a session."""
+    """A random id for a session."""
     return secrets.token_hex(6)
 
 
 class Judgements:
-    """Sessions by id. Nothing of one is ever changed: draws and marks are appended.
+    """Sessions by id. Draws and marks are appended, and never changed.
 
-    What a model answered is of no session: it is asked the same once for all of them.
+    Answers of models belong to no session: each question is asked once for all sessions.
     """
 
     def __init__(self, database: Database) -> None:
@@ -48,7 +48,7 @@ class Judgements:
     def begin(
         self, title: str, spec: Mapping[str, Any], pool: Mapping[str, Any], session: str = ""
     ) -> str:
-        """Keep a new session, and return its id: a new one, or that given, if it is not there."""
+        """Create a session and return its id; an existing session of that id stays as it is."""
         name = session or new_id()
         self._database.change(
             "INSERT OR IGNORE INTO judgings VALUES (?, ?, ?, ?, ?)",
@@ -57,12 +57,12 @@ class Judgements:
         return name
 
     def list(self) -> list[JudgingRow]:
-        """All, the newest first, with how many marks stand."""
+        """All sessions, newest first, with the number of marks in force."""
         rows = self._database.rows(f"{_LISTED} ORDER BY created DESC, rowid DESC")
         return [self._read(row) for row in rows]
 
     def get(self, session: str) -> JudgingRow:
-        """One session.
+        """The session of that id.
 
         Raises:
             StoreError: there is none of that id.
@@ -76,7 +76,7 @@ class Judgements:
         return self._read(row)
 
     def pool(self, session: str) -> dict[str, Any]:
-        """What is judged in a session that is there."""
+        """The pool of a session; empty when there is no such session."""
         row = self._database.row("SELECT pool FROM judgings WHERE id = ?", [session])
         found: dict[str, Any] = json.loads(row["pool"]) if row else {}
         return found
@@ -86,22 +86,22 @@ class Judgements:
         self._database.change("DELETE FROM judgings WHERE id = ?", [session])
 
     def add_draw(self, session: str, position: int, draw: Mapping[str, Any]) -> None:
-        """Keep what is judged at a position; what was drawn there before stays."""
+        """Store the draw of a position; an earlier draw there stays."""
         self._database.change(
             "INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", [session, position, to_json(draw)]
         )
 
     def draws(self, session: str) -> builtins.list[dict[str, Any]]:
-        """What was drawn, by position."""
+        """The draws of a session, by position."""
         rows = self._database.rows(
             "SELECT draw FROM draws WHERE judging = ? ORDER BY position", [session]
         )
         return [json.loads(row["draw"]) for row in rows]
 
     def add_mark(self, session: str, position: int, judge: str, mark: float | None) -> bool:
-        """Append a mark, or None to take the last one back; whether it changed anything.
+        """Append a mark, or None to withdraw the last one; return whether anything changed.
 
-        A mark where the judge has one is not taken, nor one taken back twice.
+        A second mark by the same judge is ignored, as is a second withdrawal.
         """
         with self._database.write() as connection:
             last = connection.execute(
@@ -119,7 +119,7 @@ class Judgements:
         return True
 
     def marks(self, session: str) -> dict[int, dict[str, float]]:
-        """Position -> judge -> the mark that stands, in the order they were made."""
+        """Position -> judge -> mark in force, in the order the marks were made."""
         found: dict[int, dict[str, float]] = {}
         rows = self._database.rows(
             "SELECT position, judge, mark FROM marks WHERE judging = ? ORDER BY id", [session]
@@ -132,11 +132,11 @@ class Judgements:
         return {position: at for position, at in sorted(found.items()) if at}
 
     def add_second_mark(self, key: str, mark: int | None) -> None:
-        """Keep what a model answered, None for what could not be read; the first answer stays.
+        """Store a model's answer, None for an unreadable one; the first answer stays.
 
         Args:
-            key: a hash of all that it was asked.
-            mark: its answer.
+            key: a hash of the whole question.
+            mark: the answer.
         """
         self._database.change(
             "INSERT OR IGNORE INTO second_marks (key, mark, created) VALUES (?, ?, ?)",
@@ -144,7 +144,7 @@ class Judgements:
         )
 
     def second_marks(self, keys: Sequence[str]) -> dict[str, tuple[int, int | None]]:
-        """Key -> id, which grows with every answer, and mark, of those that were answered."""
+        """Key -> (id, mark) of the answered keys; ids grow with every answer."""
         rows = self._database.rows(
             "SELECT key, id, mark FROM second_marks WHERE key IN (SELECT value FROM json_each(?))",
             [json.dumps(list(keys))],

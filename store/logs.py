@@ -22,7 +22,7 @@ class Logs:
         """The file that a run's processes write to.
 
         Raises:
-            StoreError: for an id of no run: no other file is ever named.
+            StoreError: for an unknown run, so that no other file is ever named.
         """
         return self.folder / f"{self._runs.get(run_id)['id']}.log"
 

@@ -15,7 +15,7 @@ def m001_settings(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m002_encoders(db: sqlite_utils.Database) -> None:
-    """The encoders a person keeps, by canonical spec."""
+    """The listed encoders, by canonical spec."""
     db.execute("""
         CREATE TABLE encoders (
             name TEXT PRIMARY KEY,
@@ -26,7 +26,7 @@ def m002_encoders(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m003_uploads(db: sqlite_utils.Database) -> None:
-    """Data sets that a person gave; `file` is a name in the folder `uploads`."""
+    """Uploaded data sets; `file` is a name in the folder `uploads`."""
     db.execute("""
         CREATE TABLE uploads (
             name TEXT PRIMARY KEY,
@@ -42,9 +42,9 @@ def m003_uploads(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m004_results(db: sqlite_utils.Database) -> None:
-    """One row a result, with its main score copied in so that a table needs no join.
+    """One row per result, with its main score copied in so that a table needs no join.
 
-    AUTOINCREMENT: an id is never given twice, even after an error row was replaced.
+    AUTOINCREMENT: an id is never reused, even after an error row was replaced.
     """
     db.execute("""
         CREATE TABLE results (
@@ -88,10 +88,10 @@ def m005_scores(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m006_runs(db: sqlite_utils.Database) -> None:
-    """Background work: what was asked, how far it is, how it ended.
+    """Background work: its spec, its progress, how it ended.
 
-    `clock` and `clock_fraction` say when and where the present worker took it up: the rate behind
-    `eta_seconds` is measured from there.
+    `clock` and `clock_fraction` are the time and progress at which the present worker took it up:
+    the rate behind `eta_seconds` is measured from there.
     """
     db.execute("""
         CREATE TABLE runs (
@@ -144,7 +144,7 @@ def m007_units(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m008_events(db: sqlite_utils.Database) -> None:
-    """What a run reports while it goes, appended and read by cursor."""
+    """Events of running runs, appended and read by cursor."""
     db.execute("""
         CREATE TABLE events (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -158,7 +158,7 @@ def m008_events(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m009_workers(db: sqlite_utils.Database) -> None:
-    """Who works on the queue, and when they were last seen."""
+    """The processes that work on the queue, and when each was last seen."""
     db.execute("""
         CREATE TABLE workers (
             slot TEXT PRIMARY KEY,
@@ -171,7 +171,7 @@ def m009_workers(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m010_vector_users(db: sqlite_utils.Database) -> None:
-    """Which encoders have used which cached vectors: how `clean` knows whose they are."""
+    """Which encoders have used which cached vectors, for `clean`."""
     db.execute("""
         CREATE TABLE vector_users (
             fingerprint TEXT NOT NULL,
@@ -182,14 +182,14 @@ def m010_vector_users(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m011_weights(db: sqlite_utils.Database) -> None:
-    """Units are not all as long: each has a weight, and the running one says how far it is."""
+    """A weight for each unit, as they differ in length, and the progress of the running one."""
     db.execute("ALTER TABLE units ADD COLUMN weight REAL NOT NULL DEFAULT 1")
     db.execute("ALTER TABLE runs ADD COLUMN unit_fraction REAL NOT NULL DEFAULT 0")
 
 
 @migrations()
 def m012_projections(db: sqlite_utils.Database) -> None:
-    """Planes by content key; `files` are names in the folder `projections`."""
+    """Projections by content key; `files` are names in the folder `projections`."""
     db.execute("""
         CREATE TABLE projections (
             key TEXT PRIMARY KEY,
@@ -201,7 +201,7 @@ def m012_projections(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m013_derived(db: sqlite_utils.Database) -> None:
-    """What was worked out of vectors, by content key; `files` are names in the folder `derived`."""
+    """Results derived from vectors, by content key; `files` are names in the folder `derived`."""
     db.execute("""
         CREATE TABLE derived (
             key TEXT PRIMARY KEY,
@@ -215,7 +215,7 @@ def m013_derived(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m014_asked(db: sqlite_utils.Database) -> None:
-    """A word that a running run is asked, and which unit an event tells of."""
+    """A request to a running run, and the unit that an event belongs to."""
     db.execute("ALTER TABLE runs ADD COLUMN asked TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE events ADD COLUMN position INTEGER NOT NULL DEFAULT 0")
     db.execute("DROP INDEX events_run")
@@ -225,7 +225,7 @@ def m014_asked(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m015_decoders(db: sqlite_utils.Database) -> None:
-    """Decoders that were trained here, or elsewhere and are kept; each belongs to an encoder."""
+    """The listed decoders, trained here or elsewhere; each belongs to an encoder."""
     db.execute("""
         CREATE TABLE decoders (
             name TEXT PRIMARY KEY,
@@ -240,10 +240,10 @@ def m015_decoders(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m016_unsaid_precisions(db: sqlite_utils.Database) -> None:
-    """What was measured while a GPU chose half precision by itself, under a spec without `dtype`.
+    """Results of a time when a GPU chose half precision by itself for a spec without `dtype`.
 
-    The tables cannot tell which it was: a fingerprint says nothing by itself. Each encoder is
-    looked at when it is next loaded, see `store.precisions`.
+    The tables cannot tell the precision: a fingerprint alone does not show it. Each encoder is
+    checked when it is next loaded, see `store.precisions`.
     """
     db.execute("""
         CREATE TABLE unsaid_precisions (
@@ -260,7 +260,7 @@ def m016_unsaid_precisions(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m017_renamed_poolings(db: sqlite_utils.Database) -> None:
-    """`cls` meant two things: every stored spec says which; see `store.renamed_poolings`."""
+    """Replace `cls`, which meant two poolings, in stored specs; see `store.renamed_poolings`."""
     from store import renamed_poolings
 
     renamed_poolings.rename(db)
@@ -268,19 +268,19 @@ def m017_renamed_poolings(db: sqlite_utils.Database) -> None:
 
 @migrations(transactional=False)
 def m018_partly_failed(db: sqlite_utils.Database) -> None:
-    """A run of which some parts failed is neither done nor failed; a part may be left out as asked.
+    """Add the states `partly failed` of a run and `left out` of a unit.
 
-    Tables are made anew, because the states are a CHECK of theirs. Foreign keys are off meanwhile:
-    with them the end of the old `runs` would empty the tables that refer to it, and they cannot be
-    turned off inside a transaction. `reached` is how far a unit was at most when a process crashed
-    over it.
+    The tables are rebuilt, because the states are in a CHECK constraint. Foreign keys are off
+    meanwhile: with them, dropping the old `runs` would empty the tables that refer to it, and they
+    cannot be turned off inside a transaction. `reached` is the furthest progress of a unit at which
+    a process crashed.
     """
     from store import partly_failed
 
     db.execute("PRAGMA foreign_keys = OFF")
     try:
         with db.atomic():
-            if "failed" not in db.table("runs").columns_dict:  # not broken off before it was noted
+            if "failed" not in db.table("runs").columns_dict:  # else applied, but not yet recorded
                 partly_failed.states_of_units(db)
                 partly_failed.states_of_runs(db)
     finally:
@@ -289,7 +289,7 @@ def m018_partly_failed(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m019_published(db: sqlite_utils.Database) -> None:
-    """Results that others published; every number of one lies in `scores` as JSON."""
+    """Published results of others; `scores` holds every number of a result as JSON."""
     db.execute("""
         CREATE TABLE published (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -310,9 +310,9 @@ def m019_published(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m020_judgements(db: sqlite_utils.Database) -> None:
-    """Sessions of judging, what was drawn in each to be judged, and every mark that was made.
+    """Judging sessions, the draws of each, and every mark.
 
-    A mark is never changed: of one position and judge the last counts, and NULL takes it back.
+    A mark is never changed: the last one of a position and judge counts, and NULL withdraws it.
     """
     db.execute("""
         CREATE TABLE judgings (
@@ -344,7 +344,7 @@ def m020_judgements(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m021_second_marks(db: sqlite_utils.Database) -> None:
-    """What models said of documents, by a hash of all that was asked; NULL could not be read.
+    """Models' marks of documents, by a hash of the whole question; NULL for an unreadable answer.
 
     Ids grow in the order in which the answers came: a draw remembers the newest that it knew.
     """
@@ -359,5 +359,5 @@ def m021_second_marks(db: sqlite_utils.Database) -> None:
 
 @migrations()
 def m022_shares(db: sqlite_utils.Database) -> None:
-    """How far other machines are with the units of a run; several may be at work on one."""
+    """The progress of other machines on units; several may work on one run."""
     db.execute("ALTER TABLE units ADD COLUMN share REAL NOT NULL DEFAULT 0")
