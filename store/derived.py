@@ -27,7 +27,7 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 class ProjectionRow(TypedDict):
-    """A projection: name of each array -> its file, facts, and the time it was stored."""
+    """A projection: name of each array or file -> its path, facts, the time it was stored."""
 
     key: str
     files: dict[str, Path]

@@ -1,4 +1,4 @@
-"""A part of a store's results and maps, with other names for encoders and data."""
+"""Copy part of a store's results and maps, with encoders and data renamed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def copy_results(
     """Copy results with their scores, values per example and times, in their order.
 
     Args:
-        source: has them.
-        target: gets them, under ids of its own.
+        source: the store to copy from.
+        target: the store to copy to, which assigns ids of its own.
         ids: of the results.
-        encoders: their names -> those that they have in the target.
+        encoders: name in the source -> name in the target.
         tasks: likewise.
 
     Raises:
@@ -53,7 +53,7 @@ def copy_results(
 def copy_maps(
     source: Store, target: Store, encoders: Collection[str], datasets: Collection[str]
 ) -> None:
-    """Copy the maps of encoders, on data sets, that have the same names in both.
+    """Copy the maps of some encoders on some data sets, whose names are the same in both stores.
 
     Raises:
         StoreError: when one cannot be read, or the target cannot be written.

@@ -1,4 +1,4 @@
-"""Runs and their units in new tables, because a CHECK of theirs names more states than before."""
+"""Rebuild the tables of runs and units with more states in their CHECK constraints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite_utils
 
 
 def states_of_units(db: sqlite_utils.Database) -> None:
-    """A unit may be left out as asked; one that crashed has reached so far at most."""
+    """Add the state `left out` and the column `reached`, and rename `deaths` to `crashes`."""
     db.execute("""
         CREATE TABLE units_new (
             run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
@@ -32,7 +32,7 @@ def states_of_units(db: sqlite_utils.Database) -> None:
 
 
 def states_of_runs(db: sqlite_utils.Database) -> None:
-    """A run of which some units failed is partly failed."""
+    """Add the state `partly failed` and the number of failed units."""
     columns = (
         "id, kind, title, spec, spec_hash, priority, attempt, enqueued, total, fraction,"
         " unit_fraction, eta_seconds, clock, clock_fraction, message, worker, created, started,"

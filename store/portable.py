@@ -31,17 +31,17 @@ def pack(results: Results, result_id: int) -> dict[str, Any]:
         for score in scores
     ]
     if row["examples"] is not None:
-        results.examples(result_id)  # what is damaged is said here, and not sent
+        results.examples(result_id)  # raises if damaged, before it is sent
         packed["examples"] = base64.b64encode((results.folder / row["examples"]).read_bytes())
         packed["examples"] = packed["examples"].decode("ascii")
     return packed
 
 
 def keep(results: Results, packed: Mapping[str, Any]) -> int:
-    """Keep what `pack` made, and return its id here; kept already, it changes nothing.
+    """Store a packed result and return its id here; a known result changes nothing.
 
     Raises:
-        StoreError: for what cannot be read as a result. Nothing in it is unpickled.
+        StoreError: when it cannot be read as a result. Nothing in it is unpickled.
     """
     try:
         result = {name: packed[name] for name in _PLAIN}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import psycopg
 
 LOCK = "hashtextextended('theodolite worker ' || %s, 0)"
-"""The key of an advisory lock, by a name."""
+"""SQL for the key of an advisory lock, with a placeholder for its name."""
 
 _CONNECT_SECONDS = 5
 _ANSWER_MILLISECONDS = 10_000
@@ -63,11 +63,11 @@ class FleetAway(StoreError):
 
 
 class Postgres:
-    """One connection, opened when it is needed and again when it was lost; threads take turns.
+    """One connection, opened on demand and reopened when lost; threads take turns.
 
     Args:
         url: of the database, for libpq.
-        name: of the database, for people: without a password.
+        name: of the database, for people, without a password.
     """
 
     def __init__(self, url: str, name: str) -> None:
@@ -78,7 +78,7 @@ class Postgres:
         self._made = False
 
     def rows(self, sql: str, given: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """Run a statement and return its rows, none of one that returns none.
+        """Run a statement and return its rows, if any.
 
         Raises:
             FleetAway: when the database does not answer.
@@ -92,7 +92,7 @@ class Postgres:
                 return cursor.fetchall() if cursor.description else []
             except psycopg.Error as error:
                 self.close()
-                if old and isinstance(error, psycopg.OperationalError):  # it was restarted since
+                if old and isinstance(error, psycopg.OperationalError):  # the server was restarted
                     return self.rows(sql, given)
                 lines = str(error).strip().splitlines()
                 raise FleetAway(
@@ -102,10 +102,10 @@ class Postgres:
 
     @contextlib.contextmanager
     def alone(self, what: str) -> Iterator[None]:
-        """Do something that no other process does at the same time, as making tables is.
+        """Hold the advisory lock of a name, as while tables are made.
 
         Raises:
-            FleetAway: others are at it for minutes.
+            FleetAway: others hold the lock for minutes.
         """
         deadline = time.monotonic() + _TURN_SECONDS
         while not self.rows(f"SELECT 1 WHERE pg_try_advisory_lock({LOCK})", [what]):
@@ -120,7 +120,7 @@ class Postgres:
             self.rows(f"SELECT pg_advisory_unlock({LOCK})", [what])
 
     def close(self) -> None:
-        """Let go of everything that is held."""
+        """Close the connection, which releases its locks."""
         with self.turn:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -138,7 +138,7 @@ class Postgres:
                 " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
             )  # fmt: skip
             if not self._made:
-                # Two that make them at once would trip over each other.
+                # Two processes that create them at once would collide.
                 with self._connection.transaction():
                     self._connection.execute(
                         f"SELECT pg_advisory_xact_lock({LOCK})".encode(), ["tables"]

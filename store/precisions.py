@@ -1,8 +1,8 @@
-"""Results of a time when the device chose the precision: each goes under the spec that says it.
+"""Results of a time when the device chose the precision: each moves to the spec that names it.
 
-Once a GPU took half precision for a spec without `dtype`, and what it gave stands under that spec
-beside what a CPU gave in float32. Today float32 is meant. The migration that came with the change
-noted all of them; what is noted of an encoder goes once it has been settled.
+A GPU once used half precision for a spec without `dtype`, so its results stand under the same spec
+as those of a CPU in float32. Today such a spec means float32. Migration m016 recorded all of these
+results; the records of an encoder are deleted once it is settled.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from store.database import Database
 
 
 class Precisions:
-    """Encoder -> fingerprints of its results whose precision was not said."""
+    """Encoder -> fingerprints of its results of unknown precision."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def unsaid(self, encoder: str) -> list[tuple[str, str]]:
-        """(fingerprint, hash of the data) of each result that is not settled yet."""
+        """(fingerprint, data hash) of each result that is not settled yet."""
         rows = self._database.rows(
             "SELECT fingerprint, data_hash FROM unsaid_precisions WHERE encoder = ?", [encoder]
         )
         return [(row["fingerprint"], row["data_hash"]) for row in rows]
 
     def settle(self, encoder: str, settled: str, fingerprints: Collection[str]) -> int:
-        """Give results of these fingerprints the spec that says their precision.
+        """Move results of these fingerprints to the spec that names their precision.
 
-        Nothing is noted of the encoder afterwards.
+        This deletes the encoder's records.
 
         Args:
             encoder: the spec without `dtype`.
             settled: the spec with it.
-            fingerprints: those that `said` has.
+            fingerprints: of the results to move.
 
         Returns:
-            How many results have moved.
+            Number of results that moved.
         """
         moved = 0
         with self._database.write() as connection:
@@ -46,7 +46,7 @@ class Precisions:
                     " WHERE encoder = ? AND fingerprint = ?",
                     [settled, encoder, fingerprint],
                 ).rowcount
-                # The same question was asked under both specs: one answer is enough.
+                # Measured under both specs: one result is enough.
                 connection.execute(
                     "DELETE FROM results WHERE encoder = ? AND fingerprint = ?",
                     [encoder, fingerprint],

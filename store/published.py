@@ -1,4 +1,4 @@
-"""Published results: numbers by model and task, without values behind them."""
+"""Published results: numbers by model and task, without per-example values."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from store.database import Database
 from store.hashing import to_json
 
 KEY = ("model", "revision", "task", "data_revision", "version")
-"""What a published result is known by. Another revision of model or data is another result."""
+"""The key of a published result. Another revision of model or data is another result."""
 _COLUMNS = (*KEY, "metric", "score", "facts", "scores", "added")
 _LISTED = ("id", *_COLUMNS[:-2], "added")
 
 
 class Published:
-    """Published results by key; one that is read again gives way to the newer reading."""
+    """Published results by key; storing one again replaces it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def put(self, results: Iterable[Mapping[str, Any]]) -> int:
-        """Keep results and say how many.
+        """Store results; return how many.
 
         Args:
             results: each with the names in `KEY`, `metric` and `score` of the main score in points,
@@ -46,21 +46,21 @@ class Published:
         return len(rows)
 
     def edition(self) -> tuple[int, int]:
-        """What changes whenever a result comes or goes, as that of `Results`."""
+        """A version that changes with every added or removed result."""
         return self._database.edition("published")
 
     def tasks(self) -> set[str]:
-        """Tasks of which there is a result."""
+        """Tasks with a published result."""
         return {row["task"] for row in self._database.rows("SELECT DISTINCT task FROM published")}
 
     def models(self) -> int:
-        """How many revisions of models there are results of."""
+        """Number of model revisions with published results."""
         sql = "SELECT count(*) AS n FROM (SELECT DISTINCT model, revision FROM published)"
         row = self._database.row(sql)
         return int(row["n"]) if row else 0
 
     def held(self) -> list[tuple[str, str, int]]:
-        """Every revision of a model, and how many results there are of it."""
+        """(model, revision, number of results) of every model revision."""
         rows = self._database.rows(
             "SELECT model, revision, count(*) AS n FROM published"
             " GROUP BY model, revision ORDER BY model, revision"
@@ -94,7 +94,7 @@ class Published:
         return {row["id"]: json.loads(row["scores"]) for row in rows}
 
     def remove(self, result_ids: Sequence[int]) -> int:
-        """Forget results and say how many."""
+        """Forget results; return how many."""
         with self._database.write() as connection:
             return int(
                 connection.execute(
@@ -104,7 +104,7 @@ class Published:
             )
 
     def forget(self, models: Iterable[tuple[str, str]]) -> int:
-        """Forget all results of some revisions of models, and say how many."""
+        """Forget all results of some (model, revision) pairs; return how many."""
         sql = "DELETE FROM published WHERE model = ? AND revision = ?"
         with self._database.write() as connection:
             return sum(int(connection.execute(sql, one).rowcount) for one in models)

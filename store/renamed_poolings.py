@@ -1,8 +1,7 @@
-"""`cls` was a pooling with two meanings; here is what the rows of that time meant by it.
+"""Rename the pooling `cls`, which had two meanings, in stored specs.
 
 In the spec of an encoder it was the pooler's output, in that of a training the raw first token. The
-names are those of the engine, which the store does not know: they stand here once, for one
-migration.
+store does not know the engine's names: they are repeated here, for one migration.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TRAINING_VERSION = 2
 
 
 def rename(db: sqlite_utils.Database) -> None:
-    """Rewrite every spec to the words of today; what the hash of a run is made of follows."""
+    """Rewrite every stored spec to today's names, and recompute the hashes of runs."""
     db.register_function(_in_a_spec, name="in_today_s_words", deterministic=True)
     for table, columns in _COLUMNS.items():
         for column in columns:
@@ -59,7 +58,7 @@ def _in_a_spec(text: str | None) -> str | None:
 
 
 def _training(spec: dict[str, Any]) -> None:
-    """A training's own spec: version 2 is the one with the new name."""
+    """Upgrade a training's own spec to version 2, which has the new name."""
     if "objective" in spec and spec.get("version", 1) < _TRAINING_VERSION:
         spec["version"] = _TRAINING_VERSION
         if spec.get("pooling") == "cls":

@@ -1,6 +1,6 @@
-"""What workers of a fleet report about units in progress, and requests to them.
+"""Reports of a fleet's workers about units in progress, and requests to these workers.
 
-A worker appends, the home that gave the unit away reads, keeps and deletes.
+A worker appends; the home that sent the unit reads, stores and deletes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _AT_ONCE = 500
 
 
 class Report(TypedDict):
-    """One thing that was told.
+    """A report about a unit.
 
     Attributes:
-        id: they grow in the order in which a worker told.
-        unit: which it is of.
+        id: grows in the order in which a worker reported.
+        unit: its name.
         kind: of the event, or `LOG`.
-        data: of the event; of a log its `lines`.
+        data: of the event; for `LOG` its `lines`.
     """
 
     id: int
@@ -33,13 +33,13 @@ class Report(TypedDict):
 
 
 class Reports:
-    """Reports of units, and words for those who are at them."""
+    """Reports about units, and requests to the workers that execute them."""
 
     def __init__(self, database: Postgres) -> None:
         self._rows = database.rows
 
     def add(self, unit: str, reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Tell (kind, data) of a unit."""
+        """Append reports about a unit, as (kind, data)."""
         rows = [{"kind": kind, "data": dict(data)} for kind, data in reports]
         self._rows(
             "INSERT INTO theodolite.reports (unit, kind, data) SELECT %s, one.kind, one.data"
@@ -48,7 +48,7 @@ class Reports:
         )
 
     def of(self, units: Sequence[str]) -> list[Report]:
-        """The oldest of what was told of some units."""
+        """The oldest reports about some units, at most `_AT_ONCE`."""
         rows = self._rows(
             "SELECT id, unit, kind, data FROM theodolite.reports WHERE unit = ANY(%s)"
             " ORDER BY id LIMIT %s",
@@ -57,11 +57,11 @@ class Reports:
         return [Report(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def kept(self, ids: Sequence[int]) -> None:
-        """Delete what the home has in its own store."""
+        """Delete reports that the home has stored."""
         self._rows("DELETE FROM theodolite.reports WHERE id = ANY(%s)", [list(ids)])
 
     def ask(self, units: Sequence[str], word: str) -> None:
-        """Ask something of those who are at some units."""
+        """Send a request to the workers that execute some units."""
         self._rows(
             "INSERT INTO theodolite.asked SELECT unnest(%s::text[]), %s"
             " ON CONFLICT (unit) DO UPDATE SET word = excluded.word",
@@ -69,16 +69,16 @@ class Reports:
         )
 
     def asked(self, unit: str) -> str:
-        """The word for who is at a unit; empty for none."""
+        """The request to the worker of a unit; empty for none."""
         found = self._rows("SELECT word FROM theodolite.asked WHERE unit = %s", [unit])
         return str(found[0]["word"]) if found else ""
 
     def forget(self, prefix: str) -> None:
-        """Delete all that was told of units whose names begin so, and asked of them."""
+        """Delete all reports and requests of units whose names begin with `prefix`."""
         self._rows("DELETE FROM theodolite.reports WHERE starts_with(unit, %s)", [prefix])
         self._rows("DELETE FROM theodolite.asked WHERE starts_with(unit, %s)", [prefix])
 
 
 def _json(data: Any) -> str:
-    """JSON without NaN, which Postgres does not take: what is no number is null."""
+    """JSON with null for NaN and infinity, which Postgres rejects."""
     return json.dumps(json.loads(json.dumps(data), parse_constant=lambda _: None))

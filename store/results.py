@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import sqlite_utils
 
 KEY = ("encoder", "fingerprint", "task", "protocol", "seed", "data_hash")
-"""What a result is known by. The encoder's name is part of it so that two specs of one fingerprint
-each have their row; everything costly is shared by fingerprint alone."""
+"""The key of a result. The encoder's name is part of it so that two specs of one fingerprint each
+have their row; everything costly is shared by fingerprint alone."""
 
 _MAIN = ("split", "aggregation", "metric", "score", "n", "unit")
 _COLUMNS = (*KEY, "dim", *_MAIN, "details", "examples", "seconds", "error", "hint", "created")
@@ -42,10 +42,10 @@ REPAIR = "`theodolite store check --repair` queues it again."
 
 
 class Results:
-    """Results by key. What was measured never changes; an error gives way to a success.
+    """Results by key. A success never changes; an error is replaced by the next result.
 
-    So does a success whose per-example values cannot be read any more: its scores stand until it
-    is measured again.
+    So is a success whose per-example values can no longer be read: its scores stand until it is
+    measured again.
     """
 
     def __init__(self, database: Database, folder: Path) -> None:
@@ -109,7 +109,7 @@ class Results:
         return _read(row)
 
     def edition(self) -> tuple[int, int]:
-        """What changes whenever a result comes or goes: what was made of them holds until then."""
+        """A version that changes with every added or removed result, for caches."""
         return self._database.edition("results")
 
     def table(
@@ -121,11 +121,11 @@ class Results:
         seeds: Sequence[int] | None = None,
         all_versions: bool = False,
     ) -> list[dict[str, Any]]:
-        """Main scores and errors, one row a result, the oldest first.
+        """Main scores and errors, one row per result, oldest first.
 
-        Weights and data change under a name, and each change is a result of its own. The newest
-        counts, except that an encoder or data set that could not even be read does not hide what
-        was measured before.
+        Weights and data can change under a name, and each version has its own result. The newest
+        counts, except that a failure to read the encoder or the data does not hide an earlier
+        result.
 
         Args:
             encoders: only these; None for all.
@@ -147,7 +147,7 @@ class Results:
         return rows if all_versions else _that_count(rows)
 
     def scores(self, result_id: int) -> list[dict[str, Any]]:
-        """Every number of a result as a flat object: the key's names, then the score's."""
+        """Every number of a result as a flat mapping: the key's names, then the score's."""
         result = self.by_id(result_id)
         head = {name: result[name] for name in KEY if name != "data_hash"}
         return [head | row for row in self.in_full([result_id])[result_id]["scores"]]
@@ -208,22 +208,22 @@ class Results:
             yield row["id"], json.loads(row["details"]), arrays
 
     def is_readable(self, row: Mapping[str, Any]) -> bool:
-        """Whether the per-example values of a row are whole; so they are where it has none."""
+        """Whether the per-example values of a row are intact; True when it has none."""
         path = None if row["examples"] is None else self.folder / row["examples"]
         return path is None or (path.is_file() and is_whole(path))
 
     def missing(self, rows: Iterable[Mapping[str, Any]]) -> set[int]:
-        """Ids of those rows whose file of per-example values is gone; nothing is read for that."""
+        """Ids of the rows whose file of per-example values is gone; no file is read."""
         there = {path.name for path in self.folder.glob("*")}
         return {row["id"] for row in rows if row["examples"] and row["examples"] not in there}
 
     def sizes(self, rows: Iterable[Mapping[str, Any]]) -> dict[int, int]:
-        """Bytes of the values per example of some rows, by id."""
+        """Bytes of the per-example values of some rows, by id."""
         named = [(row["id"], self.folder / (row["examples"] or "none")) for row in rows]
         return {number: path.stat().st_size if path.is_file() else 0 for number, path in named}
 
     def remove(self, result_ids: Sequence[int]) -> int:
-        """Forget results, with their values where no other result has the same; return how many."""
+        """Forget results, with their per-example values unless shared; return how many."""
         with self._database.write() as connection:
             given = [json.dumps([int(number) for number in result_ids])]
             chosen = "FROM results WHERE id IN (SELECT value FROM json_each(?))"
@@ -250,7 +250,7 @@ class Results:
 def _insert(
     connection: sqlite_utils.Database, result: Mapping[str, Any], row: list[Any], lost: int | None
 ) -> int:
-    """Put a row in the place of an error, or of a success whose values are lost."""
+    """Insert a row, replacing an error or a success whose values are lost."""
     question = [result[name] for name in ("encoder", "task", "protocol", "seed")]
     connection.execute(
         f"DELETE FROM results WHERE {_SAME_QUESTION} AND error IS NOT NULL",  # noqa: S608
@@ -300,19 +300,19 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _that_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The last row of each question, unless it only says that nothing could be read."""
+    """The last row of each question; failures to read count only where there is nothing else."""
     chosen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:  # oldest first
         question = (row["encoder"], row["task"], row["protocol"], row["seed"])
         unread = row["error"] is not None and not (row["fingerprint"] and row["data_hash"])
         if not unread or question not in chosen:
-            chosen.pop(question, None)  # the newer one stands where its own id puts it
+            chosen.pop(question, None)  # keep the order by id
             chosen[question] = row
     return list(chosen.values())
 
 
 def arrays_of(data: bytes) -> dict[str, np.ndarray]:
-    """The arrays of an `.npz` file, of which a comparison reads thousands: a fifth of `np.load`."""
+    """Arrays of an `.npz` file in a fifth of the time of `np.load`; comparisons read thousands."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         for name in file.namelist():
@@ -327,7 +327,7 @@ def arrays_of(data: bytes) -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=256)
 def _header(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """What the first bytes of an array say; NumPy writes that version for plain numbers."""
+    """(shape, Fortran order, dtype) of a `.npy` header, version 1.0 as for plain numbers."""
     if start[:8] != np.lib.format.magic(1, 0):
         raise ValueError("not an array of plain numbers")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(io.BytesIO(start[8:]))

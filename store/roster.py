@@ -1,7 +1,7 @@
 """The workers and homes of a fleet, in the Postgres database that they share.
 
-A worker holds its slot by an advisory lock of its connection: the server lets go of it however the
-worker ends. Its row says what it has and what it is at. Times are those of the server.
+A worker holds its slot by an advisory lock of its connection, which the server releases however the
+worker ends. Its row describes its machine and its present work. Times are those of the server.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, TypedDict
 from store.postgres import LOCK, Postgres
 
 SILENCE = 15.0
-"""Seconds after which one that was not heard of is listed no more."""
+"""Seconds without a heartbeat after which a worker or home is no longer listed."""
 FORSAKEN = 5.0
-"""Seconds of silence after which a worker that has let go of its slot counts as gone."""
+"""Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
 
 
 class Member(TypedDict):
@@ -23,12 +23,12 @@ class Member(TypedDict):
 
     Attributes:
         slot: its name.
-        host: of the machine.
+        host: name of the machine.
         pid: of the process there.
         started: seconds since 1970.
-        silent: seconds since it was last heard of.
-        has: what it says that it has, JSON-able.
-        doing: what it is at; empty for nothing.
+        silent: seconds since its last heartbeat.
+        has: what its machine has, as it reports, JSON-able.
+        doing: its present work, JSON-able.
     """
 
     slot: str
@@ -41,13 +41,14 @@ class Member(TypedDict):
 
 
 class HomeRow(TypedDict):
-    """A home that gives work away.
+    """A home that sends work to the fleet.
 
     Attributes:
-        name: of its host and store.
-        host: of the machine.
-        silent: seconds since it was last heard of.
-        runs: of each run that is away its `title`, how many units `wait`, and what is `said` of it.
+        name: its host and the folder of its store.
+        host: name of the machine.
+        silent: seconds since its last heartbeat.
+        runs: for each run in the fleet its `title`, the number of units that `wait`, and a status
+            message `said`.
     """
 
     name: str
@@ -57,16 +58,16 @@ class HomeRow(TypedDict):
 
 
 class Roster:
-    """Slots and homes; each process has a connection of its own, which holds what it fills."""
+    """Slots and homes; each process has a connection of its own, which holds its slots."""
 
     def __init__(self, database: Postgres) -> None:
         self.database = database
         self._rows = database.rows
 
     def fill(self, slot: str) -> bool:
-        """Take a slot for as long as this process is connected; False when it is taken.
+        """Take a slot for as long as this process is connected; False when another holds it.
 
-        Held already, it stays so. A worker whose connection was lost takes it anew by this.
+        A slot that this process holds already stays held. Call it again after a lost connection.
         """
         held = self._rows(
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted"  # noqa: S608
@@ -84,14 +85,14 @@ class Roster:
         has: Mapping[str, Any] | None,
         doing: Mapping[str, Any],
     ) -> None:
-        """Say that a process fills a slot and is alive, what it has, and what it is at.
+        """Record a heartbeat of the process in a slot, what it has, and its present work.
 
         Args:
             slot: its name.
-            host: of the machine.
+            host: name of the machine.
             pid: of the process.
-            has: what it has, JSON-able; None for what was said before, which costs less.
-            doing: what it is at, JSON-able.
+            has: what its machine has, JSON-able; None for as before, which costs less.
+            doing: its present work, JSON-able.
         """
         self._rows(
             "INSERT INTO theodolite.workers VALUES (%s, %s, %s, now(), now(), coalesce(%s::jsonb,"
@@ -104,11 +105,11 @@ class Roster:
         )
 
     def gone(self, slot: str) -> None:
-        """Say that the process in a slot leaves it."""
+        """Record that the process in a slot leaves it."""
         self._rows("DELETE FROM theodolite.workers WHERE slot = %s", [slot])
 
     def list(self) -> list[Member]:
-        """Those heard of lately, by slot."""
+        """Workers with a heartbeat in the last `SILENCE` seconds, by slot."""
         rows = self._rows(
             "SELECT slot, host, pid, extract(epoch FROM started)::float AS started,"
             " extract(epoch FROM now() - seen)::float AS silent, has, doing"
@@ -118,7 +119,7 @@ class Roster:
         return [Member(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def forsaken(self, slots: Sequence[str]) -> set[str]:
-        """Those of some slots that nobody fills: not heard of for a while, and not held."""
+        """The slots among these that no process fills: without a recent heartbeat and unlocked."""
         gone = set()
         for slot in set(slots):
             recent = self._rows(
@@ -131,7 +132,7 @@ class Roster:
         return gone
 
     def home_seen(self, name: str, host: str, runs: Sequence[Mapping[str, Any]]) -> None:
-        """Say that a home is there, and what it has given away; see `HomeRow`."""
+        """Record a heartbeat of a home, and its runs in the fleet; see `HomeRow`."""
         self._rows(
             "INSERT INTO theodolite.homes VALUES (%s, %s, now(), %s) ON CONFLICT (name)"
             " DO UPDATE SET host = excluded.host, seen = now(), runs = excluded.runs",
@@ -139,7 +140,7 @@ class Roster:
         )
 
     def homes(self) -> Sequence[HomeRow]:
-        """Those heard of lately, by name."""
+        """Homes with a heartbeat in the last `SILENCE` seconds, by name."""
         rows = self._rows(
             "SELECT name, host, extract(epoch FROM now() - seen)::float AS silent, runs"
             " FROM theodolite.homes WHERE seen > now() - make_interval(secs => %s) ORDER BY name",
@@ -148,7 +149,7 @@ class Roster:
         return [HomeRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def close(self) -> None:
-        """Let go of everything that is held."""
+        """Close the connection, which releases its slots."""
         self.database.close()
 
     def _is_free(self, slot: str) -> bool:

@@ -13,17 +13,17 @@ _WEIGH = """
             ORDER BY position LIMIT 1), 0)) / sum(weight)
         FROM units WHERE run = runs.id), 0)
     WHERE id = ?"""
-"""Ended units by their weight, of the present one, the first that waits, what it has done here, and
-of all that wait what other machines have done of them."""
+"""The weighted mean over units: 1 for those that are over, the local progress for the present one
+(the first that waits), and the progress of other machines for all that wait."""
 
 
 def weigh(connection: Any, run_id: str) -> None:
-    """Work out anew how far the whole run is."""
+    """Recompute the progress of the whole run."""
     connection.execute(_WEIGH, [run_id])
 
 
 def count(connection: Any, run_id: str) -> None:
-    """Count the units that are over anew: nothing is ever counted twice. The next begins at 0."""
+    """Recount the units that are over, so that none counts twice. The next one begins at 0."""
     connection.execute(
         "UPDATE runs SET updated = ?, unit_fraction = 0,"
         " (done, failed) = (SELECT count(*) FILTER (WHERE state = 'done'),"
@@ -34,7 +34,7 @@ def count(connection: Any, run_id: str) -> None:
 
 
 def time_left(connection: Any, run_id: str, now: float) -> None:
-    """Time left at the rate since the present worker took the run up; None until there is one."""
+    """Set the time left by the rate since the present worker began; NULL until there is one."""
     connection.execute(
         "UPDATE runs SET eta_seconds = CASE WHEN fraction > clock_fraction"
         " THEN (? - clock) * (1 - fraction) / (fraction - clock_fraction) END WHERE id = ?",

@@ -8,14 +8,14 @@ from typing import Any, Literal, TypedDict
 State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
 LIVE: tuple[State, ...] = ("queued", "running")
 STOP = "stop"
-"""What a training is asked that is to end now and keep its best."""
+"""The request to a training to end now and keep its best weights."""
 
 
 class RunRow(TypedDict):
     """A run; times are seconds since 1970; `done`, `failed` and `total` count units.
 
-    `fraction` (0 to 1) is of the whole, units by their weight; `unit_fraction` of the present unit.
-    `asked` is a word that its work looks out for: `STOP`, or nothing.
+    `fraction` (0 to 1) is the progress of the whole, with units weighted; `unit_fraction` that of
+    the present unit. `asked` is a request to the process that executes it: `STOP`, or empty.
     """
 
     id: str
@@ -46,9 +46,9 @@ class RunRow(TypedDict):
 class UnitRow(TypedDict):
     """A part of a run that is finished as a whole.
 
-    `crashes` counts processes lost over it in a row, without one that got further than those before
-    it; `weight` is its share of the run, in any unit. `left out` is what was not begun as asked.
-    `share` (0 to 1) is how far another machine is with it, while it waits here.
+    `crashes` counts the processes in a row that crashed without getting further than those before;
+    `weight` is its relative length. It is `left out` if its run was asked to stop before it began.
+    `share` (0 to 1) is the progress of another machine on it, while it waits here.
     """
 
     position: int
@@ -63,7 +63,7 @@ class UnitRow(TypedDict):
 
 
 def at_work(units: Sequence[UnitRow]) -> set[int]:
-    """Positions of the units that are being done: here the first that waits, elsewhere any."""
+    """Positions of the units in progress: on other machines any, here the first that waits."""
     waiting = [unit for unit in units if unit["state"] == "waiting"]
     away = {unit["position"] for unit in waiting if unit["share"] > 0}
     return away or {unit["position"] for unit in waiting[:1]}

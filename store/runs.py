@@ -1,8 +1,8 @@
 """Runs of background work: their spec, their progress, how they ended.
 
-The row here is what people and pages go by; the queue only decides who works when. A run has an
-`attempt`, counted up by each retry and each new place in the queue, and whoever works on it names
-the attempt it works for: late words from a run that was cancelled or taken up again change nothing.
+People and pages rely on the row here; the queue only decides which worker runs when. A run has an
+`attempt`, incremented by each retry and each new place in the queue, and a worker names the attempt
+it works for: late reports on a run that was cancelled or taken up again change nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from store.run_progress import count, time_left, weigh
 from store.run_rows import RunRow, State, UnitRow
 
 _FURTHER = 0.01
-"""Of a unit: what a process must have done more than those before it, to have got further."""
+"""Fraction of a unit that a process must have done beyond those before it, to have got further."""
 
 _COLUMNS = ", ".join(RunRow.__annotations__)
 
@@ -36,14 +36,14 @@ class Runs:
         self, kind: str, spec: Mapping[str, Any], title: str, priority: int = 0, *,
         queue: bool = True,
     ) -> str:  # fmt: skip
-        """Queue a run and return its id; one that asks the same and is not over yet is it already.
+        """Queue a run and return its id, or that of an equal run that is not over yet.
 
         Args:
-            kind: which work it is.
-            spec: what exactly is asked, JSON-able and complete: equal specs are equal work.
+            kind: of job.
+            spec: of the job, JSON-able and complete: equal specs are equal work.
             title: for people.
             priority: lower runs earlier; 0 is usual.
-            queue: False to keep it out of the queue, for who does it at once.
+            queue: False to keep it out of the queue, for a caller that executes it at once.
         """
         text = to_json(spec)
         digest = hash_of(kind, text)
@@ -104,7 +104,7 @@ class Runs:
     # What a person does
 
     def cancel(self, run_id: str) -> bool:
-        """Stop a run that is not over; say whether there was anything to stop."""
+        """Cancel a run; return whether there was one to cancel, that is, not over yet."""
         now = time.time()
         changed = self._database.change(
             "UPDATE runs SET state = 'cancelled', finished = ?, updated = ?, eta_seconds = NULL,"
@@ -114,7 +114,7 @@ class Runs:
         return changed > 0
 
     def ask(self, run_id: str, word: str) -> bool:
-        """Ask something of a run that is at work; say whether there was one to ask."""
+        """Send a request to a running run; return whether it was running."""
         changed = self._database.change(
             "UPDATE runs SET asked = ?, updated = ? WHERE id = ? AND state = 'running'",
             [word, time.time(), run_id],
@@ -122,7 +122,7 @@ class Runs:
         return changed > 0
 
     def retry(self, run_id: str) -> bool:
-        """Queue a run that is over once more; what it has done stays done."""
+        """Queue a run that is over again, keeping its done units; return whether it was over."""
         with self._database.write() as connection:
             cursor = connection.execute(
                 "UPDATE runs SET state = 'queued', attempt = attempt + 1, enqueued = 0,"
@@ -141,14 +141,14 @@ class Runs:
         return True
 
     def prioritise(self, run_id: str, priority: int | None = None) -> bool:
-        """Give a waiting run another priority; say whether it was still waiting.
+        """Change the priority of a waiting run; return whether it was still waiting.
 
-        The queue cannot move what it holds, so the run enters it anew under its next attempt, and
-        the old place, when its turn comes, is not wanted any more.
+        The queue cannot reorder its entries, so the run enters it again under its next attempt, and
+        the old entry is ignored when its turn comes.
 
         Args:
             run_id: of the run.
-            priority: lower runs earlier; None for before all others that wait.
+            priority: lower runs earlier; None to go before all others that wait.
         """
         changed = self._database.change(
             "UPDATE runs SET attempt = attempt + 1, enqueued = 0, updated = ?, priority = coalesce("
@@ -159,7 +159,7 @@ class Runs:
         return changed > 0
 
     def ids(self) -> set[str]:
-        """Of all runs."""
+        """Ids of all runs."""
         return {row["id"] for row in self._database.rows("SELECT id FROM runs")}
 
     # What a worker does
@@ -173,13 +173,13 @@ class Runs:
         return [_read(row) for row in rows]
 
     def enqueued(self, run_id: str, attempt: int) -> None:
-        """Note that this attempt stands in the queue."""
+        """Record that this attempt is in the queue."""
         self._database.change(
             "UPDATE runs SET enqueued = ? WHERE id = ? AND attempt = ?", [attempt, run_id, attempt]
         )
 
     def not_in_queue(self, run_id: str, attempt: int) -> None:
-        """Note that this attempt is in no queue after all, for a worker to put it there."""
+        """Record that this attempt is not in the queue after all, so that a worker enqueues it."""
         self._database.change(
             "UPDATE runs SET state = 'queued', enqueued = 0 WHERE id = ? AND attempt = ?"
             " AND state IN ('queued', 'running')",
@@ -187,7 +187,7 @@ class Runs:
         )
 
     def enqueued_and_live(self) -> builtins.list[RunRow]:
-        """Runs that a queue should be holding."""
+        """Runs that are not over and should be in the queue."""
         rows = self._database.rows(
             f"SELECT {_COLUMNS} FROM runs WHERE enqueued = attempt"  # noqa: S608
             " AND state IN ('queued', 'running')"
@@ -206,10 +206,10 @@ class Runs:
 
         Args:
             run_id: of the run.
-            attempt: as the queue has it.
+            attempt: by the queue's entry.
             worker: its slot.
             labels: of the units, in the order they are done.
-            weights: how long each will take beside the others; None for all alike.
+            weights: relative lengths of the units; None for equal ones.
         """
         now = time.time()
         with self._database.write() as connection:
@@ -237,13 +237,13 @@ class Runs:
         return self.asked(run_id, attempt) is not None
 
     def asked(self, run_id: str, attempt: int) -> str | None:
-        """The word that this attempt is asked, empty for none; None when it should end at once."""
+        """The request to this attempt, empty for none; None when it should end at once."""
         sql = "SELECT asked FROM runs WHERE id = ? AND attempt = ? AND state = 'running'"
         row = self._database.row(sql, [run_id, attempt])
         return None if row is None else str(row["asked"])
 
     def resumed(self, run_id: str, attempt: int, unit: float) -> None:
-        """Say that the present unit begins where an earlier process left it.
+        """Record that the present unit resumes where an earlier process left it.
 
         That part was not done at the present speed: the time left is measured from here.
         """
@@ -259,7 +259,7 @@ class Runs:
             )
 
     def progress(self, run_id: str, attempt: int, unit: float, message: str) -> bool:
-        """Say how far the present unit is (0 to 1); False when work should stop."""
+        """Record the progress of the present unit (0 to 1); False when work should stop."""
         now = time.time()
         with self._database.write() as connection:
             cursor = connection.execute(
@@ -274,7 +274,7 @@ class Runs:
         return True
 
     def shares(self, run_id: str, attempt: int, shares: Mapping[int, float], message: str) -> bool:
-        """Say how far other machines are with units, by position; False when work should stop."""
+        """Record other machines' progress on units, by position; False when work should stop."""
         now = time.time()
         with self._database.write() as connection:
             cursor = connection.execute(
@@ -300,7 +300,7 @@ class Runs:
         self, run_id: str, position: int, seconds: float, error: str | None = None, hint: str = "",
         *, left_out: bool = False,
     ) -> bool:  # fmt: skip
-        """Note that a unit is over; False when it was noted before.
+        """Record the end of a unit; False when it was recorded before.
 
         Args:
             run_id: of the run.
@@ -308,7 +308,7 @@ class Runs:
             seconds: that it took.
             error: what went wrong; None when it is done.
             hint: what to do about it.
-            left_out: it was not begun, as asked, which is no failure; `error` says so.
+            left_out: whether it was not begun, on request, which is no failure; `error` says so.
         """
         state = "left out" if left_out else "done" if error is None else "failed"
         with self._database.write() as connection:
@@ -322,9 +322,9 @@ class Runs:
             return bool(cursor.rowcount > 0)
 
     def lost_unit(self, run_id: str, position: int) -> int:
-        """Note that the process working on a unit crashed; return how often it did in a row.
+        """Record that the process executing a unit crashed; return the crashes in a row.
 
-        One that got further than every one before begins the count anew: the next will as well.
+        A process that got further than all before it restarts the count: the next will, too.
         """
         row = self._database.row(
             "UPDATE units SET reached = max(reached, at),"
@@ -336,7 +336,7 @@ class Runs:
         return 0 if row is None else int(row["crashes"])
 
     def got_on(self, run_id: str, position: int) -> None:
-        """Forget the crashes over a unit: it went further since, so it does not crash of itself."""
+        """Reset the crashes of a unit that has got further since: it does not always crash."""
         self._database.change(
             "UPDATE units SET crashes = 0 WHERE run = ? AND position = ?", [run_id, position]
         )
@@ -350,9 +350,9 @@ class Runs:
         error: str | None = None,
         hint: str = "",
     ) -> bool:
-        """End a running run; False when it was over already.
+        """End a run; False when it was over already.
 
-        A run of which parts failed cannot end as done: it is partly failed then.
+        A run with failed units does not end as done, but as partly failed.
         """
         now = time.time()
         changed = self._database.change(

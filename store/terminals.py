@@ -22,11 +22,11 @@ from store.run_rows import RunRow
 from store.runs import Runs
 
 NAME = "terminal"
-"""Stands where other runs have the slot of their worker."""
+"""Stands in place of a worker's slot in the row of such a run."""
 
 
 class Terminals:
-    """The runs that terminals hold."""
+    """The runs that terminals execute."""
 
     def __init__(self, database: Database, runs: Runs, logs: Logs, folder: Path) -> None:
         self._database = database
@@ -43,23 +43,23 @@ class Terminals:
         labels: Sequence[str],
         weights: Sequence[float] | None = None,
     ) -> Iterator[RunRow]:
-        """Hold the run of a spec: one that did not succeed goes on in its row, or a new one begins.
+        """Hold the run of a spec: continue the last one that did not succeed, or begin a new one.
 
         The caller ends it with `Runs.finish` or `Runs.cancel`. A unit that failed waits again. A
-        run that fails before anything comes of it is forgotten.
+        run that fails before it has any events or finished units is forgotten.
 
         Args:
-            kind: which work it is.
-            spec: what exactly is asked.
+            kind: of job.
+            spec: of the job.
             title: for people.
             labels: of the units, in the order they are done.
             weights: of the units, see `Runs.start`.
 
         Raises:
-            RunAtWork: a worker or another terminal is at it.
+            RunAtWork: a worker or another terminal executes it.
         """
         run_id = self._row(kind, spec, title)
-        # A worker may just be looking at it. It may be another thread that closes the generator.
+        # A worker may just be testing the lock. Another thread may close the generator.
         lock = FileLock(self._folder / f"{run_id}.lock", timeout=1.0, thread_local=False)
         try:
             lock.acquire()
@@ -79,7 +79,7 @@ class Terminals:
             lock.release()
 
     def end_forsaken(self) -> None:
-        """Note of each run whose terminal is gone that it did not end."""
+        """End as failed each run whose terminal is gone."""
         rows = self._database.rows(
             "SELECT id, attempt FROM runs WHERE state = 'running' AND worker = ?", [NAME]
         )
@@ -98,7 +98,7 @@ class Terminals:
             (self._folder / f"{run_id}.lock").unlink(missing_ok=True)
 
     def _forget(self, run_id: str) -> None:
-        """Forget a run that failed before anything came of it: whoever asked was told why."""
+        """Forget a run without events or finished units: the caller gets the error."""
         forgotten = self._database.change(
             "DELETE FROM runs WHERE id = ? AND state <> 'cancelled'"
             " AND NOT EXISTS (SELECT 1 FROM events WHERE run = ?)"
@@ -109,7 +109,7 @@ class Terminals:
             self._logs.remove(run_id)
 
     def _row(self, kind: str, spec: Mapping[str, Any], title: str) -> str:
-        """The newest run that asks the same and did not succeed, or a new one."""
+        """The newest unsuccessful run of the same spec, or a new one."""
         found = self._database.row(
             "SELECT id FROM runs WHERE spec_hash = ? AND state <> 'done'"
             " ORDER BY created DESC, rowid DESC LIMIT 1",
@@ -120,9 +120,9 @@ class Terminals:
         )
 
     def _take(self, run_id: str) -> bool:
-        """Make a run ours under a new attempt, whatever it was; False when a worker is at it.
+        """Take over a run under a new attempt; False when a worker executes it.
 
-        A place that it has in the queue is not wanted any more, as after a retry.
+        An entry that it has in the queue becomes void, as after a retry.
         """
         with self._database.write() as connection:
             cursor = connection.execute(

@@ -1,7 +1,7 @@
 """Files transferred through the database of a fleet, in chunks, by the hash of their content.
 
-A file that is there already is not sent again, and one of which a part is there goes on from it, in
-either direction. Every chunk is checked when it comes, and the whole file when it is complete.
+A complete file is not transferred again, and a partial one is resumed, in either direction. Every
+chunk is verified when it arrives, and the whole file when it is complete.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from store.postgres import Postgres
 CHUNK = 4 << 20
 """Bytes of a chunk; the last of a file is shorter."""
 UNUSED_HOURS = 24
-"""After which files that nobody sent or fetched are deleted."""
+"""Hours after which files that nobody sent or fetched are deleted."""
 
 
 class Damaged(StoreError):
-    """What came is not what was sent."""
+    """The received data differ from those that were sent."""
 
 
 class Transfers:
@@ -30,7 +30,7 @@ class Transfers:
         self._rows = database.rows
 
     def send(self, digest: str, path: Path) -> None:
-        """Put a file there, as far as it is not there yet.
+        """Upload the chunks of a file that are not in the database yet.
 
         Args:
             digest: SHA-256 of its content, hexadecimal.
@@ -58,17 +58,17 @@ class Transfers:
             raise StoreError(f"{path.name} cannot be sent: {error.strerror or error}.") from error
 
     def fetch(self, digest: str, size: int, path: Path) -> None:
-        """Bring a file here; begun before, it goes on from there.
+        """Download a file, resuming a partial download.
 
         Args:
             digest: SHA-256 of its content.
             size: its bytes.
-            path: where it is to be; there already, nothing is done.
+            path: to write to; a file of that size there is not fetched again.
 
         Raises:
             FleetAway: when the database does not answer.
-            Damaged: a chunk or the whole is not what was sent.
-            StoreError: it is not in the database any more, or the disk refuses.
+            Damaged: when a chunk or the whole file fails its checksum.
+            StoreError: when it is no longer in the database, or on an I/O error.
         """
         if path.is_file() and path.stat().st_size == size:
             return
@@ -96,7 +96,7 @@ class Transfers:
         self._rows("DELETE FROM theodolite.chunks WHERE file = ANY(%s)", [list(digests)])
 
     def clean(self) -> None:
-        """Delete what nobody sent or fetched for a day."""
+        """Delete the files that nobody sent or fetched for `UNUSED_HOURS`."""
         self._rows(
             "DELETE FROM theodolite.chunks WHERE used < now() - make_interval(hours => %s)",
             [UNUSED_HOURS],
@@ -126,7 +126,7 @@ class Transfers:
 
 
 def chunks(size: int) -> int:
-    """In how many chunks a file of so many bytes travels."""
+    """Number of chunks of a file of `size` bytes."""
     return -(-size // CHUNK)
 
 

@@ -51,15 +51,15 @@ class Uploads:
 
         Args:
             name: letters, digits, spaces and `. _ + -`, at most 80.
-            kind: the shape of data set it holds.
+            kind: of data set that it holds.
             source: the bytes, or a file to copy.
-            mapping: which column plays which part.
+            mapping: which column has which role.
             info: JSON-able facts for lists.
-            filename: what the file was called, whose ending tells its format; taken from `source`
+            filename: original name of the file, whose suffix tells its format; taken from `source`
                 when that is a path.
 
         Raises:
-            StoreError: for a name that cannot be used or is taken by other content, or a full disk.
+            StoreError: for a name that is invalid or taken by other content, or a full disk.
         """
         if not _NAME.fullmatch(name):
             raise StoreError(
@@ -98,12 +98,12 @@ class Uploads:
         return None if row is None else self._read(row)
 
     def list(self) -> list[UploadRow]:
-        """All, the first added first."""
+        """All uploads, in the order they were added."""
         rows = self._database.rows("SELECT * FROM uploads ORDER BY added, rowid")
         return [self._read(row) for row in rows]
 
     def remove(self, name: str) -> bool:
-        """Forget an upload and say whether it was there; its file goes when no other shares it."""
+        """Forget an upload; return whether it was known. Its file goes unless another shares it."""
         with self._database.write() as connection:
             row = connection.execute("SELECT file FROM uploads WHERE name = ?", [name]).fetchone()
             if row is None:

@@ -1,10 +1,10 @@
 """The durable cache of vectors: a sentence is encoded once per fingerprint.
 
-Per fingerprint and length of vector there are two append-only files: `DIM.f32`, the rows, and
+Per fingerprint and dimension there are two append-only files: `DIM.f32`, the rows, and
 `DIM.keys`, for each row the sentence's key and a checksum over key and row. Rows are read through
-mmap and every row is checked when it is read, so a row torn by a crash or rotten on the disk is
-simply not there, and is encoded and appended again. That is also why nothing waits for the disk
-here: what a power cut takes from a cache is only time.
+mmap and every row is checked when it is read, so a row torn by a crash or corrupted on the disk
+counts as missing, and is encoded and appended again. That is also why there is no fsync here: what
+a power cut takes from a cache is only time.
 
 Appending happens under a lock between processes; reading needs none, because rows never move.
 """
@@ -25,15 +25,15 @@ from store.errors import as_store_errors
 
 _KEY = np.dtype([("key", "V16"), ("check", "<u8")])
 _FINGERPRINT = re.compile(r"[0-9A-Za-z_-]{1,128}")
-_SLICE = 8192  # rows checked at a time: 12 MB of 384 numbers
+_SLICE = 8192  # rows checked at a time: 12 MB at dimension 384
 
 
 class VectorStore:
     """Vectors by fingerprint and key, shared by threads and processes.
 
     Args:
-        folder: where the files lie.
-        database: where it is noted whose vectors they are.
+        folder: of the files.
+        database: which records the encoders that use each fingerprint.
         user: the encoder on whose behalf they are read and written, for `clean`; see `of`.
     """
 
@@ -45,9 +45,9 @@ class VectorStore:
         self._lock = threading.Lock()
 
     def of(self, encoder: str) -> VectorStore:
-        """The same vectors, with a note of which encoder uses them.
+        """The same vectors, recording which encoder uses them.
 
-        When that encoder is removed and no other one used them, `Store.clean` takes them away.
+        When that encoder is removed and no other one used them, `Store.clean` removes them.
         """
         view = VectorStore(self._folder, self._database, encoder)
         view._matrices, view._lock = self._matrices, self._lock  # one index for all
@@ -56,7 +56,7 @@ class VectorStore:
     def get(
         self, fingerprint: str, keys: Sequence[bytes], dim: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Look keys of 16 bytes up.
+        """Look up keys of 16 bytes.
 
         Returns:
             (found, vectors): bool (n,), and float32 (found.sum(), dim) in the order of keys.
@@ -97,7 +97,7 @@ class VectorStore:
         return max(file.stat().st_mtime for file in files)
 
     def remove(self, fingerprint: str) -> int:
-        """Forget all vectors of a fingerprint; return the bytes that frees."""
+        """Forget all vectors of a fingerprint; return the bytes freed."""
         freed = self.usage().get(fingerprint, 0)
         with self._lock, as_store_errors(self._folder):
             for key in [key for key in self._matrices if key[0] == fingerprint]:
@@ -124,7 +124,7 @@ class VectorStore:
             return self._matrices[key]
 
     def _note(self, fingerprint: str) -> None:
-        """Note whose vectors these are; once more where another process has forgotten it since."""
+        """Record the user of these vectors, again if another process has deleted the record."""
         if self._user is None or self._database.reading:
             return
         row = [fingerprint, self._user]
@@ -134,7 +134,7 @@ class VectorStore:
 
 
 class Matrix:
-    """The two files of one fingerprint and length, and an index of their keys in memory.
+    """The two files of one fingerprint and dimension, and an index of their keys in memory.
 
     The index is the first half of every key, sorted: 16 bytes a row, and a look-up is a binary
     search in NumPy. Full keys are compared afterwards.
@@ -186,16 +186,16 @@ class Matrix:
         self._order = np.empty(0, np.int64)
 
     def _length(self) -> int:
-        """Whole rows on disk: both files have them."""
+        """Number of rows that are complete in both files."""
         if not (self._keys_file.exists() and self._rows_file.exists()):
             return 0
         keys = self._keys_file.stat().st_size // _KEY.itemsize
         return min(keys, self._rows_file.stat().st_size // (4 * self._dim))
 
     def _catch_up(self) -> None:
-        """Take in the rows that were appended since the last look, by whomever."""
+        """Index the rows that any process has appended since the last call."""
         length, known = self._length(), len(self._keys)
-        if length < known:  # the files were removed and begun anew
+        if length < known:  # the files were removed and created anew
             self._forget()
             known = 0
         if length == known:
@@ -231,7 +231,7 @@ class Matrix:
         return found, rows
 
     def _append(self, keys: np.ndarray, rows: np.ndarray) -> None:
-        """Write rows, then keys. What a crash leaves half-written is cut off by the next writer."""
+        """Write rows, then keys. The next writer truncates what a crash left half-written."""
         records = np.empty(len(keys), _KEY)
         records["key"], records["check"] = keys, _checksums(keys, rows, self._weights)
         length = self._length()

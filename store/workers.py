@@ -10,7 +10,7 @@ from typing import TypedDict
 from store.database import Database
 
 SILENCE = 15.0
-"""Seconds after which a worker that was not heard of counts as gone."""
+"""Seconds without a heartbeat after which a worker counts as gone."""
 
 
 class WorkerRow(TypedDict):
@@ -30,7 +30,7 @@ class Workers:
         self._database = database
 
     def seen(self, slot: str) -> None:
-        """Say that this process fills a slot and is alive."""
+        """Record a heartbeat of this process in its slot."""
         now, pid = time.time(), os.getpid()
         self._database.change(
             "INSERT INTO workers VALUES (?, ?, ?, ?, ?) ON CONFLICT (slot) DO UPDATE SET"
@@ -40,11 +40,11 @@ class Workers:
         )
 
     def gone(self, slot: str) -> None:
-        """Say that this process leaves its slot."""
+        """Record that this process leaves its slot."""
         self._database.change("DELETE FROM workers WHERE slot = ? AND pid = ?", [slot, os.getpid()])
 
     def list(self) -> list[WorkerRow]:
-        """Those heard of lately."""
+        """Workers with a heartbeat in the last `SILENCE` seconds, by slot."""
         rows = self._database.rows(
             "SELECT * FROM workers WHERE seen > ? ORDER BY slot", [time.time() - SILENCE]
         )

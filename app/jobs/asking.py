@@ -14,7 +14,7 @@ from app.jobs import processes
 
 
 class ChildCrashed(Exception):
-    """The child ended while it was asked; says how in words."""
+    """The child ended before it answered; the message says how, in words."""
 
 
 class Stopped(Exception):
@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 
 class Child:
-    """The process that does the units; started when first asked, and again when it died."""
+    """The process that executes units; started on demand, and again after it ended."""
 
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
@@ -32,10 +32,10 @@ class Child:
         self._asking = threading.Lock()
 
     def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
-        """Send one unit and wait for the answer; who asks meanwhile waits for its turn.
+        """Send one unit and wait for the answer; concurrent callers take turns.
 
         Raises:
-            ChildCrashed: it ended without one.
+            ChildCrashed: the child ended without an answer.
             Stopped: `wanted()` became false; the child and all it started are gone.
         """
         while not self._asking.acquire(timeout=0.2):
@@ -68,13 +68,13 @@ class Child:
             return dict(json.loads(line))
 
     def start(self) -> None:
-        """Have it there before it is asked; it uses the time to import what takes long."""
+        """Start the child before its first unit, so that it can import slow modules meanwhile."""
         with self._starting:
             if self._process is None or self._process.poll() is not None:
                 self._start()
 
     def kill(self) -> None:
-        """End it with everything it started."""
+        """Kill the child with everything it started."""
         if self._process is not None and self._process.returncode is None:
             processes.kill_tree(self._process)
 
@@ -88,8 +88,8 @@ class Child:
         def drain() -> None:
             for line in process.stdout or ():
                 answers.put(line)
-            # It has ended, perhaps long before it is next asked: no zombie is left, nor what it
-            # started. Later its number may be that of another process.
+            # The child has ended, perhaps long before its next unit: leave no zombie, nor what it
+            # started. Later its PID may be that of another process.
             processes.kill_tree(process)
             answers.put(b"")
 

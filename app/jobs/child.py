@@ -1,8 +1,8 @@
 """`python -m app.jobs.child`: executes units of runs, one at a time, for its worker.
 
-It reads one JSON object a line and answers each with one. It stays between units, so that torch and
-the models are loaded once, and ends by itself when nothing was asked for a while, to give the
-memory back. When it crashes, the worker lives.
+It reads one JSON object per line and answers each with one. It stays alive between units, so that
+torch and the models are loaded once, and exits when it was idle for a while, to free the memory.
+When it crashes, the worker survives.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ IDLE_SECONDS = 600.0
 WARM_AFTER_SECONDS = 0.5
 WARM = ("engine.space.projection", "engine.space.topics", "engine.space.umap", "faiss",
         "scipy.optimize", "sklearn.cluster", "sklearn.feature_extraction.text")  # fmt: skip
-"""What a map imports: two seconds that the first one does not wait for."""
+"""Modules that a map imports: two seconds that the first map need not wait for."""
 
 log = logging.getLogger("theodolite.jobs")
 
 
 def main() -> None:
-    """Answer until the parent goes or nothing is asked for long."""
+    """Execute units until the parent exits or none has come for `IDLE_SECONDS`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--warm", action="store_true", help="import what a map takes meanwhile")
     given = parser.parse_args()
     lines = processes.follow_parent()
-    # The pipe to the worker is kept from whatever prints: from here on 1 and 2 are the run's log.
+    # Nothing else may print to the worker's pipe: from here on 1 and 2 are the run's log.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     logging.basicConfig()
@@ -58,7 +58,7 @@ def main() -> None:
             if pause == IDLE_SECONDS:
                 return
             for module in WARM if given.warm else ():
-                with contextlib.suppress(ImportError):  # said by whoever needs it
+                with contextlib.suppress(ImportError):  # reported by the unit that needs it
                     importlib.import_module(module)
             continue
         finally:
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _write_to(log: Path) -> None:
-    """Send what this process prints, native code included, to the end of a file."""
+    """Append what this process prints, native code included, to a file."""
     sys.stdout.flush()
     sys.stderr.flush()
     with contextlib.suppress(OSError), log.open("ab") as file:  # a full disk costs the log only

@@ -1,7 +1,7 @@
 """A job: one piece of background work, its specification and how it is executed.
 
 A kind of job is a frozen dataclass beside the service that it belongs to, and a line in `JOBS` of
-its page's `__init__.py`. What a worker does of it and what a terminal does is the same.
+its page's `__init__.py`. Workers and terminals execute it in the same way.
 """
 
 from __future__ import annotations
@@ -22,31 +22,30 @@ if TYPE_CHECKING:
 
 Spec = Mapping[str, Any]
 Upgrades = Mapping[int, Callable[[Spec], Spec]]
-"""A version -> what makes a spec of the next version of one of this."""
+"""Version -> function from a spec of this version to one of the next."""
 
 
 class LeftOut(UserError):
-    """A unit is not begun, because its run was asked to stop before: that is no failure."""
+    """A unit was not begun because its run was asked to stop, which is no failure."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked: the fields of a subclass. Equal jobs are the same work, and one run.
+    """A request, in the fields of a subclass. Equal jobs are the same work, and one run.
 
     Attributes:
         kind: the name of the kind, as `JOBS` of its page has it.
-        version: of the specs that are written now. Raise it with every change of the fields, and
-            add to `upgrades` what makes a spec of this version of one of the last.
-        upgrades: how specs of earlier versions are read.
-        priority: of runs that are given none; lower runs earlier.
+        version: of the specs that are written now. Increment it with every change of the fields,
+            and add a function from the last version to `upgrades`.
+        upgrades: functions for reading specs of earlier versions.
+        priority: default for its runs; lower runs earlier.
         interactive: a person waits for it on a page, so it does not wait behind evaluations and
             trainings: it has a queue and a process of its own.
-        continue_on_crash: a unit over which one process after the other crashes fails alone, and
-            the rest is done.
+        continue_on_crash: a unit that keeps crashing its process fails alone, and the rest is done.
         continue_on_failure: a terminal goes on when a unit fails, as a worker always does: no unit
             needs those before it.
-        transient: what a part leaves is large and soon made again, so a worker of a fleet keeps
-            none of it once it is on its way home.
+        transient: the output of a part is large and quickly made again, so a worker of a fleet
+            deletes it as soon as it is sent home.
     """
 
     kind: ClassVar[str]
@@ -60,28 +59,28 @@ class Job:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """The job's name for people."""
         return self.kind
 
     def units(self) -> list[str]:
-        """A label for people for each unit, in the order they are done.
+        """Labels of the units for people, in the order they are done.
 
-        A unit is what may be lost and done again: it must leave the same in the store however often
-        it is begun.
+        A unit may be lost and done again: it must leave the same data in the store however often it
+        is begun.
         """
         raise NotImplementedError
 
     def work(
         self, workspace: Workspace, position: int, reporter: Reporter
     ) -> Iterable[object] | None:
-        """Do the unit at a position.
+        """Execute the unit at a position.
 
         Yields:
-            What happens meanwhile and what comes of it, for a terminal that does it; None or
-            nothing where all of it is in the store.
+            Events and results, for a terminal that executes it; None or nothing where all of it is
+            in the store.
 
         Raises:
-            UserError: the unit failed, for a reason that a person can mend.
+            UserError: the unit failed, for a reason that a person can fix.
         """
         raise NotImplementedError
 
@@ -90,14 +89,14 @@ class Job:
         return None
 
     def stays(self, catalog: Catalog) -> str:
-        """Why its parts cannot be done by other machines, in words; empty where they can."""
+        """Why other machines cannot do its parts, in words; empty when they can."""
         return f"Work of the kind {self.kind} cannot be sent to a fleet."
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """What another machine needs to do the unit at a position, of a job that does not stay.
+        """What another machine needs to do the unit at a position, for a job that may travel.
 
         Raises:
-            UserError: it cannot be done here either.
+            UserError: the unit cannot be done here either.
         """
         raise NotImplementedError
 
@@ -110,44 +109,44 @@ class Job:
         return []
 
     def leaves(self) -> str:
-        """The folder, or the address, that a part leaves; empty where it leaves results alone."""
+        """The output folder or address of a part; empty when it only makes results."""
         return ""
 
     def moved(self, places: Mapping[str, str]) -> Self:
-        """The same part with other paths in place of those of `files` and `leaves`."""
+        """The same part with the paths of `files` and `leaves` replaced."""
         return self
 
     def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """An event of a part that was done under other paths, with the paths of this part."""
+        """Replace the paths in an event of a part done elsewhere by those of this part."""
         return dict(data)
 
     def settle(self, folder: Path) -> None:
-        """Have what a part left in a folder, done under other paths, say what this part asked."""
+        """Rewrite the records in a part's output folder, done under other paths, to this part's."""
 
     def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """List what a part left that was done elsewhere, given its event `finished`."""
+        """Register the output of a part that was done elsewhere, given its event `finished`."""
 
     def made(self, happened: object) -> list[int]:
-        """Ids of the results that what `work` yielded tells of: they are what a part comes to."""
+        """Ids of the results in an object that `work` yielded, to be sent home by a worker."""
         return []
 
     def validate(self, workspace: Workspace) -> None:
-        """Raise a UserError for what cannot be done; called before anything is begun."""
+        """Raise a UserError if the job cannot be done; called before anything is begun."""
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the answer is in the store, so that there is nothing to do."""
         return False
 
     def happened(self, kind: str, data: Mapping[str, Any]) -> object:
-        """What `work` yielded when it reported an event; None for what nobody needs to be told."""
+        """The object that `work` yielded when it reported an event; None for other events."""
         return None
 
     def weights(self, store: Store) -> list[float] | None:
-        """How long each unit will take beside the others; None for all alike."""
+        """Relative lengths of the units; None for equal ones."""
         return None
 
     def ending(self, store: Store, run_id: str) -> str:
-        """What to say at the end of a run; nothing for how many units failed."""
+        """Message for the end of a run; empty for the number of units that failed."""
         return ""
 
     def to_spec(self) -> dict[str, Any]:
@@ -156,6 +155,6 @@ class Job:
 
     @classmethod
     def from_spec(cls, spec: Spec) -> Self:
-        """The job of a spec of today's version; what it lacks is as usual."""
+        """The job of a spec of the current version; missing fields have their defaults."""
         given = {field.name: spec[field.name] for field in fields(cls) if field.name in spec}
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})

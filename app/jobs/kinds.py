@@ -33,11 +33,11 @@ def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:
 
 
 def spec_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Spec:
-    """What a run is asked, in today's version, whichever version of Theodolite wrote it.
+    """The spec of a run in the current version, whichever version of Theodolite wrote it.
 
     Args:
         run: its row in the store.
-        kinds: what can be done, by name.
+        kinds: name of each kind -> its class, as `module:name`.
 
     Raises:
         UserError: a newer version wrote it, or there is no such kind of work.
@@ -59,7 +59,7 @@ def job_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Job:
     """The job of a run.
 
     Raises:
-        UserError: as `spec_of`, or what is asked cannot be read.
+        UserError: as `spec_of`, or the spec cannot be read.
     """
     kind, spec = kind_of(run["kind"], kinds), spec_of(run, kinds)
     try:

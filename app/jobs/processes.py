@@ -1,6 +1,6 @@
-"""Processes that start, watch and end each other, so that none outlives the one it works for.
+"""Start, watch and end processes, so that none outlives the process it works for.
 
-A process is told that its parent is gone by the end of its standard input: the system closes the
+A process learns that its parent is gone from the end of its standard input: the system closes the
 pipe however the parent ended, kill -9 included, on every platform.
 """
 
@@ -46,10 +46,10 @@ def start(
 def output(
     module: str, arguments: Sequence[str], seconds: float | None = None
 ) -> tuple[int, bytes, bytes]:
-    """Run one of our modules to its end: its exit code, what it printed, what it complained of.
+    """Run one of our modules to its end; return (exit code, stdout, stderr).
 
     Raises:
-        subprocess.TimeoutExpired: it takes longer than these seconds, and is ended.
+        subprocess.TimeoutExpired: it took longer than `seconds`, and was killed.
     """
     process = start(module, arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -79,7 +79,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 def follow_parent() -> queue.SimpleQueue[bytes]:
     """End this process, its group with it, when its parent goes; return the lines it sends."""
     if sys.platform == "linux":
-        # Also when a thread that holds the interpreter keeps the one below from noticing.
+        # For when another thread that holds the GIL keeps the one below from noticing.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     pipe = os.fdopen(os.dup(0), "rb")  # sys.stdin itself must not be in use when Python ends
@@ -94,7 +94,7 @@ def follow_parent() -> queue.SimpleQueue[bytes]:
 
 
 def leave() -> None:
-    """End this process at once, and its group when it leads one; nothing is waited for."""
+    """End this process at once, without cleanup, and its group when it leads one."""
     if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():
         _kill_group(os.getpid())
     os._exit(1)

@@ -9,18 +9,18 @@ from typing import Any
 
 from store import Store, StoreError
 
-_SAY_EVERY = 0.5  # seconds between two words on progress
-_POLL_EVERY = 0.5  # seconds between two readings of what is asked
+_SAY_EVERY = 0.5  # seconds between two reports of progress
+_POLL_EVERY = 0.5  # seconds between two reads of the request
 
 
 class Cancelled(StoreError):
-    """The work is not wanted any more; raised where no worker could kill it."""
+    """The run was cancelled; raised where no worker can kill the process."""
 
 
 class Reporter:
-    """Called with (done, total) it moves the progress of its unit; cheap, so call it often.
+    """Called with (done, total) it reports the progress of its unit; cheap, so call it often.
 
-    A word that the store cannot take just now is lost, as no work may be lost for it.
+    A report that the store cannot take is dropped, so that the work goes on.
 
     Attributes:
         run: id of the run.
@@ -39,7 +39,7 @@ class Reporter:
         self._word: str | None = ""
 
     def __call__(self, done: int, total: int, message: str = "") -> None:
-        """Say how far the unit is, and what it is at if that is not its label."""
+        """Report progress, with a message if that is not the unit's label."""
         now = time.monotonic()
         if now - self._said >= _SAY_EVERY and total:
             self._said = now
@@ -49,16 +49,16 @@ class Reporter:
                 )
 
     def tick(self, share: float) -> None:
-        """Say which share of the unit is done."""
+        """Report the fraction of the unit that is done."""
         self(round(1000 * share), 1000)
 
     def resumed(self, done: int, total: int, *, further: bool) -> None:
-        """Say that the unit goes on from where an earlier process left it.
+        """Report that the unit resumes where an earlier process left it.
 
         Args:
             done: of `total`, before now.
             total: in all.
-            further: whether that process got anywhere, so that its death does not count against
+            further: whether that process made progress, so that its crash does not count against
                 the unit.
         """
         with contextlib.suppress(StoreError):
@@ -67,24 +67,24 @@ class Reporter:
             self.got_on()
 
     def got_on(self) -> None:
-        """Say that the unit got where no process before got, and that this is kept.
+        """Report that the unit got further than in any process before, and that this is saved.
 
-        Should this one crash, it is the first again.
+        A crash of this process counts as the first again.
         """
         with contextlib.suppress(StoreError):
             self._store.runs.got_on(self.run, self.position)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Append an event for whoever reads along."""
+        """Append an event of the unit."""
         with contextlib.suppress(StoreError):
             self._store.events.add(self.run, kind, data, self.position)
 
     def asked(self, word: str) -> bool:
-        """Whether the run is asked this; the store is read twice a second at most."""
+        """Whether `word` is requested of the run; reads the store twice a second at most."""
         return self._poll() == word
 
     def cancelled(self) -> bool:
-        """Whether the work is not wanted any more; a worker kills it then, a terminal must ask."""
+        """Whether the run was cancelled; a worker kills the process then, a terminal must ask."""
         return self._poll() is None
 
     def _poll(self) -> str | None:

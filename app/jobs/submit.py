@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from store.run_rows import RunRow, UnitRow
 
 Move = Callable[[float, float, str], None]
-"""Moves a bar: how much is done, of how much, and what is being done."""
+"""Progress callback of a bar: called with (done, total, message)."""
 CANCELLED = ("The run was cancelled by another process.", "Finished parts are kept.")
 POLL_SECONDS = 0.5
 
@@ -31,16 +31,16 @@ POLL_SECONDS = 0.5
 def queue(
     workspace: Workspace, job: Job, *, title: str | None = None, priority: int | None = None
 ) -> str:
-    """Leave a job to the worker, and return the id of its run.
+    """Queue a job for the worker, and return the id of its run.
 
     Args:
-        workspace: which is to keep what comes of it.
-        job: what to do; when it waits or runs already, that is its run.
+        workspace: stores the results.
+        job: to execute; when it is queued or running already, that run's id is returned.
         title: for people; None for the job's own.
-        priority: lower runs earlier; None for what is usual for its kind.
+        priority: lower runs earlier; None for the default of its kind.
 
     Raises:
-        UserError: for visitors, or what cannot be done.
+        UserError: for visitors, or a job that cannot be done.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
@@ -49,10 +49,10 @@ def queue(
 
 
 def queue_unless_stored(workspace: Workspace, job: Job) -> str:
-    """Leave a job to the worker; return the id of its run, empty where the answer is there.
+    """Queue a job unless its answer is stored; return the id of its run, else an empty string.
 
     Raises:
-        UserError: for visitors, or what cannot be done.
+        UserError: for visitors, or a job that cannot be done.
     """
     workspace.refuse_visitors()
     return "" if job.is_stored(workspace) else queue(workspace, job)
@@ -61,25 +61,25 @@ def queue_unless_stored(workspace: Workspace, job: Job) -> str:
 def perform(
     workspace: Workspace, job: Job, *, title: str | None = None, move: Move | None = None
 ) -> Iterator[tuple[RunRow, int, object]]:
-    """Do a job here and now; yields the row of its run with the position and what happened there.
+    """Execute a job in the foreground; yields (row of its run, position of the unit, object).
 
-    That is None before anything does, then what the job yields; where it goes on without a unit
-    that failed, the failure.
+    The object is None at first, then each one that the job yields; when the job continues without
+    a unit that failed, it is the failure.
 
-    The run is in the store like any other: pages show it, and can cancel it. Interrupted it counts
-    as cancelled, and goes on from there when it is asked for again. What a worker or another
-    terminal is doing already is followed instead: what happens there is told, and interrupting that
-    leaves it at work.
+    The run is in the store like any other: pages show it, and can cancel it. When interrupted it
+    counts as cancelled, and resumes when the job is performed again. A job that a worker or another
+    terminal is executing already is followed instead: its events are yielded, and an interrupt
+    leaves it running.
 
     Args:
-        workspace: which is to keep what comes of it.
-        job: what to do.
+        workspace: stores the results.
+        job: to execute.
         title: for people; None for the job's own.
-        move: told how far the whole is, for a bar.
+        move: progress callback for the whole.
 
     Raises:
-        UserError: for visitors, or what cannot be done.
-        StoreError: it was cancelled from elsewhere, or is a worker's that is gone.
+        UserError: for visitors, or a job that cannot be done.
+        StoreError: it was cancelled from elsewhere, or belongs to a worker that is gone.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
@@ -106,11 +106,11 @@ def watch(store: Store, run_id: str) -> Iterator[RunRow]:
 def _follow(
     workspace: Workspace, job: Job, run_id: str, move: Move | None
 ) -> Iterator[tuple[RunRow, int, object]]:
-    """What `perform` yields, of a run that somebody else does.
+    """Yield as `perform` does, for a run that another process executes.
 
     Raises:
-        UserError: it failed.
-        Cancelled: it was cancelled.
+        UserError: the run failed.
+        Cancelled: the run was cancelled.
     """
     store = workspace.store
     last: dict[int, int] = {}
@@ -138,10 +138,10 @@ def _follow(
 def _do(
     workspace: Workspace, job: Job, title: str, move: Move | None
 ) -> Iterator[tuple[RunRow, int, object]]:
-    """Do a job here and now.
+    """Execute a job in the foreground.
 
     Raises:
-        RunAtWork: somebody else is at it.
+        RunAtWork: another process executes it.
     """
     store = workspace.store
     with (
@@ -174,7 +174,7 @@ def _do(
 
 @contextlib.contextmanager
 def _logged(file: Path) -> Iterator[None]:
-    """Write what this process warns of to the log of a run, as a worker's child does."""
+    """Write the warnings of this process to the log of a run, as a worker's child does."""
     handler = logging.FileHandler(file, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     handler.setLevel(logging.WARNING)
@@ -206,7 +206,7 @@ def _unit(
 
 
 class _Here(Reporter):
-    """A reporter that moves a bar too, and ends the work when it is not wanted any more."""
+    """A reporter that also moves a bar, and ends the work when the run is cancelled."""
 
     def __init__(
         self, store: Store, run: RunRow, position: int, label: str, move: Move | None

@@ -1,4 +1,4 @@
-"""Keeps one local worker running for the app; of several apps on one store, one does so."""
+"""Keep one local worker running for the app; of several apps on one store, one does so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.jobs import processes
 SLOT = "local-0"
 
 _POLL_EVERY = 0.5
-_WELL_AFTER = 60.0  # a worker that lived so long starts afresh at once
+_WELL_AFTER = 60.0  # a worker that lived so long is restarted at once
 _LONGEST_PAUSE = 30.0
 _LOG_LIMIT = 1 << 20
 
@@ -24,14 +24,14 @@ log = logging.getLogger("theodolite.supervisor")
 
 
 class Supervisor:
-    """Starts a worker, starts it again when it ends, and ends it with the app.
+    """Starts a worker, restarts it when it ends, and ends it with the app.
 
     Args:
         store_folder: of the store; a lock in it decides which app keeps the worker. The others
-            look at what it does, and take over when that app goes.
+            show its work, and take over when that app exits.
         data_root: folder with evaluation data, if any.
-        kinds: the module whose KINDS says what can be done.
-        fleet: the worker is to have other machines do what they can: those of THEODOLITE_FLEET.
+        kinds: the module whose KINDS lists the kinds of jobs.
+        fleet: whether the worker sends what it can to the fleet of THEODOLITE_FLEET.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Supervisor:
         return self._process is not None
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Begin to supervise; returns at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the worker; what it was doing goes on when one is started again."""
+        """End the worker; its work resumes when one is started again."""
         self._ending.set()
         self._thread.join()
 
@@ -85,7 +85,7 @@ class Supervisor:
         pause = _POLL_EVERY
         try:
             while not self._ending.is_set():
-                if not self._folder.is_dir():  # a worker would begin an empty one in its place
+                if not self._folder.is_dir():  # a worker would create an empty one in its place
                     self._ending.wait(_POLL_EVERY)
                     continue
                 started = time.monotonic()

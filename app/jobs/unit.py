@@ -22,12 +22,12 @@ log = logging.getLogger("theodolite.jobs")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a unit ended: well, unless there is a failure.
+    """How a unit ended: successfully, unless there is a failure.
 
     Attributes:
         seconds: that it took.
         failure: what went wrong.
-        made: ids of the results that came of it, in the store of whoever did it.
+        made: ids of its results, in the store of the process that executed it.
     """
 
     seconds: float
@@ -36,14 +36,14 @@ class Outcome:
 
     @property
     def problem(self) -> UserError | StoreError | None:
-        """The failure in words."""
+        """The failure as an error with a message for people."""
         if self.failure is None or isinstance(self.failure, UserError | StoreError):
             return self.failure
         text = f"{type(self.failure).__name__}: {self.failure}"
         return UserError(text, "The log of the run has more.")
 
     def to_dict(self) -> dict[str, Any]:
-        """What `Runs.end_unit` takes: seconds, error, hint, left_out."""
+        """Arguments of `Runs.end_unit`: seconds, error, hint, left_out."""
         problem = self.problem
         return {
             "seconds": self.seconds,
@@ -56,10 +56,10 @@ class Outcome:
 def doing(
     workspace: Workspace, job: Job, position: int, reporter: Reporter
 ) -> Generator[object, None, Outcome]:
-    """Do a unit; yields what its job yields and returns how it ended.
+    """Execute a unit; yields what its job yields and returns how it ended.
 
     Raises:
-        Cancelled: it is not wanted any more.
+        Cancelled: the run was cancelled.
     """
     started = time.monotonic()
     failure: Exception | None = None
@@ -69,14 +69,14 @@ def doing(
         raise
     except (UserError, StoreError) as error:
         failure = error
-    except Exception as error:  # what a unit does wrong is told, and the next one goes on
+    except Exception as error:  # a failed unit is reported, and the next one goes on
         log.exception("%s failed", job.title)
         failure = error
     return Outcome(time.monotonic() - started, failure)
 
 
 def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Outcome:
-    """Do a unit to its end."""
+    """Execute a unit to its end."""
     unit = doing(workspace, job, position, reporter)
     made: list[int] = []
     while True:
@@ -88,7 +88,7 @@ def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Out
 
 
 def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:
-    """End a run whose units are all over: failed when nothing succeeded, else as far as it did."""
+    """End a run whose units are all over: failed when none succeeded, else (partly) done."""
     units = store.runs.units(run_id)
     failed = [unit for unit in units if unit["state"] == "failed"]
     why = (failed[0]["error"], failed[0]["hint"]) if failed else (None, "")

@@ -1,9 +1,9 @@
 """`python -m app.jobs.worker`: takes runs from durable queues and has a child execute their units.
 
-The queues are those of `dbos`, and a run is a workflow: it decides which worker is at a run, and in
-which order. All else is in the store's rows alone: how a run stands, and which of its units are
-over. A worker that was killed finds its workflows again by the name of its slot and goes on with
-the first unit that was not noted as ended, so a unit may be done twice, and leaves the same.
+The queues are those of `dbos`, and a run is a workflow: `dbos` decides which worker executes a run,
+and in which order. All else is in the store's rows alone: the state of a run, and which of its
+units are over. A worker that was killed finds its workflows again by the name of its slot and goes
+on with the first unit that is not recorded as over, so a unit may be done twice, to the same end.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from app.fleet.home import Home
 
 QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
-"""Of the first two one run at a time, by a child of its own; see `Job.interactive`. Of the last
-several: other machines do their units."""
+"""Queues. The first two have one run at a time, in a child of their own; see `Job.interactive`. The
+last has several: other machines do their units."""
 VERSION = "1"
-"""Of what a workflow is given: workers take those of their version."""
+"""Version of a workflow's arguments: workers take those of their version."""
 
 CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.25
@@ -55,7 +55,7 @@ log = logging.getLogger("theodolite.worker")
 
 
 class Worker:
-    """One slot: at most one run of each queue at a time."""
+    """The worker in a slot: at most one run at a time of each queue but `FLEET`."""
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class Worker:
         }
 
     def launch(self) -> None:
-        """Connect to the queue; what this slot left unfinished is taken up again."""
+        """Connect to the queue, and resume what this slot left unfinished."""
         path = self._store.folder / JOBS_FILE
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")  # it stays in the file
+            connection.execute("PRAGMA journal_mode = WAL")  # kept in the file
         config: DBOSConfig = {
             "name": "theodolite",
             "system_database_url": f"sqlite:///{path}",
@@ -109,11 +109,11 @@ class Worker:
         self._forget_removed()
 
     def serve(self, *, warm: bool = False) -> None:
-        """Move waiting runs into the queue, and say that this worker is there, for ever.
+        """Enqueue waiting runs, and record this worker's heartbeat, for ever.
 
         Args:
-            warm: have a child ready for the first run that a page waits for, once the app had time
-                to open it.
+            warm: whether to start the interactive child before its first run, once the app had
+                time to open a page.
         """
         checked = 0.0
         warm_at = time.monotonic() + _WARM_AFTER if warm else math.inf
@@ -129,17 +129,17 @@ class Worker:
                 if time.monotonic() > warm_at:
                     warm_at = math.inf
                     self.children[INTERACTIVE].start()
-            except StoreGone as error:  # the supervisor starts another when there is one again
+            except StoreGone as error:  # the supervisor restarts us when the store is back
                 log.error("%s", error)
                 os._exit(1)
             except StoreError as error:  # a full disk, a lock: it may pass
                 log.error("%s", error)
-            except Exception:  # the queue's own troubles come as they are, and may pass too
+            except Exception:  # the queue has errors of its own, which may pass too
                 log.exception("The queue cannot be checked at the moment.")
             time.sleep(_SWEEP_EVERY)
 
     def work(self, run_id: str, attempt: int) -> str:
-        """The workflow: all units of a run in order."""
+        """Execute all units of a run in order: the workflow."""
         runs = self._store.runs
         try:
             run = runs.get(run_id)
@@ -166,14 +166,14 @@ class Worker:
         if stays:
             self._note(run_id, stays)
         for position in range(len(labels)):
-            # No step of dbos: which units are over is read from the store, and noted there alone.
+            # No step of dbos: the store alone records which units are over.
             if self.unit(run_id, attempt, position) == "stopped":
                 return "stopped"
         conclude(self._store, run_id, attempt, job)
         return "ended"
 
     def unit(self, run_id: str, attempt: int, position: int) -> str:
-        """One unit, by the child; with another child when that one dies."""
+        """Execute one unit in the child, which is restarted when it crashes."""
         runs = self._store.runs
         try:
             run, unit = runs.get(run_id), runs.units(run_id)[position]
@@ -209,14 +209,14 @@ class Worker:
                     return "stopped"
                 runs.end_unit(run_id, position, 0.0, error, hint)
                 return "ended"
-            answer.pop("made")  # it is in the store
+            answer.pop("made")  # the results are in the store
             error, hint = answer["error"], answer["hint"]
             self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
             runs.end_unit(run_id, position, **answer)
             return "ended"
 
     def _queue(self, run: RunRow) -> str:
-        with contextlib.suppress(UserError):  # of no kind that is known here: `work` says so
+        with contextlib.suppress(UserError):  # of an unknown kind: `work` reports it
             if kind_of(run["kind"], self._kinds).interactive:
                 return INTERACTIVE
             if self._fleet is not None and not self._fleet.takes(job_of(run, self._kinds)):
@@ -224,12 +224,12 @@ class Worker:
         return QUEUE
 
     def _child(self, run: RunRow) -> Child:
-        """Which child does the units of a run that are done here; they may have to wait for it."""
+        """The child for the units of a run that are done here; it may be busy."""
         return self.children[INTERACTIVE if self._queue(run) == INTERACTIVE else QUEUE]
 
     def _call_off(self, run_id: str, attempt: int) -> None:
         if self._fleet is not None:
-            with contextlib.suppress(StoreError):  # a worker does it for nothing
+            with contextlib.suppress(StoreError):  # at worst, a worker does it in vain
                 self._fleet.call_off(run_id, attempt)
 
     def _enqueue(self, run: RunRow) -> None:
@@ -249,15 +249,15 @@ class Worker:
         self._store.runs.enqueued(run["id"], run["attempt"])
 
     def _reconcile(self) -> None:
-        """Look for runs that no worker would ever end, and see to it that one does."""
+        """Find runs that no worker would ever end, and requeue or end them."""
         before, self._left_lying = self._left_lying, set()
         for run in self._store.runs.enqueued_and_live():
             status = DBOS.get_workflow_status(_workflow(run))
             if status is None:  # the queue's file was lost
                 self._store.runs.not_in_queue(run["id"], run["attempt"])
             elif status.status == "PENDING" and status.executor_id == self._slot:
-                # Ours, yet not being done: the queue could not note how it ended. Seen twice, as
-                # it may just be beginning or ending.
+                # Ours, yet not in progress: the queue could not record its end. Seen twice, as it
+                # may just be beginning or ending.
                 if status.workflow_id in before - self._working_on:
                     DBOS.resume_workflow(status.workflow_id, queue_name=self._queue(run))
                 elif status.workflow_id not in self._working_on:
@@ -274,7 +274,7 @@ class Worker:
                 )
 
     def _forget_removed(self) -> None:
-        """Delete what the queue still holds of runs that a person removed."""
+        """Delete the queue's entries of runs that a person removed."""
         ended = DBOS.list_workflows(
             status=["SUCCESS", "ERROR", "CANCELLED"], load_input=False, load_output=False
         )
@@ -284,18 +284,18 @@ class Worker:
             DBOS.delete_workflows(gone)
 
     def _take_over(self, status: WorkflowStatus, queue: str) -> None:
-        """Put back into the queue what a worker had begun that is gone for good."""
+        """Requeue a workflow whose worker is gone for good."""
         slot = status.executor_id
         if slot is None or slot in {worker["slot"] for worker in self._store.workers.list()}:
             return
-        # Once it is got, nobody fills the slot, nor can anybody while we hold it.
+        # Once it is acquired, no process fills the slot, nor can any while we hold it.
         with contextlib.suppress(Timeout), _slot_lock(self._store, slot, timeout=0.0):
             DBOS.resume_workflow(status.workflow_id, queue_name=queue)
 
     def _is_wanted(self, run_id: str, attempt: int) -> bool:
         try:
             return self._store.runs.is_running(run_id, attempt)
-        except StoreError:  # cannot be known just now
+        except StoreError:  # unknown for now
             return True
 
     def _note(self, run_id: str, line: str) -> None:
@@ -308,7 +308,7 @@ class Worker:
 
 
 def given_up(label: str, crash: str) -> tuple[str, str]:
-    """What to say of a unit over which one process after the other crashed, and the hint."""
+    """(error, hint) for a unit that keeps crashing its process."""
     return (
         f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
         "Close other programs or choose a smaller model, then try again; finished parts are kept.",
@@ -337,16 +337,16 @@ def run(
     Args:
         store_folder: of the store.
         data_root: folder with evaluation data, if any.
-        slot: name of this worker; work that a worker of this name left is taken up again.
-        kinds: the module whose KINDS says what can be done.
-        supervised: end when the parent goes.
-        fleet: have other machines do what they can, see `app.fleet`.
+        slot: name of this worker; it resumes what a worker of this name left.
+        kinds: the module whose KINDS lists the kinds of jobs.
+        supervised: whether to end with the parent.
+        fleet: whether to send what it can to other machines, see `app.fleet`.
 
     Raises:
         StoreError: when the store cannot be opened, or another process fills the slot.
     """
     store = Store.open(store_folder)
-    lock = _slot_lock(store, slot, timeout=3.0)  # the last one may just be going
+    lock = _slot_lock(store, slot, timeout=3.0)  # the last one may just be exiting
     try:
         lock.acquire()
     except Timeout as error:
@@ -362,8 +362,8 @@ def run(
     worker = Worker(store, data_root, slot, kinds, home)
 
     def end(*_: object) -> None:
-        # As in a crash: the child ends with its pipe, and what it did is taken up again later.
-        # Killing it here would look, to the thread that waits for it, like a death to be counted.
+        # As in a crash: the child ends with its pipe, and its work is resumed later.
+        # Killing it here would look like a crash to the thread that waits for it, and be counted.
         with contextlib.suppress(StoreError):
             store.workers.gone(slot)
         os._exit(0)
@@ -377,7 +377,7 @@ def run(
 
 
 def main() -> None:
-    """Read the arguments that the supervisor gives."""
+    """Run a worker with the arguments that the supervisor gives."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
