@@ -1,4 +1,4 @@
-"""Where the database of a fleet is: read, checked and never shown with its password."""
+"""The address of a fleet's database: parsed, checked, and never shown with its password."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WARNING = (
 
 _WRITE_IT = "Write it like postgresql://user@host/database."
 _ELSEWHERE = ("service", "servicefile", "passfile", "options")
-"""What libpq would let an address name that we could not check, or that names files."""
+"""Parameters of libpq that are refused: they name files, or settings that we cannot check."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """A database of Postgres.
+    """The address of a Postgres database.
 
     Attributes:
         url: for libpq, complete; may hold a password, so it is never shown.
@@ -35,12 +35,12 @@ class Address:
 
     @classmethod
     def parse(cls, text: str | None) -> Address:
-        """Read what was given, else THEODOLITE_FLEET.
+        """Parse an address, by default that in THEODOLITE_FLEET.
 
-        Off this machine the connection is encrypted: without an `sslmode` it is `require`.
+        Connections to other machines are encrypted: `sslmode` is `require` by default.
 
         Raises:
-            UserError: no address, none of Postgres, or one that would send in the clear.
+            UserError: no address, none of Postgres, or one without encryption.
         """
         given = (text or os.environ.get(VARIABLE) or "").strip()
         if not given:
@@ -70,7 +70,7 @@ class Address:
 
     @property
     def has_password(self) -> bool:
-        """Whether it says the password itself."""
+        """Whether the address contains a password."""
         return mask(self.url) != self.url
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ def mask(text: str) -> str:
         return "What was given"
     login, at, host = parts.netloc.rpartition("@")
     user, colon, _ = login.partition(":")
-    # Of an address without its host the password stands where a port would.
+    # In an address without a host the password stands where a port would.
     host = re.sub(r":(?!\d+(,|$))[^:\],]+$", ":***", host)
     netloc = f"{user}:***@{host}" if colon else f"{login}{at}{host}"
     pairs = [
@@ -108,7 +108,7 @@ def _hosts(netloc: str, query: dict[str, str]) -> list[str]:
         places = query["host"].split(",")
     if query.get("hostaddr"):
         places += query["hostaddr"].split(",")
-    # Where none is named, libpq asks its own variables, and then a socket of this machine.
+    # Without a host, libpq takes its own variables, and then a socket of this machine.
     asked = (os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", ""))
     return places or [one for text in asked if text for one in text.split(",")]
 

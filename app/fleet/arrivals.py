@@ -1,4 +1,4 @@
-"""What comes home from the workers of a fleet, and where it is kept."""
+"""Store the results, folders and reports that arrive from the workers of a fleet."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from store.transfers import Transfers
 
 FINISHED = "finished"
-"""The event that says what a training left."""
+"""The event that describes the output of a training."""
 
 
 class Arrivals:
-    """Keeps results, folders, events and logs under the runs of this home, each once.
+    """Stores results, folders, events and logs under the runs of this home, each once.
 
     Args:
         workspace: of the home.
-        reports: of units, while they are done.
-        transfers: in which folders come.
+        reports: of units in progress.
+        transfers: through which folders arrive.
     """
 
     def __init__(self, workspace: Workspace, reports: Reports, transfers: Transfers) -> None:
@@ -40,10 +40,10 @@ class Arrivals:
         self._reports, self._transfers = reports, transfers
 
     def hear(self, run_id: str, units: Mapping[str, int]) -> None:
-        """Keep the reports of the units of a run, given by name with the position of each.
+        """Store new reports of a run's units, given as name -> position.
 
         Raises:
-            StoreError: the database does not answer, or the disk refuses.
+            StoreError: the database does not answer, or an I/O error.
         """
         heard = self._reports.of(list(units))
         for one in heard:
@@ -54,10 +54,10 @@ class Arrivals:
     def keep(
         self, run_id: str, unit: UnitRow, part: Job, needs: Needs, answer: Answer
     ) -> dict[str, Any]:
-        """Keep what came of a unit; how it ended, as `Runs.end_unit` takes it.
+        """Store the answer to a unit; return how it ended, as `Runs.end_unit` takes it.
 
         Raises:
-            StoreError: the database does not answer, or the disk refuses: it is there still.
+            StoreError: the database does not answer, or an I/O error; the answer stays there.
         """
         outcome, position = dict(answer["outcome"]), unit["position"]
         took = outcome["error"] or f"Took {outcome['seconds']:.1f} s."
@@ -87,11 +87,11 @@ class Arrivals:
                 raise UserError(error.message, error.hint) from error
 
     def _bring(self, part: Job, parcel: parcels.Parcel) -> None:
-        """Bring a folder home to where it was asked for; one that is there already stays.
+        """Receive a folder at the path in the part's spec; the same folder there stays.
 
         Raises:
-            UserError: something else is there.
-            StoreError: it does not arrive, or the disk refuses.
+            UserError: another folder is there.
+            StoreError: it does not arrive, or an I/O error.
         """
         out = Path(part.leaves())
         arriving = out.with_name(f"{out.name}.arriving")
@@ -106,7 +106,7 @@ class Arrivals:
         self._transfers.forget([digest for digest, _ in parcel["files"].values()])
 
     def _keep_report(self, run_id: str, position: int, kind: str, data: Mapping[str, Any]) -> None:
-        """Keep one report: lines of the log, or an event; the one that ends the run, once."""
+        """Store a report: lines of the log, or an event; the event `FINISHED` only once."""
         if kind == LOG:
             self._note(run_id, *map(str, data.get("lines", ())))
         elif kind != FINISHED or self._store.events.last(run_id, kind, position) != data:

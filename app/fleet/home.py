@@ -1,7 +1,7 @@
-"""The home's side of a fleet: it gives the units of a run away and keeps what comes back.
+"""The home's side of a fleet: enqueue the units of a run and store the answers.
 
-The store here stays the truth. What stands in the queue is looked up by ids that are made of the
-run, its attempt and the unit, so a home that was killed goes on by looking again.
+The store here stays the single source of truth. Entries of the queue are looked up by ids made of
+the run, its attempt and the unit, so a home that was killed resumes by looking them up again.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.5
 AHEAD = 256
-"""Units of a run that stand in the queue at most: what is looked at every time."""
+"""Maximum number of units of a run in the queue; all of them are looked up every round."""
 LYING = 10.0
-"""Seconds for which a worker may say nothing of a unit that it claimed."""
+"""Seconds for which a worker may omit a unit that it claimed from its heartbeats."""
 
-_BEGUN = 1e-6  # how far a unit is of which only this is known
+_BEGUN = 1e-6  # progress of a unit of which none is known
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 
 class Home:
-    """Has runs done by a fleet. Safe to use from several threads, a run each.
+    """Executes runs on a fleet. Safe to use from several threads, one run each.
 
     Args:
-        workspace: its store keeps runs and results, and a unit is done elsewhere with the same data
-            as its catalog has.
+        workspace: its store holds runs and results, and its catalog the data that a unit must find
+            unchanged elsewhere.
         address: of the fleet's database.
     """
 
@@ -61,20 +61,20 @@ class Home:
         self._arrivals = Arrivals(workspace, self._reports, self._transfers)
         self._client = queue.client_of(address)
         self._name = str(address)
-        self._lying: dict[str, float] = {}  # units that their worker does not know of, since when
+        self._lying: dict[str, float] = {}  # unit unknown to its worker -> since when
         self._away: dict[str, dict[str, Any]] = {}  # the progress last sent to the roster, by run
 
     @classmethod
     def here(cls, store_folder: Path, data_root: Path | None) -> Home:
-        """Of the fleet that THEODOLITE_FLEET names: no list of processes shows that.
+        """The home of the fleet in THEODOLITE_FLEET, which no list of processes shows.
 
         Raises:
-            UserError: it names none.
+            UserError: it names no fleet.
         """
         return cls(Workspace(store_folder, data_root), Address.parse(None))
 
     def takes(self, job: Job) -> str:
-        """Why a job is done here all the same, in words; empty when it can be given away."""
+        """Why a job cannot be sent to the fleet, in words; empty when it can."""
         try:
             part = job.part(0)
             if part is None or part.kind not in queue.KINDS:
@@ -83,12 +83,12 @@ class Home:
                 return why
             for path in job.files():
                 parcels.pack(path)
-        except UserError as error:  # its units will say it, or it is too large to travel
+        except UserError as error:  # its units will report it, or it is too large to travel
             return error.message
         return ""
 
     def work(self, run: RunRow, attempt: int, job: Job) -> str:
-        """Have all units done that wait; "ended", or "stopped" when the run is not wanted."""
+        """Have the fleet do all waiting units; "ended", or "stopped" when the run was cancelled."""
         runs, run_id = self._store.runs, run["id"]
         asked = _Asked(run, attempt, job)
         try:
@@ -116,7 +116,7 @@ class Home:
             self._away.pop(run_id, None)
 
     def call_off(self, run_id: str, attempt: int) -> None:
-        """Take what is left of an attempt out of the queue; who is at it stops within seconds.
+        """Remove what is left of an attempt from the queue; its workers stop within seconds.
 
         Raises:
             FleetAway: when the database does not answer.
@@ -127,14 +127,14 @@ class Home:
             self._reports.forget(f"{run_id}-{attempt}-")
 
     def waiting(self, run: str) -> list[str]:
-        """Ids of what the queue still holds of a run, or of an attempt of one."""
+        """Ids of the queue's remaining entries of a run, or of one of its attempts."""
         found = self._client.list_workflows(
             workflow_id_prefix=f"{run}-", load_input=False, load_output=False
         )
         return [one.workflow_id for one in found]
 
     def _say(self, asked: _Asked, waiting: int, said: str) -> None:
-        """Have the roster know what this home has given away."""
+        """Report this home's runs in the fleet to the roster."""
         self._away[asked.run_id] = {"title": asked.title, "wait": waiting, "said": said}
         host = socket.gethostname()
         self._roster.home_seen(
@@ -142,7 +142,7 @@ class Home:
         )
 
     def _stop(self, asked: _Asked, waiting: Sequence[UnitRow]) -> None:
-        """Have those who train keep their best; what nobody has begun is left out."""
+        """Have trainings in progress keep their best; leave out those not begun."""
         with queue.plain_errors(self._name):
             known = self._look([asked.workflow(unit) for unit in waiting])
             at_work = {one for one, status in known.items() if status.status != "ENQUEUED"}
@@ -156,10 +156,10 @@ class Home:
             self._client.delete_workflows([one for one in known if one not in at_work])
 
     def _round(self, asked: _Asked, waiting: Sequence[UnitRow]) -> tuple[str, dict[int, float]]:
-        """Look at the units once, do what is to be done about each.
+        """Look the units up once, and send, store or requeue each as needed.
 
         Returns:
-            What there is to say, and how far others are with which unit.
+            A status message, and position -> progress of the units in progress.
         """
         workers = [one for one in self._roster.list() if asked.work in one["has"]["only"]]
         with queue.plain_errors(self._name):
@@ -182,7 +182,7 @@ class Home:
                     gone.append(status.workflow_id)
                 elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
                     gone.append(status.workflow_id)
-            if gone:  # what is not over by now is sent anew the next time
+            if gone:  # those that are not over are sent again in the next round
                 self._client.delete_workflows(gone)
         shares = {
             int(at.rpartition("-")[2]): max(_BEGUN, one["doing"]["share"])
@@ -192,9 +192,9 @@ class Home:
         return _said(asked, workers, missing, self._name), shares
 
     def _lies(self, status: WorkflowStatus, workers: Sequence[Member]) -> bool:
-        """Whether a unit was given to a live worker that never heard of it.
+        """Whether a unit is assigned to a live worker that does not know of it.
 
-        So it is when the database goes away in the very moment in which a unit is claimed.
+        This happens when the database goes away at the moment in which a unit is claimed.
         """
         unit, taker = status.workflow_id, status.executor_id
         known = [one["doing"].get("units", [unit]) for one in workers if one["slot"] == taker]
@@ -207,7 +207,7 @@ class Home:
         return True
 
     def _look(self, ids: Sequence[str]) -> dict[str, WorkflowStatus]:
-        """What the queue has of these, with the answers of those that are done."""
+        """The queue's entries of these ids, with the answers of those that are done."""
         found = self._client.list_workflows(
             workflow_ids=list(ids), load_input=False, load_output=False
         )
@@ -220,7 +220,7 @@ class Home:
     def _send(
         self, asked: _Asked, unit: UnitRow, workers: Sequence[Member], queued: Counter[str]
     ) -> list[str]:
-        """Enqueue a unit where it can be done; what every worker lacks when it cannot."""
+        """Enqueue a unit where it can be done, else return what the workers lack."""
         part = _part(asked.job, unit["position"])
         if part.is_stored(self._workspace):
             self._store.runs.end_unit(asked.run_id, unit["position"], 0.0)
@@ -237,7 +237,7 @@ class Home:
         able = [slot for slot, lack in found.items() if not lack]
         if workers and not able:
             return list(dict.fromkeys(what for lack in found.values() for what in lack))
-        # Whoever comes first, unless somebody there could not do it.
+        # To the first worker that is free, unless some of them could not do it.
         to = asked.work if len(able) == len(workers) else min(able, key=lambda slot: queued[slot])
         queued[to] += 1
         for path, parcel in files.items():
@@ -263,10 +263,10 @@ class Home:
         return []
 
     def _over(self, asked: _Asked, unit: UnitRow, status: WorkflowStatus) -> None:
-        """Keep what came of a unit."""
+        """Store the answer to a unit that is over."""
         answer = cast("queue.Answer", status.output or {})
         if status.status == "SUCCESS" and "outcome" not in answer:
-            return  # not done; the roster says by now what that worker lacks
+            return  # not done; the roster shows by now what that worker lacks
         position = unit["position"]
         if status.status == "SUCCESS":
             needs = asked.job.needs(self._catalog, position)
@@ -282,7 +282,7 @@ class Home:
 
 
 class _Asked:
-    """A run as it is looked at."""
+    """A run, its job, and facts about its units."""
 
     def __init__(self, run: RunRow, attempt: int, job: Job) -> None:
         self.run_id, self.attempt, self.priority = run["id"], attempt, run["priority"]
@@ -314,7 +314,7 @@ def _is_stuck(
 
 
 def _said(asked: _Asked, workers: Sequence[Member], missing: Mapping[str, int], name: str) -> str:
-    """What there is to say of a run that goes on."""
+    """Status message of a run in progress."""
     if not workers:
         return f"No worker takes it yet: theodolite worker --fleet {name}"
     if missing:

@@ -1,4 +1,4 @@
-"""What a unit needs of a machine, what a machine has, what it lacks, and what does not travel."""
+"""What a unit needs, what a machine has or lacks, and what cannot leave the home."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _FETCHED = ("hub:", "mteb:")
 
 @dataclass(frozen=True)
 class Needs:
-    """What a unit cannot be done without.
+    """The requirements of a unit.
 
     Attributes:
         data: name of a data set -> its hash at home.
         packages: names of distributions.
-        out: the address at which what is made is to stay; empty where it comes home.
+        out: the address to write the output to; empty when it comes home.
     """
 
     data: Mapping[str, str] = field(default_factory=dict)
@@ -43,10 +43,10 @@ class Needs:
     def of(
         cls, catalog: Catalog, data: Sequence[str], encoders: Sequence[str], out: str = ""
     ) -> Needs:
-        """What is needed for encoders and data sets, with those that the encoders are fitted on.
+        """The requirements of encoders and data sets, with those that the encoders are fitted on.
 
         Args:
-            catalog: of the data as it is at home.
+            catalog: of the data at home.
             data: names of data sets.
             encoders: specs.
             out: see above.
@@ -69,19 +69,19 @@ class Needs:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For the queue."""
+        """A JSON-able mapping for the queue."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Needs:
-        """What `to_json` made."""
+        """The inverse of `to_json`."""
         return cls(dict(given["data"]), tuple(given["packages"]), str(given["out"]))
 
 
 def encoder_stays(encoder: str) -> str:
-    """Why an encoder is used at home only, in words; empty where it travels.
+    """Why an encoder can be used at home only, in words; empty when it may travel.
 
-    An endpoint may be asked only by the machine where a person has allowed it.
+    An endpoint may be called only from the machine on which a person has allowed it.
 
     Raises:
         UserError: the spec cannot be read.
@@ -93,7 +93,7 @@ def encoder_stays(encoder: str) -> str:
 
 
 def data_stays(name: str) -> str:
-    """Why a data set is used at home only, in words; empty where others may have it too."""
+    """Why a data set can be used at home only, in words; empty when others may have it too."""
     if name.startswith(("upload:", "corpus:")):
         return f"{name} was given to this machine only, so it is done here."
     if name.startswith(_FETCHED):
@@ -108,9 +108,9 @@ def _fitted(spec: EncoderSpec) -> list[str]:
 
 
 def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
-    """What a machine that says it `has` this lacks, in words; nothing when a unit can go there.
+    """What a machine lacks by its report `has`, in words; empty when the unit can go there.
 
-    A data set whose hash it does not know yet is taken for the right one: it looks before it
+    A data set whose hash the machine does not know yet is assumed to match: it checks before it
     begins.
     """
     lack = [*_data(needs, has["data"]), *_packages(needs, has["packages"])]
@@ -134,12 +134,12 @@ def _packages(needs: Needs, packages: Mapping[str, str]) -> Iterator[str]:
 
 
 class Machine:
-    """What this machine has; data sets are read when somebody first needs one.
+    """What this machine has; a data set is read when a unit first needs it.
 
     Args:
         catalog: of the data folder that the worker was started with.
         only: kinds of work that it takes.
-        out: addresses under which it may leave what it makes.
+        out: addresses under which it may write output.
     """
 
     def __init__(self, catalog: Catalog, only: tuple[str, ...], out: tuple[str, ...] = ()) -> None:
@@ -156,13 +156,13 @@ class Machine:
         }
 
     def has(self) -> dict[str, Any]:
-        """What is said in the roster, JSON-able; of data sets not read yet the hash is empty."""
+        """The report for the roster, JSON-able; data sets not read yet have an empty hash."""
         names = self._catalog.names()
         read = {name: self._hashes.get(name, (None, ""))[1] for name in names}
         return {**self._fixed, "data": read}
 
     def lacking(self, needs: Needs) -> list[str]:
-        """What this machine lacks, in words, after the data sets in question were read."""
+        """What this machine lacks, in words, after reading the data sets in question."""
         known = {}
         for name in needs.data:
             try:
@@ -187,7 +187,7 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 
 def _devices() -> list[str]:
-    """Names of what computes here, without asking torch: that would take seconds and memory."""
+    """Names of the GPUs, else `CPU`; without torch, which would take seconds and memory."""
     found = [
         line.partition(":")[2].strip()
         for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))

@@ -1,4 +1,4 @@
-"""Where trained weights may stay: addresses of fsspec, under a root that a worker allows."""
+"""Addresses of fsspec to write trained weights to, under a root that a worker allows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from engine.errors import UserError
 
 
 def is_address(out: str) -> bool:
-    """Whether it is an address such as `s3://lab/models`, and no folder of this machine."""
+    """Whether `out` is an address such as `s3://lab/models`, not a folder of this machine."""
     return "://" in out
 
 
 def checked(address: str) -> str:
-    """An address as it was given.
+    """Return an address unchanged if it is valid.
 
     Raises:
-        UserError: it leads elsewhere than it says, or no file system of its kind is known.
+        UserError: it may lead elsewhere, as by `..`, or its file system is unknown.
     """
     from fsspec import available_protocols
 
@@ -42,7 +42,7 @@ def is_below(address: str, root: str) -> bool:
 
 
 def leave(folder: Path, address: str) -> None:
-    """Copy a folder to an address, whole; the folder of this machine is deleted.
+    """Move a folder of this machine to an address.
 
     Raises:
         UserError: it cannot be written there.

@@ -1,7 +1,7 @@
 """Files of one machine that another needs: which they are, and how they travel.
 
-A parcel is what stands at one path: a file with those beside it that belong to it, or a folder. It
-travels by the hash of its content, lands in a folder of that name, and is opened nowhere else.
+A parcel is the content of one path: a file with its companion files, or a folder. It travels by the
+hash of its content, arrives in a folder of that name, and is opened nowhere else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_BYTES = 4 << 30
 MOST_FILES = 500
 ENDINGS = (".json", ".txt", ".model", ".safetensors", ".md", ".npy", ".npz", ".parquet", ".csv",
            ".tsv", ".jsonl", ".vec", ".jinja", ".keys")  # fmt: skip
-"""Of files that travel, each also with `.gz`. None of them is unpickled: of a `.npy` neither."""
+"""Suffixes of files that travel, each also with `.gz`. None is unpickled, not even a `.npy`."""
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
 
@@ -43,7 +43,7 @@ def paths_of(encoder: str) -> list[str]:
 
 
 def moved(encoder: str, places: Mapping[str, str]) -> str:
-    """The spec of an encoder with other paths in place of some."""
+    """The spec of an encoder with its paths replaced as in `places`."""
     spec = parse(encoder)
     return str(replace(spec, sources=tuple(_moved(source, places) for source in spec.sources)))
 
@@ -64,7 +64,7 @@ def _moved(source: SourceSpec, places: Mapping[str, str]) -> SourceSpec:
 
 
 def pack(path: str) -> Parcel:
-    """What stands at a path, by its content. Files are read once, while they stay as they are.
+    """The parcel of a path. A file is hashed again only when it changes.
 
     Raises:
         UserError: nothing is there, it is too large, or it would have to be unpickled.
@@ -84,7 +84,7 @@ def pack(path: str) -> Parcel:
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
-    """Relative path and place of all that belongs to a path."""
+    """(relative path, path) of every file that belongs to a path."""
     if root.is_file():
         beside = [root.with_suffix(end) for end in (".txt", ".txt.gz") if root.suffix == ".npy"]
         for file in (root, *(other for other in beside if other.is_file())):
@@ -104,13 +104,13 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def under(parcel: Parcel, name: str) -> Parcel:
-    """The same folder by another name."""
+    """The same parcel with its folder renamed."""
     old = len(str(parcel["name"]))
     return {"name": name, "files": {name + file[old:]: at for file, at in parcel["files"].items()}}
 
 
 def send(transfers: Transfers, path: str, parcel: Parcel) -> None:
-    """Put the files of a parcel into the database, as far as they are not there.
+    """Upload the files of a parcel that are not in the database yet.
 
     Raises:
         StoreError: a file cannot be read, or the database does not answer.
@@ -121,7 +121,7 @@ def send(transfers: Transfers, path: str, parcel: Parcel) -> None:
 
 
 def receive(transfers: Transfers, parcel: Parcel, folder: Path) -> Path:
-    """Bring a parcel into a folder; what of it is there already stays. Where it then stands.
+    """Download a parcel into a folder, except files already there; return the parcel's path.
 
     Raises:
         UserError: a parcel with names that lead out of the folder, or of files that do not travel.
@@ -155,6 +155,6 @@ def checked(parcel: Parcel) -> Iterable[tuple[str, tuple[str, int]]]:
 
 
 def hash_of(parcels: Mapping[str, Parcel] | Parcel) -> str:
-    """A name for a folder, by what is to be in it."""
+    """Hash of parcels, as the name of a folder for them."""
     text = json.dumps(parcels, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""The queue between homes and workers: what both of them know of it.
+"""The queue between homes and workers: the definitions that both share.
 
 A unit is a workflow of `dbos`, enqueued once under the id of its unit and attempt. Its argument and
 its answer are JSON; nothing is unpickled.
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 KINDS = {
     "evaluate": "evaluate", "train": "train", "train-decoder": "train", "encode-shard": "encode",
 }  # fmt: skip
-"""Kinds of jobs whose units travel -> the work that workers take, see `--only`. Each such work has
-a queue of its name, and each slot one of its own."""
+"""Kind of job whose units travel -> kind of work that workers take, see `--only`. Each kind of work
+has a queue of its name, and each slot one of its own."""
 APPLICATION = "theodolite"
 SCHEMA = "theodolite_queue"
-"""Where the tables of `dbos` are, so that another program may use it on the same database."""
+"""The schema of our `dbos` tables, so that another program may use `dbos` on the same database."""
 VERSION = "2"
-"""Of what goes through the queue: workers take what homes of the same version enqueue."""
+"""Version of what goes through the queue: workers take what homes of their version enqueue."""
 WORKFLOW = "unit"
 
 
 class Unit(TypedDict):
-    """What goes out.
+    """A unit as it goes out.
 
     Attributes:
         kind: of the job that the unit is by itself, see `Job.part`.
         spec: of that job.
         label: for people.
         needs: `Needs.to_json()`.
-        files: path at home -> the parcel of what stands there.
+        files: path at home -> its parcel.
     """
 
     kind: str
@@ -49,15 +49,15 @@ class Unit(TypedDict):
 
 
 class Answer(TypedDict, total=False):
-    """What comes home: how the unit ended; else it was not done, and perhaps what the worker lacks.
+    """A worker's answer: how the unit ended; without `outcome` it was not done.
 
     Attributes:
-        lacking: why it was not begun.
-        outcome: what `Runs.end_unit` takes.
-        results: what `store.portable.pack` made of each result.
+        lacking: what the worker lacks, in words.
+        outcome: arguments of `Runs.end_unit`.
+        results: packed by `store.portable.pack`.
         reports: (kind, data) of what was not reported before.
-        folder: the parcel of what was made, where that is a folder that comes home.
-        slot: who did it.
+        folder: the parcel of the output folder, if one comes home.
+        slot: of the worker.
     """
 
     lacking: list[str]
@@ -74,7 +74,7 @@ def database_of(address: Address) -> Postgres:
 
 
 def client_of(address: Address) -> DBOSClient:
-    """The home's side of the queue; a connection that is lost is an error at once."""
+    """The home's side of the queue; a lost connection raises at once, without retries."""
     from dbos import DBOSClient, DBOSPortableJSONSerializer
 
     return DBOSClient(
@@ -112,7 +112,7 @@ def plain_errors(name: str) -> Iterator[None]:
         name: of the fleet's database, for people.
 
     Raises:
-        FleetAway: it does not answer, or nobody has made the queue's tables there yet.
+        FleetAway: it does not answer, or no worker has created the queue's tables yet.
     """
     from dbos._error import DBOSException
     from sqlalchemy.exc import ProgrammingError, SQLAlchemyError

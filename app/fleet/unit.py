@@ -1,4 +1,4 @@
-"""One unit at a worker: what comes with it, having it done, and what goes home of it."""
+"""One unit at a worker: receive its files, execute it, send the results home."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from store.transfers import Transfers
 
 RECEIVED, MADE = "received", "made"
-"""Folders of a worker's store: what came with units, and what is trained until it is home."""
+"""Folders of a worker's store: files that came with units, and output until it is home."""
 _KEPT_SECONDS = 7 * 24 * 3600.0
 _MOST_LINES = 200
 _MOST_TEXT = 1000
 
 
 def admitted(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
-    """The job of a unit, as its home asks it.
+    """The job of a unit, under the paths of its home.
 
     Raises:
-        UserError: it asks for what nobody outside may ask of this machine, or cannot be read.
+        UserError: other machines may not ask this one for it, or it cannot be read.
     """
     from app.fleet import queue
 
@@ -50,16 +50,16 @@ def admitted(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
 
 
 class Places:
-    """Where a worker has what a home has elsewhere.
+    """Copies of a home's files on this machine, and the job with their paths.
 
     Args:
-        job: as its home asks it.
+        job: under the paths of its home.
         unit: with which it came.
-        store: of this worker; all of it is in there.
+        store: of this worker, which holds the copies.
 
     Attributes:
         job: the same under paths of this machine.
-        made: the folder that it leaves; None of one that leaves results alone.
+        made: its output folder; None when it only makes results.
     """
 
     def __init__(self, job: Job, unit: Unit, store: Store, transfers: Transfers) -> None:
@@ -86,14 +86,14 @@ class Places:
             raise UserError("A worker opens no file that a home names.", "")
 
     def result(self, packed: Mapping[str, Any]) -> dict[str, Any]:
-        """A result as the home would have it."""
+        """A packed result under the paths of the home."""
         return {**packed, "encoder": parcels.moved(packed["encoder"], self._back)}
 
     def bring(self, transfers: Transfers) -> parcels.Parcel | None:
-        """Have what was made on its way: the parcel that comes home, None of what stays elsewhere.
+        """Send the output off; return the parcel that goes home, None when there is none.
 
         Raises:
-            UserError: it cannot be left where it is to stay.
+            UserError: it cannot be written to its address.
             StoreError: the database does not answer.
         """
         if self.made is None:
@@ -110,7 +110,7 @@ class Places:
 
 
 class RunReports:
-    """Reports of a run here for its home: events, and lines of its log.
+    """Reports of a run on this machine to its home: events, and lines of its log.
 
     What an earlier process of this worker reported is not reported again.
     """
@@ -123,7 +123,7 @@ class RunReports:
             self._event = seen[-1]["id"]
 
     def new(self) -> list[tuple[str, dict[str, Any]]]:
-        """(kind, data) of what came since the last call."""
+        """(kind, data) of the reports since the last call."""
         with self._turn:
             found = []
             while events := self._store.events.of(self._run, 0, self._event):
@@ -137,10 +137,10 @@ class RunReports:
             return found
 
     def send(self, reports: Reports, workflow: str) -> None:
-        """Send what is new to the home at once.
+        """Send new reports to the home at once.
 
         Raises:
-            FleetAway: the database does not answer; it is sent the next time.
+            FleetAway: the database does not answer; they are sent the next time.
         """
         with self._turn:
             event, line = self._event, self._line
@@ -152,7 +152,7 @@ class RunReports:
                 raise
 
     def last(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
-        """The newest event of a kind once more, if there is one: a home keeps it once."""
+        """The newest event of a kind again, if there is one: a home stores it only once."""
         found = self._store.events.last(self._run, kind)
         return [] if found is None else [(kind, self._original.as_of_home(kind, found))]
 
@@ -160,13 +160,13 @@ class RunReports:
 def done(
     store: Store, child: Child, run: RunRow, job: Job, label: str, wanted: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Have a unit done by a child, with another when that one dies.
+    """Execute a unit in a child, which is restarted when it crashes.
 
     Returns:
-        What `Runs.end_unit` takes, and the ids of results as `made`.
+        Arguments of `Runs.end_unit`, and the ids of results as `made`.
 
     Raises:
-        Stopped: it is not wanted any more.
+        Stopped: the unit is no longer wanted.
     """
     question = {
         "kind": run["kind"], "spec": job.to_spec(), "run": run["id"], "attempt": run["attempt"],
@@ -182,12 +182,12 @@ def done(
 
 
 def packed(store: Store, places: Places, made: list[int]) -> list[dict[str, Any]]:
-    """Results as they go home."""
+    """Results of these ids, packed for the home."""
     return [places.result(portable.pack(store.results, number)) for number in made]
 
 
 def clean(store: Store) -> None:
-    """Delete what came with units, and what was trained, that nobody asked for in a week."""
+    """Delete files that came with units, and output, that were not used for a week."""
     for folder in (store.folder / RECEIVED, store.folder / MADE):
         for old in folder.iterdir() if folder.is_dir() else ():
             with contextlib.suppress(OSError):

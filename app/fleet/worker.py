@@ -1,7 +1,7 @@
-"""A worker of a fleet: takes units out of the queue, has a child do them, answers with what came.
+"""A worker of a fleet: takes units from the queue, executes them in a child, sends the answers.
 
-Its store is a cache of its own: vectors and results are kept in it, and a unit that it did before
-is answered at once.
+Its store is a cache: it keeps vectors and results, and a unit that was done before is answered at
+once.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
     from store.run_rows import RunRow
 
 BEAT = 1.0
-"""Seconds between two words of a worker to the roster."""
+"""Seconds between two heartbeats of a worker to the roster."""
 POLL = {"evaluate": 0.2}
 """Seconds between two polls of a queue; `dbos` has no notifications here."""
 POLL_USUALLY = 0.5
-"""The same of other queues, whose units take longer."""
+"""The same for other queues, whose units take longer."""
 AT_HAND = 2
-"""Units of one queue that a worker claims: the next begins as soon as the one it is at ends."""
+"""Units of one queue that a worker claims: the next begins as soon as the present one ends."""
 GIVE_BACK_AFTER = 2.0
-"""Seconds for which a claimed unit waits for the one that this worker is at."""
+"""Seconds for which a claimed unit waits for the present one before it is given back."""
 
 _MOST_SLOTS = 256
-_STARTS_ALLOWED = 20  # of one unit by workers that each died over it
+_STARTS_ALLOWED = 20  # of one unit, by workers that each crashed
 
 log = logging.getLogger("theodolite.fleet")
 
 
 class Worker:
-    """One slot: one unit at a time.
+    """The worker in a slot: one unit at a time.
 
     Args:
         store: a cache, of this worker and others of this machine.
@@ -67,8 +67,8 @@ class Worker:
         slot: its name in the fleet, which it fills already.
         only: kinds of work that it takes.
         address: of the fleet's database.
-        roster: on which it fills the slot.
-        out: addresses under which it may leave what it trains.
+        roster: in which it fills the slot.
+        out: addresses under which it may write what it trains.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Worker:
         self._address, self._roster = address, roster
         self._catalog = Catalog(data_root, StoredUploads(store))
         self._machine = Machine(self._catalog, only, out)
-        transfers = queue.database_of(address)  # large files keep no word waiting
+        transfers = queue.database_of(address)  # large files delay no heartbeat
         self._transfers, self._reports = Transfers(transfers), Reports(roster.database)
         data = [] if data_root is None else ["--data", str(data_root)]
         self._child = Child(["--store", str(store.folder), *data, "--nice", "10"])
@@ -95,7 +95,7 @@ class Worker:
         self._client = queue.client_of(address)
 
     def launch(self) -> None:
-        """Connect to the queue; what this slot left unfinished is taken up again.
+        """Connect to the queue, and resume what this slot left unfinished.
 
         Raises:
             FleetAway: when the database does not answer.
@@ -123,7 +123,7 @@ class Worker:
                 DBOS.register_queue(name, worker_concurrency=AT_HAND, polling_interval_sec=pause)
 
     def serve(self) -> None:
-        """Say that this worker is there and what it is at, for ever; hear what is called off."""
+        """Send heartbeats for ever, and note which claimed units are no longer wanted."""
         while True:
             try:
                 if not self._roster.fill(self._slot):  # the connection was lost for a while
@@ -137,14 +137,14 @@ class Worker:
             time.sleep(BEAT)
 
     def unit(self, claim: Claim, unit: queue.Unit) -> queue.Answer:
-        """Do a unit; what there is to tell of it, nothing when it is not ours to do any more."""
+        """Execute a unit; return the answer, empty when the unit is no longer ours."""
         lacking = self._machine.lacking(Needs.from_json(unit["needs"]))
         if lacking:
             self._beat()  # so that the home reads what is missing before it reads the answer
             return {"lacking": lacking, "slot": self._slot}
         while not self._turn.acquire(timeout=GIVE_BACK_AFTER):
             if self._give_back(claim.workflow):
-                # It holds its place: no other unit is claimed in vain meanwhile.
+                # Keep the place: no other unit is claimed in vain meanwhile.
                 with self._turn:
                     return {}
         try:
@@ -159,7 +159,7 @@ class Worker:
             self._turn.release()
 
     def _places(self, job: Job, unit: queue.Unit) -> Places:
-        """What came with a unit; a database that is away is waited for."""
+        """Receive the files of a unit, waiting while the database is away."""
         while True:
             try:
                 return Places(job, unit, self._store, self._transfers)
@@ -176,7 +176,7 @@ class Worker:
                     job.kind, job.to_spec(), job.title, job.units()
                 ) as run:
                     return self._do(claim, label, asked, places, run)
-            except RunAtWork:  # another worker here is at the same: then it is done at once
+            except RunAtWork:  # another worker here does the same: then it is quick
                 time.sleep(1.0)
 
     def _do(
@@ -206,7 +206,7 @@ class Worker:
         while True:
             try:
                 return places.bring(self._transfers)
-            except FleetAway:  # what is there of it already is not sent again
+            except FleetAway:  # chunks that were sent are not sent again
                 time.sleep(BEAT)
 
     def _answer(
@@ -222,7 +222,7 @@ class Worker:
         }  # fmt: skip
 
     def _give_back(self, workflow: str) -> bool:
-        """Put a unit that was claimed too early back for others; False when it stays with us."""
+        """Requeue a unit that was claimed too early; False when it stays with us."""
         try:
             with queue.plain_errors(str(self._address)):
                 for status in self._look([workflow]):
@@ -234,7 +234,7 @@ class Worker:
         return True
 
     def _beat(self) -> None:
-        """Tell the roster, and hear whether what is being done is still wanted.
+        """Send a heartbeat and reports, and check whether the claimed units are still wanted.
 
         Raises:
             FleetAway: when the database does not answer.
@@ -275,10 +275,10 @@ class Worker:
 
 @dataclass(eq=False)
 class Claim:
-    """A unit that this worker took out of the queue; given back, it may claim it once more.
+    """A unit that this worker claimed from the queue; once given back, it may be claimed again.
 
     Attributes:
-        workflow: its name in the queue.
+        workflow: its id in the queue.
         wanted: whether it is still ours to do.
     """
 
@@ -287,7 +287,7 @@ class Claim:
 
 
 class _At(NamedTuple):
-    """What a worker is at; long work reports more than its progress."""
+    """The unit in progress; a `long` one reports more than its progress."""
 
     workflow: str
     label: str
@@ -298,10 +298,10 @@ class _At(NamedTuple):
 
 
 def kinds(only: str | None) -> tuple[str, ...]:
-    """Kinds of work, of their names with commas between them; all of none.
+    """Parse comma-separated kinds of work; all kinds when none is given.
 
     Raises:
-        UserError: one that does not travel.
+        UserError: a kind that does not travel.
     """
     known = tuple(dict.fromkeys(queue.KINDS.values()))
     if not only:
@@ -317,16 +317,16 @@ def kinds(only: str | None) -> tuple[str, ...]:
 
 
 def slot_names(store_folder: Path) -> list[str]:
-    """The names that a worker takes for itself, the first that is free: host, store and number."""
+    """Default names of a worker, which takes the first free one: host, store and number."""
     place = hashlib.blake2b(str(store_folder.resolve()).encode(), digest_size=2).hexdigest()
     return [f"{socket.gethostname()}-{place}-{number}" for number in range(1, _MOST_SLOTS)]
 
 
 def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float = 3.0) -> str:
-    """Fill a slot, the one that was named or the first free; return its name.
+    """Fill the named slot or the first free one; return its name.
 
     Raises:
-        StoreError: it is filled, or the database does not answer.
+        StoreError: the slot is filled, or the database does not answer.
     """
     if slot is None:
         for name in slot_names(store_folder):
@@ -334,7 +334,7 @@ def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float =
                 return name
         raise StoreError(f"This store has {_MOST_SLOTS} workers already.", "Name a --slot.")
     deadline = time.monotonic() + patience
-    while not roster.fill(slot):  # the last one may just be going
+    while not roster.fill(slot):  # the last one may just be exiting
         if time.monotonic() > deadline:
             raise StoreError(
                 f"A worker {slot!r} is at work in this fleet.", "Give this one another --slot."
@@ -360,8 +360,8 @@ def run(
         slot: its name; None for the first free of `slot_names`.
         only: kinds of work that it takes.
         address: of the fleet's database.
-        ready: called with its name when it takes work.
-        out: addresses under which it may leave what it trains.
+        ready: called with its name once it takes work.
+        out: addresses under which it may write what it trains.
 
     Raises:
         StoreError: the store cannot be used, the slot is filled, or the database is away.
@@ -379,7 +379,7 @@ def run(
     worker = Worker(store, data_root, name, only, address, roster, out)
 
     def end(*_: object) -> None:
-        # As in a crash: the child ends with its pipe, and what it did is taken up by others.
+        # As in a crash: the child ends with its pipe, and others take up its unit.
         threading.Thread(target=_leave, args=(roster, name), daemon=True).start()
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -121,7 +121,7 @@ class Job:
         return dict(data)
 
     def settle(self, folder: Path) -> None:
-        """Rewrite the records in a part's output folder, done under other paths, to this part's."""
+        """Rewrite the records in an output folder, made under other paths, for this part's spec."""
 
     def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Register the output of a part that was done elsewhere, given its event `finished`."""
