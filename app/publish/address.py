@@ -1,4 +1,4 @@
-"""A page as it is seen: its address, and what of the store is published with it."""
+"""The address of a page, and the part of the store that is published with it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 DATA = ("in", "data", "task")
-"""What a data set is called in the addresses of pages."""
+"""Query parameters that name a data set in the addresses of pages."""
 PRIVATE = "__"
-"""Begins what Gradio itself puts into an address."""
+"""Prefix of the query parameters that Gradio itself adds to an address."""
 
 
 def read(address: str) -> tuple[str, Query]:
-    """The name of a page and what is asked of it.
+    """Parse an address into the name of a page and its query parameters.
 
     Args:
         address: of a page of the app, whole or from its name on: `compare?encoder=minilm`.
@@ -44,15 +44,16 @@ def read(address: str) -> tuple[str, Query]:
 def of_views(
     workspace: Workspace, views: Sequence[tuple[str, Query]], mask: Mask = "none"
 ) -> Choice:
-    """What is published of a store so that pages can be frozen as they are seen.
+    """Choose what of a store is published so that pages can be frozen at their addresses.
 
     Args:
-        workspace: whose store has it.
-        views: as `read` gives them.
-        mask: as of `choose`.
+        workspace: with the store.
+        views: as `read` returns them.
+        mask: as for `choose`.
 
     Raises:
-        UserError: as `choose`; a session of judging that there is none of.
+        UserError: as `choose`.
+        StoreError: an unknown judging session.
     """
     from app.publish.site import freezable
 

@@ -1,4 +1,4 @@
-"""What a frozen page says to what can still be asked of it, worked out beforehand."""
+"""The answers of a frozen page to its controls and to presses, computed in advance."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from app.publish.opened import OpenedPage, Props, is_part
 from app.web.frozen import Asks, Frozen
 
 MOST_ASKED = 5000
-"""Things of a page that can be pressed: of more, the first."""
+"""Maximum number of items of a component that can be pressed; of more, the first."""
 Parts = dict[str, Any]
-"""Number of a part of the page -> the value that it shows."""
+"""Id of a part of the page -> the value that it shows."""
 
 
 def of(opened: OpenedPage, frozen: Frozen) -> dict[str, Any]:
     """All answers, as the script of frozen pages reads them.
 
     Raises:
-        ValueError: two controls change the same part: one at a time is answered.
+        ValueError: two controls change the same part, whose combinations have no answer.
     """
     claimed: dict[int, str] = {}
     for name in frozen.controls:
@@ -34,7 +34,7 @@ def of(opened: OpenedPage, frozen: Frozen) -> dict[str, Any]:
 
 
 def choices(shown: Props) -> list[tuple[str, Any]]:
-    """(label, value) of what can be chosen."""
+    """(label, value) of every choice of a control."""
     return [
         (str(one[0]), one[1]) if isinstance(one, list | tuple) else (str(one), one)
         for one in shown["choices"] or []
@@ -55,7 +55,7 @@ def _of_choices(opened: OpenedPage, block: Block) -> dict[str, Parts]:
 
 
 def _of_things(opened: OpenedPage, block: Any, asks: Asks) -> dict[str, Any]:
-    """Of each thing in a component, what is said when it is pressed, and when it is pointed at."""
+    """The answers for each item of a component, when it is pressed and when it is pointed at."""
     server = getattr(block, asks.server)
     things = list(dict.fromkeys(asks.things(opened.shown[block._id]["value"])))[:MOST_ASKED]
     return {
@@ -68,7 +68,7 @@ def _of_things(opened: OpenedPage, block: Any, asks: Asks) -> dict[str, Any]:
 def _changed(
     opened: OpenedPage, block: Block, event: str, data: dict[str, Any] | None = None, **props: Any
 ) -> Parts:
-    """The parts that would show something else after an event."""
+    """The parts that an event would change, with their new values."""
     then = opened.after(block, event, data, **props)
     every = opened.blocks.blocks
     return {str(n): held["value"] for n, held in then.items() if is_part(every[n])}

@@ -1,7 +1,7 @@
 """What is published: chosen encoders and tasks, as a store of its own that holds nothing else.
 
-Pages made over that store cannot show what was not chosen. Names that are masked are masked there,
-before anything is drawn: a chart that shortens a name would leave half a path standing.
+Pages made from that store cannot show anything else. Names are masked in the store, before anything
+is drawn: a chart that shortens a name would leave half a path visible.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
     from engine.encoders import Encoder
 
 FEW = 3
-"""Data sets that are drawn without having been named."""
+"""Maximum number of data sets that are all drawn without being named."""
 FACTS = ("kind", "dim", "parameters", "embedding_parameters", "bytes", "max_tokens", "licence",
          "trained_on", "pooling")  # fmt: skip
-"""What is known of an encoder and goes along; what else is listed speaks of this machine."""
+"""Facts of an encoder that are published; its other facts are about this machine."""
 
 
 class TextCatalog(Catalog):
-    """The data sets of what is published, and none beside; it remembers whose texts were asked for.
+    """A catalog of the published data sets alone.
 
     Args:
-        source: where all data sets are.
-        names: of these, as they are published -> as they are there.
-        texts: whether it gives any texts.
+        source: the workspace with all data sets.
+        names: published name -> name in the source.
+        texts: whether texts may be loaded.
 
     Attributes:
-        real_names: of these, as they are there.
+        real_names: names in the source.
+        asked: published name of each data set that was loaded -> number of distinct sentences.
     """
 
     def __init__(self, source: Workspace, names: Mapping[str, str], *, texts: bool) -> None:
@@ -54,17 +55,17 @@ class TextCatalog(Catalog):
         self.asked: dict[str, int] = {}
 
     def list(self) -> builtins.list[DatasetInfo]:
-        """As of a `Catalog`."""
+        """As `Catalog.list`, by published names."""
         here = {info.name: info for info in super().list()}
         return [
             replace(here[real], name=name) for name, real in self._names.items() if real in here
         ]
 
     def load(self, name: str) -> Dataset:
-        """As of a `Catalog`.
+        """As `Catalog.load`, by published name.
 
         Raises:
-            UserError: also where these texts are not to be published.
+            UserError: also when these texts are not published.
         """
         if not self._texts or name not in self._names:
             raise UserError(f"The texts of {name} are not published.")
@@ -86,22 +87,22 @@ def choose(
     *,
     measured_only: bool = True,
 ) -> Choice:
-    """Find what is published.
+    """Choose what is published.
 
     Args:
-        workspace: whose store has it.
+        workspace: with the store.
         encoders: spec strings; none for those that Compare opens with.
         tasks: names or suites, separated by commas; None for all.
-        mask: whether paths of this machine, or all names of one's own, are replaced.
-        data: data sets that maps, spaces and geometry are shown of; none for those of the tasks,
-            where these are few, else for those of them that something was drawn of before.
-        trainings: keys of some whose curves are shown beside those that made the encoders.
+        mask: whether paths of this machine, or all names given by the user, are replaced.
+        data: data sets to show maps, spaces and geometry of; none for those of the tasks, if these
+            are few, else for those of them that were drawn before.
+        trainings: keys of trainings whose curves are shown beside those that made the encoders.
         measured_only: whether encoders that were not measured on these tasks are left out, or
             refused where they are named.
 
     Raises:
-        UserError: for visitors, a spec, task, data set or training that cannot be read, or nothing
-            that was measured while no data set is named.
+        UserError: for visitors, for a spec, task, data set or training that cannot be read, or when
+            nothing was measured and no data set is named.
     """
     from app.pages.encoders.service import shown_first
     from engine.tasks import expand
@@ -150,10 +151,10 @@ def choose(
 def _trainings(
     workspace: Workspace, encoders: Collection[str], keys: Sequence[str]
 ) -> list[TrainingRun]:
-    """Those that are over and made one of the encoders, or are named.
+    """Trainings that are named, or are done and made one of the encoders.
 
     Raises:
-        UserError: a key that there is none of.
+        UserError: an unknown key.
     """
     from app.pages.trainings import service
 
@@ -165,7 +166,7 @@ def _trainings(
 
 
 def _settings(row: TrainingRun) -> list[str]:
-    """What a training was from and on: an encoder, files, data sets."""
+    """Names in the settings of a training: encoders, files, data sets."""
     named = [row.encoder, *(row.settings.get(name) for name in ("base", "train", "dev"))]
     return [str(name) for name in named if name]
 
@@ -173,7 +174,7 @@ def _settings(row: TrainingRun) -> list[str]:
 def _drawn(
     workspace: Workspace, encoders: Collection[str], data: Collection[str]
 ) -> tuple[str, ...]:
-    """The data sets that something is drawn of: all where they are few."""
+    """The data sets to draw: all when they are few, else those drawn before."""
     if len(data) <= FEW:
         return tuple(data)
     store = workspace.store
@@ -183,15 +184,15 @@ def _drawn(
 
 
 class PartWorkspace(Workspace):
-    """A store of what is published, for looking only.
+    """A read-only workspace of what is published.
 
-    Its encoders have their published names, and encode as those of the source do that they are.
+    Its encoders have their published names, and encode as their originals in the source do.
 
     Args:
-        folder: of the store.
-        source: what it is a part of.
-        catalog: of what is published.
-        encoders: names -> what they are in the source.
+        folder: of its store.
+        source: the workspace that it is a part of.
+        catalog: of the published data sets.
+        encoders: published name -> name in the source.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class PartWorkspace(Workspace):
         self._encoders = encoders
 
     def load(self, spec: str) -> Encoder:
-        """As of a `Workspace`.
+        """As `Workspace.load`, by published name.
 
         Raises:
             UserError: an encoder that is not published, or cannot be used.
@@ -215,11 +216,11 @@ class PartWorkspace(Workspace):
 
 
 def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> PartWorkspace:
-    """Make the store that pages are frozen over.
+    """Make the store that pages are frozen from.
 
     Args:
-        workspace: whose store has all.
-        choice: what of it.
+        workspace: to copy from.
+        choice: what to copy.
         folder: of the new store.
         texts: whether pages may show texts of data sets.
     """
@@ -238,7 +239,7 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
 
 
 def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
-    """Names of the data sets that tasks are on, as far as they are here."""
+    """Names of the data sets of tasks, as far as they are available here."""
     from engine.tasks import get
 
     here, found = set(workspace.catalog.names()), []

@@ -152,7 +152,7 @@ def _made(
     workspace: Workspace, chosen: Choice, target: Target, pages: str,
     views: Sequence[tuple[str, Query]], *, texts: bool, title: str,
 ) -> Site:  # fmt: skip
-    """All that would be written."""
+    """Make everything that would be written."""
     # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
     from app.publish import live, readme, site
 
@@ -171,11 +171,11 @@ def _made(
 
 
 def _ask(folder: Path) -> None:
-    """Have a person accept the list.
+    """Ask the user to accept the list.
 
     Raises:
-        UserError: there is nobody to ask.
-        Exit: they do not.
+        UserError: there is no terminal to ask at.
+        Exit: the user declines.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError("Nothing was written: what is listed was not accepted, and there is no "

@@ -1,4 +1,4 @@
-"""A folder of published files: made, made anew, and never with anything else taken away."""
+"""A folder of published files: written and replaced, and nothing else in it ever removed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 from engine.errors import UserError
 
 LIST = "theodolite/published.json"
-"""Names what was written, so that the next time it can be replaced, and nothing else."""
+"""The list of the files that were written, so that these alone are replaced the next time."""
 
 
 def check(folder: Path) -> list[str]:
-    """See that a folder may be written; return the files that were published there before.
+    """Check that a folder may be written; return the files that were published there before.
 
     Raises:
-        UserError: a file or link, or a folder that holds something else or links out of itself.
+        UserError: it is a file or a link, or holds links or files that were not published.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UserError(f"{folder} is a link or a file.", "Name a folder that is empty or new.")
@@ -35,14 +35,14 @@ def check(folder: Path) -> list[str]:
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, and remove what was published there before and is not among them.
+    """Write files, and remove those published there before that are not among them.
 
     Raises:
-        UserError: as `check`; the disk refuses.
+        UserError: as `check`, or on an I/O error.
     """
     before = check(folder)
     try:
-        # First named, then written: what is left half done can be replaced as well.
+        # Listed first, then written: what an interruption leaves can be replaced as well.
         _write(folder, LIST, list_of({*before, *files}))
         for name in set(before) - {*files, LIST}:
             (folder / name).unlink()
@@ -58,12 +58,12 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def list_of(files: Iterable[str]) -> bytes:
-    """What stands in the list of a folder that holds these files."""
+    """Content of `LIST` for a folder with these files."""
     return (json.dumps({"files": sorted(files)}, indent=1) + "\n").encode()
 
 
 def _listed(file: Path) -> set[str]:
-    """What a list names, as far as it is inside its folder."""
+    """The names in a list; none when it cannot be read."""
     try:
         found = json.loads(file.read_text("utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):

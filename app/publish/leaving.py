@@ -1,4 +1,4 @@
-"""What leaves this machine with a published folder, as a person reads it before it is written."""
+"""The list of what leaves this machine with a published folder, shown before it is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COLUMNS = ("kind", "name", "about", "licence", "bytes")
 OURS = "Apache-2.0"
 OTHERS = {".woff2": ("IBM Plex, the typeface", "OFL-1.1"), ".min.js": ("plotly.js", "MIT")}
-"""Ending of a file that others wrote -> what it is, its licence."""
+"""Suffix of a file that others wrote -> what it is, its licence."""
 FOLDERS = {
     f"{targets.DATA}/": ("files of these data sets", "as of their texts"),
     f"{targets.STORE}/": ("results, vectors of these texts, maps", ""),
@@ -32,21 +32,21 @@ FOLDERS = {
     ),
     "theodolite/vectors/": ("vectors and neighbours of these texts, for Search", ""),
 }
-"""Beginning of a path -> likewise."""
+"""Prefix of a path -> what is in it, its licence."""
 ANSWERS = {
     "view": "what the page was asked",
     "training": "its settings and curves",
     "judgement": "what the marks say, and the last question",
     "decision": "the sheet, with some of the texts",
 }
-"""Kind of an answer -> what of it leaves."""
+"""Kind of an answer -> what of it is published."""
 UNSTATED = "not stated"
 NAMING = (".html", ".json", ".db", ".md")
-"""Endings of files that may name encoders, and so paths."""
+"""Suffixes of files that may name encoders, and so paths."""
 
 
 def listed(workspace: Workspace, choice: Choice, site: Site) -> list[dict[str, Any]]:
-    """A row each: pages, encoders, tasks, texts, paths of this machine, files."""
+    """Rows for pages, encoders, tasks, results, texts, paths of this machine, and files."""
     return [
         {"kind": kind, "name": name, "about": about, "licence": licence or None, "bytes": size}
         for kind, name, about, licence, size in _rows(workspace, choice, site)

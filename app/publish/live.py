@@ -1,4 +1,4 @@
-"""The files of a published app that runs: a small store, the data it shows, and what starts it."""
+"""The files of a published app: a small store, the data it shows, its source and start script."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
     """Make the files.
 
     Args:
-        workspace: whose results are published.
-        choice: which of them.
+        workspace: with the results.
+        choice: what is published.
         target: where the app will run.
-        texts: whether the texts of their data sets go along, and vectors and maps of these.
+        texts: whether the texts of the data sets are included, with their vectors and maps.
 
     Raises:
         UserError: a data set that cannot be read.
@@ -62,18 +62,18 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
 
 
 def hub_models(choice: Choice) -> list[str]:
-    """Models of the hub that the encoders under their published names are made of."""
+    """Models of the hub in the published names of the encoders."""
     named = (parse(name).sources for name in choice.encoders.values())
     found = [one.value for one in chain.from_iterable(named) if one.kind == "hf"]
     return sorted(set(found))
 
 
 def usable(name: str, datasets: Collection[str]) -> bool:
-    """Whether an encoder can work where the app runs: if not, its results are shown and no more.
+    """Whether an encoder can run where the app runs; if not, only its results are shown.
 
     Args:
-        name: under which it is published.
-        datasets: those whose texts are there.
+        name: its published name.
+        datasets: whose texts are included.
     """
     spec = parse(name)
     fitted_on = {step.data for step in spec.steps if step.data} - {TASK_DATA}
@@ -82,7 +82,7 @@ def usable(name: str, datasets: Collection[str]) -> bool:
 
 
 def _readable(workspace: Workspace, small: PartWorkspace) -> list[str]:
-    """The published data sets that lie here: what is on the hub is not fetched for visitors."""
+    """The published data sets that are here; those on the hub are not fetched for visitors."""
     here = set(workspace.catalog.names())
     return [name for name in small.catalog.real_names if name in here]
 
@@ -98,7 +98,7 @@ def _data_files(workspace: Workspace, dataset: str) -> dict[str, bytes]:
 
 
 def _copy_upload(workspace: Workspace, small: PartWorkspace, choice: Choice, dataset: str) -> None:
-    """An upload under the name that its tasks have in the published store, and no other."""
+    """Copy an upload under its published name; other data sets are left alone."""
     row = workspace.store.uploads.get(dataset.removeprefix(UPLOAD))
     if not dataset.startswith(UPLOAD) or row is None:
         return
@@ -113,10 +113,10 @@ def _copy_upload(workspace: Workspace, small: PartWorkspace, choice: Choice, dat
 def _copy_vectors(
     workspace: Workspace, small: PartWorkspace, encoder: str, datasets: Sequence[str]
 ) -> None:
-    """Those that are known of the published texts: where visitors look, none are added."""
+    """Copy the cached vectors of the published texts: the read-only app adds none."""
     try:
         loaded = workspace.load(encoder)
-    except UserError:  # it was measured, and is gone since
+    except UserError:  # it was measured, but is gone now
         return
     for dataset in datasets:
         sentences, _ = workspace.catalog.sentences(dataset)

@@ -1,4 +1,4 @@
-"""Names in place of others in what is published: of paths, or of all that are one's own."""
+"""Replace names in what is published: paths, or all names given by the user."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.errors import UserError
 Mask = Literal["none", "paths", "names"]
 UPLOAD = "upload:"
 SHIPPED = ("minilm", "wordllama", "random", "borep")
-"""Sources whose name says nothing of whoever uses them."""
+"""Sources whose name reveals nothing about the user."""
 
 
 def private(encoders: Collection[str]) -> list[str]:
-    """Paths and addresses of servers that stand in names of encoders."""
+    """Paths and addresses of servers in the names of encoders."""
     found = []
     for source in (source for name in encoders for source in parse(name).sources):
         if SOURCES[source.kind].value_is in ("path", "address"):
@@ -30,14 +30,14 @@ def private(encoders: Collection[str]) -> list[str]:
 
 
 class Alias:
-    """Names in place of others: the same one for the same, another for another."""
+    """Replacements for names: equal names get equal ones, different names different ones."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
         self._given: dict[str, str] = {}
 
     def encoder(self, spec: EncoderSpec) -> EncoderSpec:
-        """A spec in which nothing that is masked stands."""
+        """The spec with its masked parts replaced."""
         if self._mask == "none":
             return spec
         return EncoderSpec(
@@ -45,18 +45,18 @@ class Alias:
         )
 
     def data(self, name: str) -> str:
-        """A name of a data set or task; that of an upload is one's own."""
+        """A name of a data set or task; those of uploads are given by the user."""
         if self._mask != "names" or not name.startswith(UPLOAD):
             return name
         upload, slash, rest = name.removeprefix(UPLOAD).partition("/")
         return f"{UPLOAD}{self._number(UPLOAD + upload, 'data')}{slash}{rest}"
 
     def own(self, name: str, word: str) -> str:
-        """A name that somebody here gave something."""
+        """A name that the user gave to something."""
         return self._number(name, word) if self._mask == "names" else name
 
     def setting(self, name: str) -> str:
-        """An encoder, a file or a data set that a training was from or on."""
+        """An encoder, a file or a data set in the settings of a training."""
         if Path(name).is_absolute():
             return name if self._mask == "none" else self._path(name)
         with contextlib.suppress(UserError):
@@ -92,7 +92,7 @@ class Alias:
         return self._given.setdefault(value, f"{word}-{many + 1}")
 
     def _free(self, name: str) -> str:
-        """The name, or with a number where another has it."""
+        """The name, with a numeric suffix when it is taken."""
         taken, tried, number = set(self._given.values()), name, 1
         while tried in taken:
             number += 1

@@ -1,6 +1,6 @@
 """A page opened without a browser: laid out by itself, its events answered by its own handlers.
 
-What a person would see after opening it, and after a press here and there, is what is frozen. The
+What is frozen is the page as a person sees it after opening it and after pressing its controls. The
 events that a browser would fire after an answer, `then` and `change`, are fired here.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Props = dict[str, Any]
-"""Of a component, by Gradio's names: `value`, `choices`, `visible`."""
+"""Properties of a component, by Gradio's names: `value`, `choices`, `visible`, `label`."""
 SESSION = "published"
 NOTICE = "t-notice-place"
 
@@ -42,15 +42,15 @@ class OpenedPage:
     Args:
         entry: of the rail, with the pages that are published.
         page: one of them.
-        workspace: which it is of.
-        query: what its address says.
+        workspace: that it shows.
+        query: parameters of its address.
 
     Attributes:
         blocks: the layout.
-        shown: number of a component -> what it shows now.
+        shown: id of a component -> what it shows now.
 
     Raises:
-        UserError: the page says that something went wrong.
+        UserError: the page shows an error.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class OpenedPage:
         self.open(query)
 
     def open(self, query: Sequence[tuple[str, str]]) -> None:
-        """Open the page, at whatever address it was open before.
+        """Open the page at an address, from its initial state.
 
         Raises:
-            UserError: the page says that something went wrong.
+            UserError: the page shows an error.
         """
         self._request = gr.Request(
             Request({"type": "http", "query_string": urlencode(query).encode(), "headers": []}),
@@ -104,16 +104,16 @@ class OpenedPage:
     def after(
         self, block: Block, event: str, data: Mapping[str, Any] | None = None, **props: Any
     ) -> dict[int, Props]:
-        """What else the page would show after an event; the page stays as it is.
+        """What an event would change on the page; the page itself stays as it is.
 
         Args:
-            block: of which component.
+            block: the component of the event.
             event: its name.
             data: what the browser sends along.
-            **props: what a person has set it to.
+            **props: properties of the component that a person has set.
 
         Returns:
-            Number of a component -> what it would show, of those that would change.
+            Id of each component that would change -> what it would show.
         """
         before = self.shown
         self.shown = {number: dict(held) for number, held in before.items()}
@@ -123,7 +123,7 @@ class OpenedPage:
         return {n: held for n, held in then.items() if n != block._id and held != before[n]}
 
     def reached(self, block: Block, event: str) -> set[int]:
-        """The parts of the page that an event may change."""
+        """Ids of the parts of the page that an event may change."""
         waiting, seen = self._listening(block._id, event), []
         while waiting:
             seen.append(function := waiting.pop())
@@ -137,7 +137,7 @@ class OpenedPage:
         }  # fmt: skip
 
     def fire(self, target: int, event: str, data: Mapping[str, Any] | None = None) -> None:
-        """Answer an event, and those that follow from the answer."""
+        """Handle an event, and the events that follow from it."""
         waiting = deque(self._listening(target, event))
         while waiting:
             function = waiting.popleft()
@@ -176,7 +176,7 @@ class OpenedPage:
 
 
 def is_part(block: Any) -> bool:
-    """Whether a component shows something of the page, not what somebody got wrong or may set."""
+    """Whether a component shows content of the page, not an error or more settings."""
     return isinstance(block, gr.HTML) and not {"t-more-place", NOTICE} & set(block.elem_classes)
 
 
@@ -190,7 +190,7 @@ def _by_component(function: BlockFunction, answer: Any) -> Iterator[tuple[Block,
 
 
 def _props(new: Any) -> Props:
-    """What an answer says of a component: its value, or an update of some of it."""
+    """The properties that an answer sets on a component: its value, or those of an update."""
     if isinstance(new, Block):
         new = {"__type__": "update", **new.constructor_args}
     if isinstance(new, Mapping) and new.get("__type__") == "update":

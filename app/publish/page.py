@@ -1,7 +1,7 @@
 """An opened page as a file: its layout as HTML, what its components show as JSON beside it.
 
 The layout has the classes and ids that Gradio gives it, so that the style sheets and the modules of
-the components are those of the live pages. Controls that nobody answers stand there as words.
+the components are those of the live pages. Controls without answers become text.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'self'; form-action 'none'"
 )
-"""Of every page: nothing is run or asked for that is not in the folder. Widths stand in attributes,
-and Plotly writes a style sheet."""
+"""Content security policy of every page: nothing from outside the folder is run or fetched. Styles
+may be inline, as widths are attributes and Plotly writes a style sheet."""
 NO_WORDS = gr.Button | gr.State | gr.Timer
-"""What says nothing of what was chosen."""
+"""Components that show no choice of the user."""
 
 
 class _Seen(NamedTuple):
-    """A page at one of its views: what is shown, and the answers to what can be asked."""
+    """A page at one of its views: what is shown, and the answers computed in advance."""
 
     view: View
     shown: dict[int, Props]
@@ -45,17 +45,17 @@ class _Seen(NamedTuple):
 
 
 class FrozenPage:
-    """A page with the answers to what can still be asked of it.
+    """A page with its answers, computed in advance.
 
     Args:
         opened: the page, at the first of the views.
         page: its module.
-        workspace: which it is of.
-        views: where else it can be opened.
+        workspace: that it shows.
+        views: all at which it can be opened.
 
     Attributes:
-        files: address of a file beside it, relative to the first page -> what it holds; deflated
-            where our own scripts read it as they go.
+        files: address of a file beside it, relative to the first page -> content; deflated where
+            our own scripts fetch it later.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class FrozenPage:
         self._body = "".join(map(self._layout, opened.blocks.children))
 
     def _values_of(self, shown: Mapping[int, Props]) -> dict[int, Any]:
-        """What stands in the page: values of its parts, and controls as words."""
+        """The content of the page: values of its parts, and controls as text."""
         parts = {n: self._value(n, shown[n]["value"]) for n in self._parts}
         return parts | {n: _in_words(shown[n]) for n in self._texts}
 
     def _kept_view(self, seen: _Seen, values: Mapping[int, Any]) -> dict[str, Any]:
-        """Keep what a view shows and answers in a file; where that is."""
+        """Put what a view shows and answers into a file; return its label, file and query."""
         changing = {str(n): value for n, value in values.items() if n in self._changing}
         for answer in (a for of in seen.answers["controls"].values() for a in of.values()):
             answer |= {n: self._value(int(n), value) for n, value in answer.items()}
@@ -104,7 +104,7 @@ class FrozenPage:
         return {"label": seen.view.label, "file": where, "query": seen.view.query}
 
     def _value(self, number: int, value: Any) -> Any:
-        """A value as a component has it without a server, whose files are kept."""
+        """A component's value as used without a server; adds the files that it needs."""
         block = self._opened.blocks.blocks[number]
         make = self._page.FROZEN.files.get(getattr(block, "elem_id", None))
         if make is None or value is None:
@@ -117,10 +117,10 @@ class FrozenPage:
         return made
 
     def html(self, frame: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
-        """The page itself.
+        """The HTML of the page.
 
         Args:
-            frame: to the script of every page: `rail` and `titles`.
+            frame: data for the script of every page: `rail` and `titles`.
             shared: addresses of what all pages load: `style`, `script`, `frozen`, `mark`.
         """
         frozen = self._page.FROZEN
@@ -148,10 +148,10 @@ class FrozenPage:
         ).encode()
 
     def opening(self, shared: Mapping[str, str]) -> bytes:
-        """The first page of a folder that has no other: it leads to this one.
+        """A first page that redirects to this one, for a folder without Overview.
 
         Args:
-            shared: as of `html`; without an icon of its own a browser would ask for another.
+            shared: as for `html`; without an icon, a browser would request the default one.
         """
         query = self._views[0]["query"]
         address = f"./{self._page.PATH}/" + (f"?{urlencode(query)}" if query else "")
@@ -164,7 +164,7 @@ class FrozenPage:
         ).encode()
 
     def _layout(self, block: Block) -> str:
-        """A block and all in it."""
+        """The HTML of a block and of its children."""
         if isinstance(block, gr.HTML):
             return self._piece(block)
         shown = self._opened.shown[block._id]
@@ -202,7 +202,7 @@ class FrozenPage:
         )
 
     def _piece(self, block: gr.HTML) -> str:
-        """A component of ours: HTML as it is, or what a module of its own draws."""
+        """A component of ours: its HTML, or a placeholder in which its module draws."""
         classes = block.elem_classes or []
         if not is_part(block) or LIVE in classes:
             return ""
@@ -223,7 +223,7 @@ class FrozenPage:
         )
 
     def _choices(self, block: Component) -> str:
-        """Radio buttons, or a list."""
+        """A control as radio buttons, or as a drop-down list."""
         shown = self._opened.shown[block._id]
         name = escape(str(block.elem_id))
         if isinstance(block, gr.Dropdown):
@@ -253,7 +253,7 @@ class FrozenPage:
 
 
 def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
-    """A file's address, with the hash of what it holds, and that."""
+    """(address, content) of a file; the address includes the content's hash."""
     return hashed(name, data) + ending, data
 
 
@@ -264,12 +264,12 @@ def _named(block: Any, css: str) -> str:
 
 
 def _is_named(number: int, seen: Sequence[_Seen]) -> bool:
-    """Whether the list of views says what a control is set to in each: there are several."""
+    """Whether there are several views, and the label of each names the control's value."""
     return len(seen) > 1 and all(str(o.shown[number]["value"]) in o.view.label for o in seen)
 
 
 def _in_words(shown: Props) -> str:
-    """A control as words: its label, and what is chosen."""
+    """A control as text: its label and the chosen values."""
     value = shown["value"]
     labels = {str(value): label for label, value in answers.choices(shown)}
     chosen = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]

@@ -1,4 +1,4 @@
-"""README.md of a published folder: what it is, how it is started, and whose what is in it is."""
+"""README.md of a published folder: what it is, how to start it, and its licences."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FOR_LOOKING = (
 
 
 def text(workspace: Workspace, choice: Choice, site: Site, target: Target, title: str) -> str:
-    """All of it, with the front matter that the hub reads.
+    """The whole text, with the front matter that the hub reads.
 
     Args:
-        workspace: that knows the licences.
+        workspace: with the licences.
         choice: what is published.
         site: the files.
         target: where it is shown.
@@ -74,7 +74,7 @@ def _licences(workspace: Workspace, site: Site, target: Target) -> Iterator[str]
 
 
 def code(name: str) -> str:
-    """A name as Markdown that is only that name, whatever is in it."""
+    """A name as a Markdown code span, whatever characters it has."""
     name = " ".join(name.split())
     fence = "`" * (1 + max(map(len, re.findall("`+", name)), default=0))
     return f"{fence} {name} {fence}" if "`" in name else f"`{name}`"

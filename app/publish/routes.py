@@ -1,7 +1,7 @@
-"""The panel *Publish*: what would leave with a page as it is seen, and then that as a ZIP.
+"""The panel *Publish*: list what would leave with the page as it is shown, and send it as a ZIP.
 
-Both are the work of `theodolite publish`, in a process of its own: a page that is frozen is laid
-out anew, which would not mix with those that are served.
+Both use `theodolite publish`, in a process of its own: freezing lays a page out again, which would
+interfere with those that are served.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NAME = "theodolite-site"
 
 @dataclass
 class _Last:
-    """What was published last: a folder, and under which name it can be fetched."""
+    """The folder that was published last, and the token by which it can be fetched."""
 
     folder: tempfile.TemporaryDirectory[str] | None = None
     token: str = ""
@@ -82,10 +82,10 @@ def routes(workspace: Workspace) -> list[Route]:
 
 
 def _arguments(body: Mapping[str, Any]) -> list[str]:
-    """The options of the verb, of what a page sends.
+    """The verb's options from the body of a page's request.
 
     Raises:
-        ValueError: it is not what a page sends.
+        ValueError: no page sends such a body.
     """
     address, mask, texts = body["address"], body["mask"], body["texts"]
     if not isinstance(address, str) or mask not in get_args(Mask) or "\0" in address:
@@ -98,10 +98,10 @@ def _arguments(body: Mapping[str, Any]) -> list[str]:
 
 
 def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str, Any]:
-    """Have the verb write a folder, one at a time; the rows of its list.
+    """Have the verb write a folder, one at a time; return its list and the address of the ZIP.
 
     Raises:
-        UserError: what the verb says.
+        UserError: the error of the verb.
     """
     root = workspace.catalog.root
     with last.lock:
@@ -124,7 +124,7 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
 
 
 def _error(output: str, wrong: str) -> UserError:
-    """What the verb said went wrong, for people."""
+    """The error of the verb, from its output, for people."""
     try:
         error = json.loads((output.splitlines() or [""])[-1])
         return UserError(error["error"], error.get("hint") or "")

@@ -31,14 +31,14 @@ WEIGHTS = {"Regular": 400, "Bold": 700}
 
 @dataclass(frozen=True)
 class Site:
-    """A frozen workbench before it is written.
+    """A published folder before it is written.
 
     Attributes:
-        files: address relative to the folder -> what it holds.
+        files: path in the folder -> content.
         pages: titles.
-        texts: data sets whose texts can be read in it -> how many sentences these have.
-        answers: kind and name of each training, judgement and decision in it, and what pages
-            were asked that are named by their addresses.
+        texts: data sets whose texts can be read in it -> number of their sentences.
+        answers: (kind, name) of each training, judgement and decision in it, and of each view that
+            was given by its address.
     """
 
     files: Mapping[str, bytes]
@@ -64,12 +64,12 @@ def freeze(
     """Make the files.
 
     Args:
-        workspace: whose results are published.
-        choice: which of them.
+        workspace: with the results.
+        choice: what is published.
         names: of pages beside the first; none for all that can be frozen.
-        at: names of pages and the addresses at which they are frozen: these, and no others.
+        at: (name, query) of each page to freeze at an address: these, and no others.
         texts: whether texts of data sets may be read in it.
-        progress: called with the page that comes next, how many are done, of how many.
+        progress: called with (title of the next page, pages done, number of pages).
 
     Raises:
         UserError: an unknown page.
@@ -108,7 +108,7 @@ def freeze(
 
 
 def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]]:
-    """What was brought along beside results, and what views were asked: kind and name of each."""
+    """(kind, name) of the views, and of each training, judgement and decision in the store."""
     derived = workspace.store.derived
     return [
         *(("view", label) for label in views),
@@ -121,7 +121,7 @@ def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]
 def _frozen(
     entry: frame.Entry, page: ModuleType, published: Published, at: Sequence[Query]
 ) -> FrozenPage:
-    """A page with all that it shows, at the addresses that are named or at its own.
+    """Freeze a page with all that it shows, at the given queries or at its own views.
 
     Raises:
         UserError: it has nothing to show.
@@ -150,7 +150,7 @@ def _view(published: Published, query: Query) -> View:
 
 
 def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
-    """The pages in one frame, and all that they load."""
+    """The files of the pages, and all that they load."""
     rail = [[entry for line in group if (entry := _only(line, list(frozen))).pages]
             for group in ui.RAIL]  # fmt: skip
     date = f"{datetime.now(UTC):%d %b %Y}".lstrip("0")
@@ -195,7 +195,7 @@ def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
 
 
 def _font(name: str, style: str) -> bytes:
-    """One that Gradio ships, found without importing it."""
+    """A font that Gradio ships, found without importing it."""
     spec = find_spec("gradio")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("the package gradio is not installed")

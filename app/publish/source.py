@@ -1,7 +1,7 @@
 """What a published app runs on: our own source, and the packages that it needs, at their versions.
 
 Our package is on no index, and a Space installs its requirements before the rest of its folder is
-there: the source lies in the folder itself, and only what others made is installed.
+there: the source is part of the folder, and only packages of others are installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DATA = {
     "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/*.json", "examples/*.npz"),
     "engine": ("datasets/starter/**/*", "decoding/shipped/**/*", "protocols/*.csv"),
 }
-"""What lies beside the modules of a package and belongs to it, as in pyproject.toml."""
+"""Data files of our packages, as in pyproject.toml."""
 PYTHON = "3.12"
 EXTRA = "starter"
 LINUX = {
@@ -27,17 +27,17 @@ LINUX = {
     "implementation_name": "cpython", "platform_python_implementation": "CPython",
     "sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64",
 }  # fmt: skip
-"""The machine that will run it, whichever machine publishes."""
+"""Marker environment of the machine that will run it, whichever machine publishes."""
 GPU_ONLY = ("nvidia-", "cuda-", "triton")
-"""What torch needs of an Nvidia GPU, and its builds for the CPU do not have."""
+"""Prefixes of packages that torch requires for Nvidia GPUs, but not in its CPU builds."""
 INSTALLERS = ("pip", "setuptools")
-"""What is there before anything is installed."""
+"""Packages that are present before anything is installed."""
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-"""Of torch without the gigabytes that only a GPU needs."""
+"""Package index of torch without the gigabytes that only a GPU needs."""
 
 
 def files() -> dict[str, bytes]:
-    """Path below the folder of the source -> what is in it."""
+    """Path below the folder of the source -> content."""
     found = {}
     for package in OURS:
         folder = Path(str(import_module(package).__file__)).parent
@@ -49,7 +49,7 @@ def files() -> dict[str, bytes]:
 
 
 def licence() -> dict[str, bytes]:
-    """The licence of what is ours, as a file."""
+    """Our licence, as a file."""
     text = metadata.distribution("theodolite").read_text("licenses/LICENSE")
     return {"LICENSE": text.encode()} if text else {}
 
@@ -63,7 +63,7 @@ def requirements(leave_out: Collection[str] = ()) -> str:
     """The text of a requirements file: all that is needed, at the versions that are installed here.
 
     Args:
-        leave_out: normalised names that whoever runs it installs itself.
+        leave_out: normalised names of packages that the host installs itself.
     """
     pinned = _needed("theodolite", frozenset({EXTRA}))
     lines = [
@@ -76,7 +76,7 @@ def requirements(leave_out: Collection[str] = ()) -> str:
 
 
 def _needed(name: str, extras: frozenset[str]) -> dict[str, str]:
-    """Normalised name -> version of a package and of all that it needs in turn."""
+    """Normalised name -> version of a package and its transitive requirements."""
     found: dict[str, str] = {}
     waiting = [(name, extras)]
     seen = set()

@@ -1,7 +1,7 @@
-"""A document that holds all that it shows: its style, the scripts of its pieces, their values.
+"""A self-contained HTML document: its style, the scripts of its pieces, their values.
 
-It asks nobody for anything, so it stands in a notebook and opens from a disk without a network. The
-pieces are the components of the pages with their own JavaScript. Needs no Gradio.
+It loads nothing, so it works in a notebook and from a disk without a network. The pieces are the
+components of the pages with their own JavaScript. Needs no Gradio.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; form-action 'none'"
 )
-"""Nothing is asked for, from whatever host."""
+"""Content security policy: nothing is fetched from any host."""
 CHART_HEIGHT = 360
 _META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 _RAW = -zlib.MAX_WBITS
-"""Deflate without a frame: so two packed parts behind each other are one."""
+"""Deflate without a header, so that packed parts can be concatenated."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Piece:
 
 
 def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
-    """A figure, of the value that `components.chart.drawing` makes, so many pixels high."""
+    """A figure, from a value made by `components.chart.drawing`, `height` pixels high."""
     return Piece("chart", value, {"height": height, "series": list(theme.SERIES)})
 
 
 def hits(value: str) -> Piece:
-    """Sentences that were found, of the value that `components.hits.columns` makes."""
+    """Sentences that were found, from a value made by `components.hits.columns`."""
     return Piece("js/hits", value, {"palette": list(theme.SERIES)})
 
 
@@ -63,7 +63,7 @@ def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
     """The document, compressed: a browser unpacks it.
 
     Args:
-        parts: from top to bottom; HTML in which all from outside is escaped, or a component.
+        parts: from top to bottom; HTML in which foreign text is escaped, or a component.
         title: of its window. Plain text.
     """
     charts = any(isinstance(part, Piece) and part.name == "chart" for part in parts)
@@ -80,7 +80,7 @@ def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
 
 @lru_cache(maxsize=2)
 def _packed_head(charts: bool) -> bytes:
-    """What begins every document, packed once: the style, and the library that draws charts."""
+    """The head of every document, packed once: the style, and the library that draws charts."""
     library = f"<script>{_script(plotly_file())}</script>" if charts else ""
     head = f'<!doctype html><html lang="en-GB"><head>{_META}<style>{_style()}</style>{library}'
     packer = zlib.compressobj(9, wbits=_RAW)
@@ -114,12 +114,12 @@ def _rest(parts: Sequence[str | Piece], title: str) -> str:
 
 @lru_cache(maxsize=8)
 def _script(file: Path) -> str:
-    """A script of ours, or a library, as it can stand between two tags."""
+    """A script of ours, or a library, escaped for a `<script>` element."""
     return file.read_text("utf-8").replace("</script", "<\\/script")
 
 
 def _body(file: Path) -> str:
-    """What a component's script does when it is mounted; of a module that imports no other."""
+    """The code that mounts a component, from its script or its module, which may import nothing."""
     text = _script(file)
     if file.parent == COMPONENTS:
         return text

@@ -1,4 +1,4 @@
-"""What a published app does where a GPU is lent, before its first visitor comes."""
+"""Start-up of a published app on lent GPUs, before its first visitor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def lend(decorated: Encode, store: Path) -> None:
-    """Have models run in a decorated function, and load those of a store, as far as they are here.
+    """Run models through a decorated function, and load those of a store that are here.
 
     Args:
-        decorated: what the package `spaces` made of a function that calls `lent.encode`.
-        store: its encoders stay in memory from now on.
+        decorated: a function that calls `lent.encode`, decorated by the package `spaces`.
+        store: whose encoders stay in memory from now on.
 
     Raises:
         StoreError: when the store cannot be opened.

@@ -1,7 +1,7 @@
-"""Where a published folder can run: what each place asks of it, as files.
+"""Where a published folder can run, and the files that each place requires.
 
-What the hub asks of a Space's front matter, and what it lets whom host, was read in its documents
-and in what its server answers, last on 24 November 2026.
+What the hub requires in a Space's front matter, and who may host what there, is from its
+documentation and the answers of its server, last read on 24 November 2026.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from app.publish import source
 
 Name = Literal["static", "zerogpu", "space", "docker"]
 SOURCE, STORE, DATA = "source", "demo/store", "demo/data"
-"""Folders of a published app. None bears the name of a package of ours that it would hide; nor may
-the script that starts it be `app.py`."""
+"""Folders of a published app. None has the name of one of our packages, which it would shadow; for
+the same reason the script that starts it is not `app.py`."""
 SCRIPT = "start.py"
 PORT = 7860
 GPU_SECONDS = 30
-"""A visitor's share of a day is charged for what a call takes, and waits for what it announces."""
+"""Announced duration of a GPU call: a visitor's daily quota is charged for the time that the call
+takes, but the call waits until the announced time is available."""
 FRAMES = "https://huggingface.co https://*.hf.space"
 PROXIES = "127.0.0.1,10.0.0.0/8,100.64.0.0/10,172.16.0.0/12,192.168.0.0/16"
-"""Whoever stands before a container: who a visitor is, it says truly, and nobody else does."""
+"""Addresses of the proxies before a container: they alone are trusted to say who a visitor is."""
 LONGEST_DESCRIPTION = 60
 
 
@@ -34,11 +35,11 @@ class Target:
     """A place where a published folder is shown.
 
     Attributes:
-        name: as it is chosen.
-        sdk: what the hub calls it.
-        hardware: that is asked for when a Space is made; None for the hub's own choice.
+        name: as in `--target`.
+        sdk: its name on the hub.
+        hardware: requested for a new Space; None for the hub's default.
         managed: packages that the hub installs, at versions of its own.
-        hosting: who may host it on the hub, for a person.
+        hosting: who may host it on the hub, in words.
     """
 
     name: Name
@@ -70,7 +71,7 @@ TARGETS: Mapping[Name, Target] = {
 
 
 def front_matter(target: Target, title: str, about: str, models: Sequence[str] = ()) -> str:
-    """The block at the top of README.md by which the hub knows what a Space is.
+    """The YAML block at the top of README.md that configures a Space.
 
     Args:
         target: where it is shown.
@@ -104,11 +105,11 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
 
 
 def files(target: Target, models: Sequence[str]) -> dict[str, bytes]:
-    """What starts the app there, and what has to be installed before; nothing of a static one.
+    """The script that starts the app, and what installs its requirements; none for a static target.
 
     Args:
         target: where it is shown.
-        models: of the hub, which have to be there before it starts.
+        models: of the hub, to be downloaded before it starts.
     """
     if not target.live:
         return {}

@@ -1,7 +1,7 @@
-"""A published folder as a Space of the hub: made there, or made anew if it was published before.
+"""Upload a published folder as a Space of the hub, new or published before.
 
-All files go in one commit: the Space is what it was, or what was listed, and never between the two.
-The token comes from the environment or from the hub's own login, and is shown nowhere.
+All files go in one commit: the Space has its old content or what was listed, never something in
+between. The token comes from the environment or from the hub's own login, and is shown nowhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.publish.targets import Target
 
 MADE_BY_THE_HUB = frozenset({".gitattributes", "README.md"})
-"""What a new Space holds."""
+"""Files of a new Space."""
 ADVICE = {
     401: "The hub does not know the token. Log in again (hf auth login), or set another HF_TOKEN.",
     402: "Choose --target static, which is free, or zerogpu, of which a free account may have two; "
@@ -31,11 +31,11 @@ ADVICE = {
          "https://huggingface.co/settings/tokens, or name a Space of your own.",
     404: "Check the name: OWNER/NAME, where OWNER is you or an organisation that you are in.",
 }  # fmt: skip
-"""Status of an answer of the hub -> what to do."""
+"""HTTP status of the hub's answer -> what to do."""
 
 
 def by_hand(target: Target, folder: Path, name: str) -> str:
-    """What to type to have the folder as a Space, without this verb."""
+    """Shell commands that upload the folder as a Space without this verb."""
     hardware = f" --flavor {target.hardware}" if target.hardware else ""
     return (
         "hf auth login\n"
@@ -45,7 +45,7 @@ def by_hand(target: Target, folder: Path, name: str) -> str:
 
 
 def check_name(name: str) -> None:
-    """See that a Space can have the name, before anything else is done.
+    """Check that a Space can have the name, before anything else is done.
 
     Raises:
         UserError: it cannot.
@@ -63,18 +63,18 @@ def check_name(name: str) -> None:
 def upload(
     files: Mapping[str, bytes], folder: Path, target: Target, name: str, *, private: bool
 ) -> str:
-    """Put files on the hub as a Space; return its address.
+    """Upload files as a Space of the hub; return its address.
 
     Args:
-        files: path in the Space -> what is in it.
+        files: path in the Space -> content.
         folder: where they were written.
         target: what the Space runs.
-        name: `OWNER/NAME`, or a name under whom the token belongs to.
+        name: `OWNER/NAME`, or a name that belongs to the token's owner.
         private: whether only its owner sees it, if it is new.
 
     Raises:
         UserError: there is no token, the hub refuses, a Space of that name was not published by us,
-            or the connection breaks; says what is on the hub then.
+            or the connection breaks; the message says what is on the hub then.
     """
     import huggingface_hub as hub
 
@@ -94,7 +94,7 @@ def upload(
     added = [hub.CommitOperationAdd(path, data) for path, data in files.items()]
     with _plain_errors(left):
         stale = set() if is_new else _published(api, name) - files.keys()
-        api.preupload_lfs_files(name, added, repo_type="space")  # what is large, and not seen yet
+        api.preupload_lfs_files(name, added, repo_type="space")  # large files not there yet
     removed = [hub.CommitOperationDelete(path) for path in sorted(stale)]
     with _plain_errors(left, f"Whether the Space {name} has taken it is not known: look at it. "
                              "The same command does no harm."):  # fmt: skip
@@ -105,7 +105,7 @@ def upload(
 
 
 def _create(api: HfApi, target: Target, name: str, *, private: bool) -> bool:
-    """Make the Space and say that it is new; False where it is there, and ours to change."""
+    """Create the Space and return True; False when it exists and may be replaced."""
     from huggingface_hub.errors import HfHubHTTPError
 
     with _plain_errors("Nothing was uploaded."):
@@ -145,7 +145,7 @@ def _plain_errors(left: str, broken: str | None = None) -> Iterator[None]:
 
     Args:
         left: what is on the hub when it refuses.
-        broken: the same when no answer comes, if that is another thing.
+        broken: the same for when no answer comes, if that differs.
     """
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
@@ -161,7 +161,7 @@ def _plain_errors(left: str, broken: str | None = None) -> Iterator[None]:
         reason = f': "{words[0]}"' if words else ""
         raise UserError(f"The hub refused ({status}){reason}. {left}",
                         ADVICE.get(status, "Try it again later.")) from error  # fmt: skip
-    except ValueError as error:  # of what is sent: a front matter that the hub does not take
+    except ValueError as error:  # a front matter that the hub does not take
         reason = " ".join(str(error).split())[:300]
         raise UserError(f"The hub does not take it: {reason}. {left}") from error
     except (httpx2.HTTPError, OSError, RuntimeError) as error:  # the last by the package hf-xet

@@ -1,7 +1,7 @@
 """What can be reported: a comparison, a map, trainings, a judgement, a decision.
 
 Each is looked up where its page looks it up, and shown as the page shows it. Nothing is measured,
-drawn or trained for a report: what is missing is said with the verb that makes it.
+drawn or trained for a report: the error for what is missing names the verb that makes it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 MOST_ROWS = 200
-"""Of a table that a reader scrolls; its file has all."""
+"""Rows of a table in the document; its file has all."""
 MOST_TRAININGS = 24
-"""Curves over each other: more have no colour and dash of their own."""
+"""Maximum number of overlaid curves: more have no colour and dash of their own."""
 
 
 def comparison(spec: ComparisonSpec) -> Report:
     """Encoders side by side, which differences are real, and what their ranks are worth.
 
     Args:
-        spec: by `app.pages.compare.service.ask`.
+        spec: made by `app.pages.compare.service.ask`.
 
     Raises:
         UserError: nothing was measured yet.
@@ -75,7 +75,7 @@ def _compared(found: Comparison) -> Parts:
 
 
 def map_of(workspace: Workspace, job: MapJob) -> Report:
-    """A collection on the plane.
+    """The report of a map that was computed.
 
     Raises:
         UserError: the map was not computed yet, or its encoder or data cannot be used.
@@ -90,7 +90,7 @@ def map_of(workspace: Workspace, job: MapJob) -> Report:
 
 
 def of_map(found: StoredMap) -> Report:
-    """The same of a map at hand."""
+    """The report of a map that is given."""
     import numpy as np
 
     from app.pages.map import service
@@ -109,14 +109,14 @@ def of_map(found: StoredMap) -> Report:
 
 
 def _number(cell: Any) -> Any:
-    """A number of 32 bits in as few digits as tell it apart, nothing where there is none."""
+    """A float32 with as few digits as identify it, None for NaN; text stays as it is."""
     if isinstance(cell, str):
         return cell
     return None if cell != cell else json.loads(str(cell))
 
 
 def _thinned(found: StoredMap, cap: Cap) -> StoredMap:
-    """The same map with so many of its points."""
+    """The map with at most `cap.rows` of its points."""
     kept = list(spread(len(found.points), cap.rows))
     return replace(
         found, points=found.points[kept], sentences=[found.sentences[i] for i in kept],
@@ -128,7 +128,7 @@ def training(workspace: Workspace, keys: Sequence[str]) -> Report:
     """Trainings with their curves, over each other.
 
     Args:
-        workspace: where they were.
+        workspace: with the trainings.
         keys: `RUN`, or `RUN:POSITION` of a child of a sweep; a sweep's `RUN` names all its
             children.
 
@@ -155,7 +155,7 @@ def training(workspace: Workspace, keys: Sequence[str]) -> Report:
 def of_trainings(
     found: Sequence[tuple[TrainingRun, Curves]], command: Sequence[str] = ()
 ) -> Report:
-    """The same of trainings at hand, with their curves."""
+    """The report of trainings that are given with their curves."""
     from app.pages.trainings import views as pages
 
     rows = [row for row, _ in found]
@@ -207,7 +207,7 @@ def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Repo
     """What the marks of a session say of its encoders.
 
     Args:
-        workspace: which keeps it.
+        workspace: with the session.
         session: its id.
         names: whether the encoders are named; else they are A, B, … as on the page.
 
@@ -226,13 +226,13 @@ def of_judgement(
     board: Mapping[str, Any], session: Session | None = None, *, names: bool = True,
     command: Sequence[str] = (),
 ) -> Report:  # fmt: skip
-    """The same of what `app.pages.judge.report.board` says.
+    """The report of a judgement that is given.
 
     Args:
-        board: by it.
-        session: whose marks are listed; None for those of an example.
+        board: made by `app.pages.judge.report.board`.
+        session: whose marks are listed; None for an example.
         names: whether the encoders are named.
-        command: that writes this report again.
+        command: words of the verb that writes this report again.
     """
     called = {
         name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(board["blind"])
@@ -267,7 +267,7 @@ def _judged(board: Mapping[str, Any], tables: Sequence[Table], names: bool, cap:
 
 
 def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each mark; of lists the first encoder's is the first one, whatever side it had."""
+    """A row for each mark; in a pair of lists, the first encoder's comes first on either side."""
     from app.pages.judge.session import shown
 
     rows = []
@@ -287,7 +287,7 @@ def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def decision(workspace: Workspace, job: ChooseJob) -> Report:
-    """The sheet of a decision that was made.
+    """The report of a decision that was made.
 
     Raises:
         UserError: it was not made yet, or its data cannot be read.
@@ -305,7 +305,7 @@ def decision(workspace: Workspace, job: ChooseJob) -> Report:
 
 
 def of_decision(sheet: Sheet, command: Sequence[str] = ()) -> Report:
-    """The same of a sheet at hand."""
+    """The report of a decision sheet that is given."""
     tables = [_flat("encoders", sheet["encoders"])]
     if sheet["differ"]:
         tables.append(_flat("examples", sheet["differ"]["examples"]))
@@ -316,7 +316,7 @@ def of_decision(sheet: Sheet, command: Sequence[str] = ()) -> Report:
 
 
 def _shortened(sheet: Sheet, cap: Cap) -> Sheet:
-    """With no text of an example that is too long."""
+    """The sheet with the texts of its examples shortened."""
     if not sheet["differ"]:
         return sheet
     examples = [
@@ -328,7 +328,7 @@ def _shortened(sheet: Sheet, cap: Cap) -> Sheet:
 
 
 def _flat(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A table of objects: a column a field; what is no text or number stands there as JSON."""
+    """A table of mappings, one column per field; values other than text and numbers as JSON."""
     columns = list(dict.fromkeys(field for row in rows for field in row))
     return Table(name, columns, [[_cell(row.get(field)) for field in columns] for row in rows])
 
@@ -339,7 +339,7 @@ def _cell(value: Any) -> Any:
 
 
 def _read(table: Table) -> str:
-    """A table for reading."""
+    """A table as HTML."""
 
     def cell(value: Any) -> str:
         shown = f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)

@@ -23,14 +23,14 @@ SAVE = """(made) => {
 def report_button(
     inputs: Mapping[str, Any] | Sequence[Any], notice: Any, make: Callable[..., Report]
 ) -> None:
-    """Place the button here. Visitors have it too: it says nothing that they do not see.
+    """Place the button here. Visitors have it too: a report shows nothing that they do not see.
 
-    Reports are made one at a time, whoever asks, and have at most `file.MOST_BYTES`.
+    Reports are made one at a time across all users, and have at most `file.MOST_BYTES`.
 
     Args:
-        inputs: what `make` is given, as `controls.on` takes them.
-        notice: where it is said why there is none.
-        make: says what is reported; may raise a UserError.
+        inputs: of `make`, as `controls.on` takes them.
+        notice: where errors are shown.
+        make: makes the report; may raise a UserError.
     """
     button = gr.Button("Report", size="md", elem_id="report", elem_classes=["t-report"])
     fetched = gr.Textbox(visible="hidden", label="Report")

@@ -31,7 +31,7 @@ report_verbs = verbs(
 )
 ENDINGS = (".html", ".md")
 REPORT = "report"
-"""Name of the Markdown in a folder, without ending."""
+"""Stem of the Markdown file in a folder."""
 
 
 class Out:
@@ -42,7 +42,7 @@ class Out:
         pictures: whether Markdown has pictures.
 
     Raises:
-        UserError: it cannot be written, its ending says no format, or no browser can draw.
+        UserError: it cannot be written, its suffix is of no format, or no browser can draw.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Out:
         check_writable(self.path if out.suffix or out.is_dir() else out)
 
     def write(self, report: Report, as_json: bool) -> None:
-        """Write a report, and say where it is."""
+        """Write a report, and print where it is."""
         from app.report import file
 
         made = self._markdown(report) if self.markdown else {
             self.path.name: file.html(report).encode()
         }  # fmt: skip
-        self.path.parent.mkdir(exist_ok=True)  # check_writable has seen to those of files
+        self.path.parent.mkdir(exist_ok=True)  # that of a file exists: see check_writable
         for name, held in made.items():
             (self.path.parent / name).write_bytes(held)
         size = sum(map(len, made.values()))
@@ -119,7 +119,7 @@ def _browser() -> tuple[str, ...]:
 
 
 def _written(command: Any) -> Any:
-    """Make a verb of a function that takes a workspace and where its report goes."""
+    """Make a verb of a function that takes a workspace and an `Out`."""
     return verb(takes("out", Out)(command))
 
 

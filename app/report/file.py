@@ -18,7 +18,7 @@ from app.web import parts
 
 Parts = Sequence[str | Piece]
 MOST_BYTES = 5_000_000
-"""Of a document: what any mail takes."""
+"""Maximum size of a document: what any e-mail can carry."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ CAPS = (
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of a report.
+    """A table of a report's numbers.
 
     Attributes:
-        name: of its file, without ending.
+        name: stem of its file.
         columns: names.
-        rows: cells: texts, numbers, truth values or None.
-        total: rows there are, where `rows` are some of them already.
+        rows: of cells: texts, numbers, booleans or None.
+        total: number of all rows, when `rows` are only some of them.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Table:
     total: int = 0
 
     def cut(self, cap: Cap) -> Table:
-        """The same with as many rows, from all over it, and as long texts as are allowed."""
+        """The table within a cap: evenly spaced rows, and shortened texts."""
         kept = [self.rows[number] for number in spread(len(self.rows), cap.rows)]
         rows = [[shortened(cell, cap) for cell in row] for row in kept]
         return replace(self, rows=rows, total=max(self.total, len(self.rows)))
@@ -74,14 +74,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report says, before it is a file.
+    """The content of a report, before it is a file.
 
     Attributes:
         kind: `comparison`, `map`, …; names the files.
-        title: in a line, plain text.
-        about: what it is of, plain text.
-        draw: makes what is shown below that, from top to bottom, within a cap: HTML in which all
-            from outside is escaped, or components.
+        title: one line of plain text.
+        about: its subject, plain text.
+        draw: makes what is shown below that, from top to bottom, within a cap: HTML in which
+            foreign text is escaped, or components.
         tables: its numbers.
         command: words of the verb that writes it again; none where no verb does.
     """
@@ -95,17 +95,17 @@ class Report:
 
     @property
     def name(self) -> str:
-        """Of its file, without ending."""
+        """Stem of its file."""
         return f"theodolite-{self.kind}"
 
 
 def spread(total: int, most: int) -> range | list[int]:
-    """Numbers below `total`, at most so many, evenly spaced."""
+    """At most `most` evenly spaced indices below `total`."""
     return range(total) if total <= most else [number * total // most for number in range(most)]
 
 
 def shortened(cell: Any, cap: Cap) -> Any:
-    """A text of at most so many characters; anything else as it is."""
+    """A text cut to the characters of a cap; any other cell as it is."""
     if not isinstance(cell, str):
         return cell
     text = formats.encodable(cell)
@@ -113,11 +113,11 @@ def shortened(cell: Any, cap: Cap) -> Any:
 
 
 def html(report: Report, most: int = MOST_BYTES) -> str:
-    """One document that holds all it shows and asks nobody for anything.
+    """The report as one self-contained HTML document.
 
     Args:
-        report: what it says.
-        most: bytes. Texts and tables are cut until it has no more, and it says so.
+        report: to write.
+        most: bytes. Texts and tables are cut until the document fits, and a notice says so.
     """
     for cap in CAPS:
         found = _document(report, cap)
@@ -127,7 +127,7 @@ def html(report: Report, most: int = MOST_BYTES) -> str:
 
 
 def _document(report: Report, cap: Cap) -> str:
-    """As it is with so much of its texts and rows."""
+    """The HTML document within a cap."""
     tables = [table.cut(cap) for table in report.tables]
     cut = left_out(report, tables, cap)
     notice = parts.say(f"Shortened to stay a small file: {cut}.") if cut else ""
@@ -145,7 +145,7 @@ def _document(report: Report, cap: Cap) -> str:
 
 
 def _button(table: Table) -> str:
-    """Hands a table, which stands in it, to the browser as a file."""
+    """A button that holds a table and saves it as a file."""
     many = formats.plural(len(table.rows), "row")
     return (
         f'<li><button type="button" class="t-link" data-name="{escape(table.name)}.csv" '
@@ -155,7 +155,7 @@ def _button(table: Table) -> str:
 
 
 def left_out(report: Report, cut: Sequence[Table], cap: Cap) -> str:
-    """What a report lacks by its cap, in words; empty where it lacks nothing."""
+    """What a cap leaves out of a report, in words; empty when nothing."""
     reasons = []
     if any(_is_longer(table, cap) for table in report.tables):
         reasons.append(f"texts end after {cap.characters:,} characters")
@@ -174,7 +174,7 @@ def _is_longer(table: Table, cap: Cap) -> bool:
 
 
 def made(report: Report) -> str:
-    """Of what version and when, and how it is written again, as HTML."""
+    """Version, date and the command that writes the report again, as HTML."""
     now = f"{datetime.now(UTC):%d %B %Y}".lstrip("0")
     by = f"Written by Theodolite {escape(version('theodolite'))} on {now}."
     words = [*report.command, "--out", f"{report.name}.html"] if report.command else []

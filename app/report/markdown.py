@@ -10,7 +10,7 @@ from app.publish.standalone import Piece
 from app.report.file import CAPS, Report, left_out, made
 
 MOST_ROWS = 100
-"""Of a table in the text; its file has all."""
+"""Rows of a table in the text; its file has all."""
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _HEADS = {"h1": "# ", "h2": "## ", "h3": "### "}
 _BLOCKS = (*_HEADS, "p", "li", "dt", "dd", "summary", "div", "section", "ul", "ol", "dl", "small")
@@ -23,7 +23,7 @@ def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes
     """The files of a report, by name: `STEM.md` and what it shows or links to.
 
     Args:
-        report: what it says.
+        report: to write.
         stem: begins the name of each file.
         picture: draws a chart; None to leave charts out.
     """
@@ -51,7 +51,7 @@ def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes
 
 
 def of_html(html: str) -> str:
-    """HTML of ours as Markdown, in which no text of others is a link, a picture or HTML."""
+    """Our HTML as Markdown, with text escaped so that it is no link, picture or HTML."""
     reader = _Reader()
     reader.feed(html)
     reader.close()
@@ -99,12 +99,12 @@ class _Reader(HTMLParser):
             self._words.append(" ")
 
     def _leads(self, tag: str, href: str | None) -> bool:
-        """Whether it is a link to a page that is not here, and no word of a sentence."""
+        """Whether a tag is a link to a page of the app that is not part of a sentence."""
         before = "".join(self._words).rstrip()
         return tag == "a" and (href or "").startswith("./") and before[-1:] in ("", ".", "!", "?")
 
     def handle_endtag(self, tag: str) -> None:
-        """End it."""
+        """End a block, a row or a cell."""
         if self._silent:
             if tag == self._silent[-1]:
                 self._silent.pop()
@@ -120,12 +120,12 @@ class _Reader(HTMLParser):
             self._words.append(" ")
 
     def handle_data(self, data: str) -> None:
-        """Words of what is open."""
+        """Add text to the open block or cell."""
         if not self._silent:
             self._words.append(data)
 
     def done(self) -> list[str]:
-        """All blocks."""
+        """End the last block; return all blocks."""
         self._end()
         return self._blocks
 

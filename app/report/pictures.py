@@ -20,22 +20,22 @@ ROOM = 90
 """Pixels below a chart, for its legend and table."""
 SECONDS = 120
 ALONE = "<style>.modebar, .t-twin { display: none !important; }</style>"
-"""A picture has nothing to press."""
+"""Hides what is of no use in a picture: buttons, and the table below."""
 OPTIONS = (
     "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions",
     "--host-resolver-rules=MAP * ~NOTFOUND", "--force-device-scale-factor=2",
     "--virtual-time-budget=20000",
 )  # fmt: skip
-"""It reads one file of ours, and reaches nothing else."""
+"""The browser reads one local file, and has no network."""
 
 
 def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
-    """A chart as a PNG, light.
+    """A chart as a PNG, in the light theme.
 
     Args:
         piece: the chart.
-        command: starts the browser.
+        command: that starts the browser.
 
     Raises:
         UserError: the browser drew nothing.
@@ -60,10 +60,10 @@ def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
 
 
 def _trimmed(png: bytes) -> bytes:
-    """Without the empty rows below.
+    """A PNG without the empty rows at its bottom.
 
     Raises:
-        OSError: there is nothing on it.
+        OSError: the picture is blank.
     """
     from PIL import Image, ImageChops
 
