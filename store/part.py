@@ -19,7 +19,7 @@ def copy_results(
     encoders: Mapping[str, str],
     tasks: Mapping[str, str],
 ) -> None:
-    """Copy results with their scores, values per example and times, in their order.
+    """Copy results with their scores, per-example values and times, in their order.
 
     Args:
         source: the store to copy from.

@@ -18,10 +18,10 @@ _SCORE = ("split", "aggregation", "metric", "score", "n", "main", "unit")
 
 
 def pack(results: Results, result_id: int) -> dict[str, Any]:
-    """A result with its details, every number and the values per example, JSON-able.
+    """A result with its details, every number and the per-example values, JSON-able.
 
     Raises:
-        StoreError: when there is no such result, or its values per example cannot be read.
+        StoreError: when there is no such result, or its per-example values cannot be read.
     """
     row = results.by_id(result_id)
     scores = results.in_full([result_id])[result_id]["scores"]

@@ -91,7 +91,7 @@ class Roster:
             slot: its name.
             host: name of the machine.
             pid: of the process.
-            has: what its machine has, JSON-able; None for as before, which costs less.
+            has: what its machine has, JSON-able; None to keep the last report, which costs less.
             doing: its present work, JSON-able.
         """
         self._rows(

@@ -104,7 +104,7 @@ class Runs:
     # What a person does
 
     def cancel(self, run_id: str) -> bool:
-        """Cancel a run; return whether there was one to cancel, that is, not over yet."""
+        """Cancel a run that is not over; return whether there was one."""
         now = time.time()
         changed = self._database.change(
             "UPDATE runs SET state = 'cancelled', finished = ?, updated = ?, eta_seconds = NULL,"
@@ -206,7 +206,7 @@ class Runs:
 
         Args:
             run_id: of the run.
-            attempt: by the queue's entry.
+            attempt: of the queue's entry.
             worker: its slot.
             labels: of the units, in the order they are done.
             weights: relative lengths of the units; None for equal ones.

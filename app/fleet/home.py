@@ -38,7 +38,7 @@ AHEAD = 256
 LYING = 10.0
 """Seconds for which a worker may omit a unit that it claimed from its heartbeats."""
 
-_BEGUN = 1e-6  # progress of a unit of which none is known
+_BEGUN = 1e-6  # least progress of a unit that a worker is executing
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
@@ -47,8 +47,8 @@ class Home:
     """Executes runs on a fleet. Safe to use from several threads, one run each.
 
     Args:
-        workspace: its store holds runs and results, and its catalog the data that a unit must find
-            unchanged elsewhere.
+        workspace: its store holds runs and results, its catalog the data that workers must have
+            unchanged.
         address: of the fleet's database.
     """
 

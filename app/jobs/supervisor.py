@@ -97,7 +97,7 @@ class Supervisor:
             self._lock.release()
 
     def _run_worker(self) -> None:
-        """Run a worker to its end, or to ours."""
+        """Run a worker until it ends, or until `stop`."""
         path = self._folder / f"worker-{SLOT}.log"
         if path.exists() and path.stat().st_size > _LOG_LIMIT:
             path.unlink()

@@ -3,7 +3,7 @@
 The queues are those of `dbos`, and a run is a workflow: `dbos` decides which worker executes a run,
 and in which order. All else is in the store's rows alone: the state of a run, and which of its
 units are over. A worker that was killed finds its workflows again by the name of its slot and goes
-on with the first unit that is not recorded as over, so a unit may be done twice, to the same end.
+on with the first unit that is not recorded as over; a unit done twice leaves the same result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`theodolite publish`: chosen results as a folder, frozen or as an app; and that on the hub."""
+"""`theodolite publish`: chosen results as a folder, frozen or as an app, and its upload."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def lend(decorated: Encode, store: Path) -> None:
-    """Run models through a decorated function, and load those of a store that are here.
+    """Run models through a decorated function, and load the available encoders of a store.
 
     Args:
         decorated: a function that calls `lent.encode`, decorated by the package `spaces`.

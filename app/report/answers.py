@@ -38,7 +38,7 @@ MOST_TRAININGS = 24
 
 
 def comparison(spec: ComparisonSpec) -> Report:
-    """Encoders side by side, which differences are real, and what their ranks are worth.
+    """Encoders side by side, their significant differences, and the confidence of their ranks.
 
     Args:
         spec: made by `app.pages.compare.service.ask`.
@@ -267,7 +267,7 @@ def _judged(board: Mapping[str, Any], tables: Sequence[Table], names: bool, cap:
 
 
 def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each mark; in a pair of lists, the first encoder's comes first on either side."""
+    """A row for each mark; of two lists the first encoder's comes first, whichever side it had."""
     from app.pages.judge.session import shown
 
     rows = []
