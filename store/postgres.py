@@ -92,7 +92,8 @@ class Postgres:
                 return cursor.fetchall() if cursor.description else []
             except psycopg.Error as error:
                 self.close()
-                if old and isinstance(error, psycopg.OperationalError):  # the server was restarted
+                lost = isinstance(error, psycopg.OperationalError)  # as when the server restarts
+                if old and lost and not isinstance(error, psycopg.errors.QueryCanceled):
                     return self.rows(sql, given)
                 lines = str(error).strip().splitlines()
                 raise FleetAway(

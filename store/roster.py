@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from store.postgres import LOCK, Postgres
+from store.workers import SILENCE
 
-SILENCE = 15.0
 """Seconds without a heartbeat after which a worker or home is no longer listed."""
 FORSAKEN = 5.0
 """Seconds without a heartbeat after which a worker that has released its slot counts as gone."""

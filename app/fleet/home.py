@@ -90,7 +90,7 @@ class Home:
     def work(self, run: RunRow, attempt: int, job: Job) -> str:
         """Have the fleet do all waiting units; "ended", or "stopped" when the run was cancelled."""
         runs, run_id = self._store.runs, run["id"]
-        asked = _Asked(run, attempt, job)
+        sent = _SentRun(run, attempt, job)
         try:
             while True:
                 shares: dict[int, float] = {}
@@ -104,9 +104,9 @@ class Home:
                         self.call_off(run_id, attempt)  # what a crash may have left there
                         return "ended"
                     if word == STOP:
-                        self._stop(asked, waiting)
-                    said, shares = self._round(asked, waiting[:AHEAD])
-                    self._say(asked, len(waiting), said)
+                        self._stop(sent, waiting)
+                    message, shares = self._round(sent, waiting[:AHEAD])
+                    self._announce(sent, len(waiting), message)
                 except (StoreError, UserError) as error:  # the fleet's database, the disk, the data
                     said = error.message
                 with contextlib.suppress(StoreError):
@@ -133,52 +133,52 @@ class Home:
         )
         return [one.workflow_id for one in found]
 
-    def _say(self, asked: _Asked, waiting: int, said: str) -> None:
+    def _announce(self, sent: _SentRun, waiting: int, message: str) -> None:
         """Report this home's runs in the fleet to the roster."""
-        self._away[asked.run_id] = {"title": asked.title, "wait": waiting, "said": said}
+        self._away[sent.run_id] = {"title": sent.title, "wait": waiting, "said": message}
         host = socket.gethostname()
         self._roster.home_seen(
             f"{host}:{self._store.folder}", host, list(self._away.copy().values())
         )
 
-    def _stop(self, asked: _Asked, waiting: Sequence[UnitRow]) -> None:
+    def _stop(self, sent: _SentRun, waiting: Sequence[UnitRow]) -> None:
         """Have trainings in progress keep their best; leave out those not begun."""
         with queue.plain_errors(self._name):
-            known = self._look([asked.workflow(unit) for unit in waiting])
+            known = self._look([sent.workflow(unit) for unit in waiting])
             at_work = {one for one, status in known.items() if status.status != "ENQUEUED"}
             self._reports.ask(sorted(at_work), STOP)
             for unit in waiting:
-                if asked.workflow(unit) not in at_work:
+                if sent.workflow(unit) not in at_work:
                     self._store.runs.end_unit(
-                        asked.run_id, unit["position"], 0.0, "It was to stop before it began.",
-                        "Retry the run to train it as well.", left_out=asked.several,
+                        sent.run_id, unit["position"], 0.0, "It was to stop before it began.",
+                        "Retry the run to train it as well.", left_out=sent.several,
                     )  # fmt: skip
             self._client.delete_workflows([one for one in known if one not in at_work])
 
-    def _round(self, asked: _Asked, waiting: Sequence[UnitRow]) -> tuple[str, dict[int, float]]:
+    def _round(self, sent: _SentRun, waiting: Sequence[UnitRow]) -> tuple[str, dict[int, float]]:
         """Look the units up once, and send, store or requeue each as needed.
 
         Returns:
             A status message, and position -> progress of the units in progress.
         """
-        workers = [one for one in self._roster.list() if asked.work in one["has"]["only"]]
+        workers = [one for one in self._roster.list() if sent.work in one["has"]["only"]]
         with queue.plain_errors(self._name):
-            known = self._look([asked.workflow(unit) for unit in waiting])
+            known = self._look([sent.workflow(unit) for unit in waiting])
             forsaken = self._roster.forsaken(
                 [s.executor_id for s in known.values() if s.status == "PENDING" and s.executor_id]
             )
-            if asked.long:
-                units = {asked.workflow(unit): unit["position"] for unit in waiting}
-                self._arrivals.hear(asked.run_id, units)
+            if sent.long:
+                units = {sent.workflow(unit): unit["position"] for unit in waiting}
+                self._arrivals.hear(sent.run_id, units)
             missing: Counter[str] = Counter()
             gone: list[str] = []
             queued = Counter(str(status.queue_name) for status in known.values())
             for unit in waiting:
-                status = known.get(asked.workflow(unit))
+                status = known.get(sent.workflow(unit))
                 if status is None:
-                    missing.update(self._send(asked, unit, workers, queued))
+                    missing.update(self._send(sent, unit, workers, queued))
                 elif status.status in _OVER:
-                    self._over(asked, unit, status)
+                    self._over(sent, unit, status)
                     gone.append(status.workflow_id)
                 elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
                     gone.append(status.workflow_id)
@@ -189,7 +189,7 @@ class Home:
             for one in workers
             if (at := str(one["doing"].get("unit", ""))) in known
         }
-        return _said(asked, workers, missing, self._name), shares
+        return _message(sent, workers, missing, self._name), shares
 
     def _lies(self, status: WorkflowStatus, workers: Sequence[Member]) -> bool:
         """Whether a unit is assigned to a live worker that does not know of it.
@@ -218,27 +218,25 @@ class Home:
         return {one.workflow_id: one for one in found}
 
     def _send(
-        self, asked: _Asked, unit: UnitRow, workers: Sequence[Member], queued: Counter[str]
+        self, sent: _SentRun, unit: UnitRow, workers: Sequence[Member], queued: Counter[str]
     ) -> list[str]:
         """Enqueue a unit where it can be done, else return what the workers lack."""
-        part = _part(asked.job, unit["position"])
+        part = _part(sent.job, unit["position"])
         if part.is_stored(self._workspace):
-            self._store.runs.end_unit(asked.run_id, unit["position"], 0.0)
+            self._store.runs.end_unit(sent.run_id, unit["position"], 0.0)
             return []
         try:
-            needs = asked.job.needs(self._catalog, unit["position"])
+            needs = sent.job.needs(self._catalog, unit["position"])
             files = {path: parcels.pack(path) for path in part.files()}
         except UserError as error:
-            self._store.runs.end_unit(
-                asked.run_id, unit["position"], 0.0, error.message, error.hint
-            )
+            self._store.runs.end_unit(sent.run_id, unit["position"], 0.0, error.message, error.hint)
             return []
         found = {one["slot"]: lacking(needs, one["has"]) for one in workers}
         able = [slot for slot, lack in found.items() if not lack]
         if workers and not able:
             return list(dict.fromkeys(what for lack in found.values() for what in lack))
         # To the first worker that is free, unless some of them could not do it.
-        to = asked.work if len(able) == len(workers) else min(able, key=lambda slot: queued[slot])
+        to = sent.work if len(able) == len(workers) else min(able, key=lambda slot: queued[slot])
         queued[to] += 1
         for path, parcel in files.items():
             parcels.send(self._transfers, path, parcel)
@@ -246,11 +244,9 @@ class Home:
             {
                 "workflow_name": queue.WORKFLOW,
                 "queue_name": to,
-                "workflow_id": asked.workflow(unit),
+                "workflow_id": sent.workflow(unit),
                 "app_version": queue.VERSION,
-                "priority": min(
-                    max(_MIDDLE_PRIORITY + asked.priority, 1), 2 * _MIDDLE_PRIORITY - 1
-                ),
+                "priority": min(max(_MIDDLE_PRIORITY + sent.priority, 1), 2 * _MIDDLE_PRIORITY - 1),
             },
             queue.Unit(
                 kind=part.kind,
@@ -262,26 +258,26 @@ class Home:
         )
         return []
 
-    def _over(self, asked: _Asked, unit: UnitRow, status: WorkflowStatus) -> None:
+    def _over(self, sent: _SentRun, unit: UnitRow, status: WorkflowStatus) -> None:
         """Store the answer to a unit that is over."""
         answer = cast("queue.Answer", status.output or {})
         if status.status == "SUCCESS" and "outcome" not in answer:
             return  # not done; the roster shows by now what that worker lacks
         position = unit["position"]
         if status.status == "SUCCESS":
-            needs = asked.job.needs(self._catalog, position)
-            part = _part(asked.job, position)
-            outcome = self._arrivals.keep(asked.run_id, unit, part, needs, answer)
+            needs = sent.job.needs(self._catalog, position)
+            part = _part(sent.job, position)
+            outcome = self._arrivals.keep(sent.run_id, unit, part, needs, answer)
         else:
             outcome = {
                 "seconds": 0.0,
                 "error": f"The queue gave {unit['label']} up: {status.status.lower()}.",
                 "hint": "Try it again; the log of its worker may have more.",
             }
-        self._store.runs.end_unit(asked.run_id, position, **outcome)
+        self._store.runs.end_unit(sent.run_id, position, **outcome)
 
 
-class _Asked:
+class _SentRun:
     """A run, its job, and facts about its units."""
 
     def __init__(self, run: RunRow, attempt: int, job: Job) -> None:
@@ -313,7 +309,9 @@ def _is_stuck(
     return status.queue_name not in taken
 
 
-def _said(asked: _Asked, workers: Sequence[Member], missing: Mapping[str, int], name: str) -> str:
+def _message(
+    sent: _SentRun, workers: Sequence[Member], missing: Mapping[str, int], name: str
+) -> str:
     """Status message of a run in progress."""
     if not workers:
         return f"No worker takes it yet: theodolite worker --fleet {name}"
@@ -323,7 +321,7 @@ def _said(asked: _Asked, workers: Sequence[Member], missing: Mapping[str, int], 
     at_it = [
         f"{one['slot']}: {one['doing']['message'] or one['doing']['label']}"
         for one in workers
-        if str(one["doing"].get("unit", "")).startswith(f"{asked.run_id}-")
+        if str(one["doing"].get("unit", "")).startswith(f"{sent.run_id}-")
     ]
     more = f" and {len(at_it) - 3} more" if len(at_it) > 3 else ""
     return ", ".join(at_it[:3]) + more or "Waiting for a worker."

@@ -130,9 +130,7 @@ class Worker:
                     log.error("Another worker fills the slot %s by now.", self._slot)
                     os._exit(1)
                 self._beat()
-            except FleetAway as error:
-                log.error("%s", error)
-            except StoreError as error:
+            except StoreError as error:  # the database is away, or a disk is full
                 log.error("%s", error)
             time.sleep(BEAT)
 

@@ -49,7 +49,7 @@ _SWEEP_EVERY = 0.25
 _CHECK_EVERY = 5.0
 _WARM_AFTER = 3.0
 _AWAY_AT_ONCE = 8
-_MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
+_MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 
 log = logging.getLogger("theodolite.worker")
 
@@ -233,7 +233,7 @@ class Worker:
                 self._fleet.call_off(run_id, attempt)
 
     def _enqueue(self, run: RunRow) -> None:
-        priority = min(max(_MIDDLE_PRIORITY + run["priority"], 0), 2 * _MIDDLE_PRIORITY - 1)
+        priority = min(max(_MIDDLE_PRIORITY + run["priority"], 1), 2 * _MIDDLE_PRIORITY - 1)
         DBOS.enqueue_workflow_with_options(
             {
                 "queue_name": self._queue(run),

@@ -100,15 +100,15 @@ def publish(
     looking only, with its source, pinned requirements and a small store: space and zerogpu for a
     Space of the hub, docker for a container.
 
-    Before anything is written, what would leave this machine is listed and asked about: pages,
-    encoders, tasks, data sets whose texts can be read, paths in names, files with their sizes and
-    licences. Without a terminal nothing is written unless --yes is given. The folder holds nothing
-    else than that list: no other result, and of vectors those of these texts alone, for Search
-    or in an app.
-    Maps, pairs of spaces and geometry are those that were made; of data that is encoded already
-    they are drawn as their pages draw them at once. What Fairness and Stability say they say of
-    these results: name what an encoder became by a step as well, such as
-    "minilm | dims:256,random,0".
+    Before anything is written, everything that would leave this machine is listed for you to
+    confirm: pages, encoders, tasks, data sets whose texts can be read, paths in names, files with
+    their sizes and licences. Without a terminal nothing is written unless --yes is given. The
+    folder holds only what is on that list: no other results, and vectors only of these texts, for
+    Search or in an app.
+
+    Maps, pairs of spaces and geometry are those that were computed before; for data that is already
+    encoded, the quick versions are drawn. Fairness and Stability compare the published results
+    only: name the steps of an encoder as well, such as "minilm | dims:256,random,0".
 
     --yes accepts that list and nothing more: only --upload puts the folder on the hub, as a Space,
     with the token of `hf auth login` or of HF_TOKEN.
