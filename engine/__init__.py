@@ -1,11 +1,11 @@
-"""The computing part: encoders, data sets, tasks, geometry.
+"""The computational core: encoders, data sets, tasks, geometry.
 
     from engine import evaluate, load
 
     for result in evaluate(load("wordllama"), "starter"):
         print(result.task, result.error or round(result.main.score, 2))
 
-Importing this costs no torch; `load` is looked up when first used.
+Importing this module does not import torch; `load` is resolved when first used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-# Imported at once and not on demand: the module of the same name would otherwise take its place.
+# Imported eagerly: otherwise the module of the same name would shadow the function.
 from engine.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate", "load"]
 
-# A task that fails is a result that says so. Its traceback is for whoever sets up a log.
+# A failed task is a result with an error; its traceback goes to the log, if one is set up.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 

@@ -1,4 +1,4 @@
-"""From points of a space back to sentences (vec2sent).
+"""Decode vectors of an embedding space into sentences (vec2sent).
 
 decoder = open_decoder(Path("decoders/minilm"))
 decoder.decode(encoder.encode(["A man plays a guitar."]))[0].sentence
@@ -32,13 +32,13 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a vector was decoded to.
+    """The sentence decoded from a vector.
 
     Attributes:
-        sentence: the best by cosine to the vector where an encoder was given, else by score.
-        cosine: of its own vector to the target; None without an encoder.
-        score: as `engine.decoding.generate.Candidate` has it.
-        cut: whether it was still going on at the decoder's greatest length.
+        sentence: the best by cosine with the vector where an encoder was given, else by score.
+        cosine: of its own vector with the target; None without an encoder.
+        score: as in `engine.decoding.generate.Candidate`.
+        cut: whether it had not ended at the decoder's maximum length.
         others: the other candidates, ranked in the same way.
     """
 
@@ -53,7 +53,7 @@ class Decoder:
     """A trained decoder.
 
     Attributes:
-        facts: what `decoder.json` says: encoder, dim, words, training.
+        facts: the content of `decoder.json`: encoder, dim, words, training.
         dim: of the vectors it takes.
     """
 
@@ -77,23 +77,23 @@ class Decoder:
         seed: int = 0,
         known_words: bool = True,
     ) -> list[Decoded]:
-        """The sentences of some points.
+        """Decode vectors into sentences.
 
         Args:
             vectors: float (n, dim), in the encoder's own scale.
-            encoder: encodes the candidates again, and ranks them by cosine to their vector.
-            targets: float (n, dim), to which the cosine is taken instead.
+            encoder: encodes the candidates again, to rank them by cosine with their vector.
+            targets: float (n, dim), used for the cosine in place of `vectors`.
             method: greedy, beam, sampling, or the reference code's own beam.
-            beams: hypotheses of a beam, or samples drawn.
+            beams: width of the beam, or number of samples.
             temperature: of the sampling.
             top_p: of the sampling.
             seed: of the sampling.
-            known_words: whether nothing is written but words of the training text, where the
-                decoder came with them; not of the reference code's beam.
+            known_words: write only words of the training text, where the decoder has their list;
+                ignored by the reference code's beam.
 
         Raises:
-            UserError: vectors of another dimension or with values that are no numbers, or a method
-                or number that cannot be.
+            UserError: vectors of another dimension or with NaN or infinity, or a method or number
+                out of range.
         """
         points = self._checked(vectors)
         if encoder is not None and encoder.dim != self.dim:
@@ -115,20 +115,20 @@ class Decoder:
         self, vectors: np.ndarray, encoder: Encoder, *, rounds: int = 5, step: float = 0.5,
         **how: Any,
     ) -> list[Decoded]:  # fmt: skip
-        """Decode, encode what came, move the query by what was missed, and keep the best by cosine.
+        """Decode repeatedly, each time with a corrected query, and keep the best by cosine.
 
-        The loop of vec2text (Morris et al. 2023) without a corrector of its own: the query moves
-        by `step` times the gap between the target and the vector of what was decoded.
+        The loop of vec2text (Morris et al. 2023) without a trained corrector: the query moves by
+        `step` times the gap between the target and the vector of the decoded sentence.
 
         Args:
             vectors: float (n, dim).
-            encoder: whose vectors they are.
+            encoder: the encoder that gave the vectors.
             rounds: corrections after the first decoding, 0 to 50.
             step: share of the gap, above 0, at most 2.
-            **how: as of `decode`.
+            **how: as for `decode`.
 
         Raises:
-            UserError: as of `decode`, or a number of rounds or a step that cannot be.
+            UserError: as for `decode`, or `rounds` or `step` out of range.
         """
         if not 0 <= rounds <= 50 or not 0 < step <= 2:
             raise UserError(
@@ -149,7 +149,7 @@ class Decoder:
         return best
 
     def too_long(self, sentence: str) -> bool:
-        """Whether a sentence has more words than those that the decoder learned from."""
+        """Return whether a sentence has more words than those that the decoder learned from."""
         known = self.facts.get("words")
         return known is not None and words(sentence) > int(known)
 
@@ -207,7 +207,7 @@ class Decoder:
         return [replace(row[0], others=tuple(row[1:])) for row in rows]
 
     def _sentences(self, candidates: list[Candidate]) -> list[Decoded]:
-        """Different tokens can be one sentence: the better of them stays."""
+        """Detokenize candidates; of several that spell the same sentence, keep the best."""
         found: dict[str, Decoded] = {}
         for one in sorted(candidates, key=lambda c: -c.score):
             text = self.vocabulary.text(one.ids)
@@ -219,7 +219,7 @@ def open_decoder(folder: Path) -> Decoder:
     """Read a decoder's folder.
 
     Raises:
-        UserError: it holds none, or a damaged one.
+        UserError: the folder holds no decoder, or a damaged one.
     """
     return Decoder(*folders.read(folder))
 
@@ -233,13 +233,13 @@ def interpolate(
         first: float (d,).
         second: float (d,).
         steps: how many points, at least 2.
-        spherical: along the great circle, lengths in proportion; else along the line.
+        spherical: along the great circle, lengths interpolated linearly; else along the line.
 
     Returns:
         float32 (steps, d).
 
     Raises:
-        UserError: fewer than two steps, or vectors of different lengths.
+        UserError: fewer than two steps, or vectors of different dimensions.
     """
     if steps < 2:
         raise UserError(f"{steps} steps are too few.", "Choose 2 or more.")
@@ -254,7 +254,7 @@ def interpolate(
     if not spherical or min(sizes) == 0:
         return line
     angle = np.arccos(np.clip(a @ b / (sizes[0] * sizes[1]), -1.0, 1.0))
-    if np.sin(angle) < 1e-6:  # one direction, or opposite ones with no great circle of their own
+    if np.sin(angle) < 1e-6:  # the same direction, or opposite ones, without a unique great circle
         return line
     turned = np.sin((1 - shares) * angle) * a / sizes[0] + np.sin(shares * angle) * b / sizes[1]
     lengths = (1 - shares) * sizes[0] + shares * sizes[1]

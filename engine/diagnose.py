@@ -3,8 +3,8 @@
     found = diagnose(open_decoder(folder), load("minilm"), held_out, learned_from)
     found.figures()["bleu"].value
 
-A space that keeps words and loses their order shows a high PERM and a low Id/PERM. Whatever the
-decoder's figures are, they say something only where they are apart from those of the baselines.
+A space that keeps words and loses their order shows a high PERM and a low Id/PERM. The decoder's
+figures mean something only where they differ from those of the baselines.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from engine.space.geometry import cosine
 __all__ = ["Diagnosis", "diagnose", "to_result"]
 
 LENGTHS = ((1, 4), (5, 7), (8, 10), (11, 14), (15, None))
-"""Words, from and to."""
+"""Bins of sentence length in words, both ends included."""
 MOVER = "wordllama"
-"""Supplies the words of the Word Mover's score: one for all encoders, or none could be ranked."""
+"""Supplies the word vectors of the Word Mover's score: the same for all encoders, to rank them."""
 SAMPLES = 20
 DRAWS = 1000
 BEAMS = 5
@@ -51,7 +51,7 @@ BATCH = 64
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What a system gave back, and what is known of each sentence of it."""
+    """The sentences that a system returned for the references, and the values of each."""
 
     references: Sequence[str]
     sentences: Sequence[str]
@@ -68,18 +68,18 @@ def diagnose(
     seed: int | None = None,
     tick: ProgressCallback | None = None,
 ) -> Diagnosis:
-    """Encode sentences, decode them, and measure what came back, under the protocol `vec2sent`.
+    """Encode sentences, decode them, and score the reconstructions, under protocol `vec2sent`.
 
     Args:
-        decoder: trained for the encoder.
-        encoder: the decoder's own.
-        sentences: two or more that the decoder did not learn from.
-        known: sentences it learned from, or some of them, among which the nearest is looked for;
-            none leaves that baseline out.
+        decoder: the decoder to diagnose.
+        encoder: the encoder that it was trained for.
+        sentences: two or more that the decoder was not trained on.
+        known: its training sentences, or some of them, for the baseline of the nearest one; empty
+            leaves that baseline out.
         words: supplies the vectors of the Word Mover's score; None takes `MOVER`, and leaves the
             score out where it is not installed.
         seed: None is the protocol's.
-        tick: called with the share that is done.
+        tick: called with the share done.
 
     Raises:
         UserError: too few sentences, an empty one, or vectors that the decoder cannot read.
@@ -146,7 +146,7 @@ def _mover_words(notes: list[str]) -> Encoder | None:
 def _reproduced(
     decoder: Decoder, encoder: Encoder, references: Sequence[str], tell: ProgressCallback
 ) -> tuple[np.ndarray, list[Decoded]]:
-    """The vectors, and what the decoder makes of them; a batch between two words of progress."""
+    """Encode and decode the references, with progress after each batch."""
     vectors = encoder.encode(references)
     found: list[Decoded] = []
     for start in range(0, len(references), BATCH):
@@ -160,7 +160,7 @@ def _reproduced(
 
 
 def _others(n: int, seed: int) -> np.ndarray:
-    """For each sentence another one, no two for the same: int64 (n,)."""
+    """Draw a permutation without fixed points: int64 (n,)."""
     order = np.random.default_rng(seed).permutation(n)
     found = np.empty(n, np.int64)
     found[order] = np.roll(order, 1)
@@ -236,7 +236,7 @@ def _samples(
     references: Sequence[str], decoded: Sequence[Decoded], nearest: Sequence[str] | None,
     near: np.ndarray | None, seed: int,
 ) -> tuple[DecodedSample, ...]:  # fmt: skip
-    """Some of all, in their order."""
+    """Draw sentences at random, in their original order."""
     chosen = np.sort(np.random.default_rng(seed).permutation(len(references))[:SAMPLES])
     found = []
     for row in chosen.tolist():
@@ -252,7 +252,7 @@ def _notes(
     decoder: Decoder, encoder: Encoder, references: Sequence[str], known: Sequence[str],
     decoded: Sequence[Decoded], rows: Sequence[FigureRow],
 ) -> list[str]:  # fmt: skip
-    """What a person should know of the sentences, and where the decoder is no better."""
+    """Write notes on the sentences, and on metrics where the decoder is no better."""
     found = []
     trained_for = decoder.facts.get("fingerprint")
     if trained_for and trained_for != encoder.fingerprint:

@@ -1,8 +1,8 @@
 """Servers with OpenAI's API: their address, permission to send texts, and retries.
 
 Nothing leaves the machine unless the caller names the address as one that texts may be sent to.
-What is asked and what an answer has to hold is known by whoever asks: `engine.encoders.endpoint`
-asks for embeddings.
+The content of requests and answers is left to the caller: `engine.encoders.endpoint` requests
+embeddings.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     import httpx2
 
 KEY = "THEODOLITE_API_KEY"
-"""The environment variable of the key; with `_` and the host, as in
-`THEODOLITE_API_KEY_API_OPENAI_COM`, of one host's own, which comes first."""
+"""The environment variable of the key. With `_` and a host appended, as in
+`THEODOLITE_API_KEY_API_OPENAI_COM`, it is the key of that host and takes precedence."""
 TRIES = 6
 FIRST_WAIT, LONGEST_WAIT = 0.5, 120.0
-"""Seconds before the second try, doubled for each one after; the most that a server may ask for."""
+"""Seconds before the first retry, doubled for each later one; the most a server may ask for."""
 SECONDS = 120.0
-"""For one answer, from the request to its last byte."""
+"""Timeout of one answer, from the request to its last byte."""
 MOST_BYTES = 2**28
 _CONNECT_SECONDS = 10.0
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -41,15 +41,15 @@ _TOO_MUCH = frozenset({400, 413, 422})
 
 
 class Unacceptable(UserError):
-    """The server understood and does not want this request: a smaller one may do."""
+    """The server rejected the request; it may accept a smaller one."""
 
 
 class _Again(Exception):
-    """One try came to nothing, for a reason that may pass.
+    """One try failed, for a reason that may be temporary.
 
     Args:
-        why: for people.
-        seconds: that the server asks to wait, if it says so.
+        why: the reason, for people.
+        seconds: the wait that the server asks for, if any.
     """
 
     def __init__(self, why: str, seconds: float | None = None) -> None:
@@ -62,8 +62,8 @@ class Address:
     """A model of a server, written `URL#MODEL`.
 
     Attributes:
-        url: of the API, as `https://api.openai.com/v1`: without a slash at its end.
-        model: as the server calls it.
+        url: of the API, as `https://api.openai.com/v1`: without a trailing slash.
+        model: its name on the server.
     """
 
     url: str
@@ -71,10 +71,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read `URL#MODEL`; the path of a single service at the end of the URL is left out.
+        """Parse `URL#MODEL`; a path of a single service at the end of the URL is dropped.
 
         Raises:
-            UserError: no such address, one with a password, or a way that others can listen to.
+            UserError: not an address, one with a password or query, or http to another machine.
         """
         url, _, model = text.strip().partition("#")
         try:
@@ -82,7 +82,7 @@ class Address:
             host, port = (parts.hostname or "").lower(), parts.port
         except ValueError:
             host, port = "", None
-        if "@" in url or parts.query:  # before anything that repeats what was given
+        if "@" in url or parts.query:  # before any message that repeats the address
             raise UserError(
                 "The address of an endpoint holds a password or a query, and would be kept.",
                 f"Write URL#MODEL alone; the key is read from {KEY}.",
@@ -102,12 +102,12 @@ class Address:
 
     @property
     def host(self) -> str:
-        """Its name, with the port if it has one of its own."""
+        """Name of the host, with the port if one is given."""
         return urlsplit(self.url).netloc
 
     @property
     def is_here(self) -> bool:
-        """Whether texts that are sent there stay on this machine."""
+        """Whether texts sent to the server stay on this machine."""
         host = urlsplit(self.url).hostname or ""
         try:
             return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -119,16 +119,16 @@ class Address:
 
 
 class Endpoint:
-    """Asks a server, and asks again where that may help. Thread-safe.
+    """Client of a server, with retries and rate limits. Thread-safe.
 
     Args:
         address: of the server and its model.
-        send_texts: URLs that texts may be sent to; one on this machine always may.
-        rpm: most requests a minute.
-        tpm: most tokens a minute, as far as the caller counts them.
-        seconds: for one answer.
-        sleep: waits.
-        clock: seconds, from whenever it likes, for the limits a minute.
+        send_texts: URLs that texts may be sent to; one on this machine is always allowed.
+        rpm: most requests per minute.
+        tpm: most tokens per minute, as counted by the caller.
+        seconds: timeout of one answer.
+        sleep: called with the seconds to wait.
+        clock: returns monotonic seconds, for the limits per minute.
     """
 
     def __init__(
@@ -149,17 +149,17 @@ class Endpoint:
     def post(
         self, path: str, body: Mapping[str, Any], *, tokens: int = 0, tries: int = TRIES
     ) -> dict[str, Any]:
-        """What the server answers, a JSON object.
+        """Send a request and return the answer, a JSON object.
 
         Args:
             path: of the service, below the address: `embeddings`.
-            body: what is asked; the model is added.
-            tokens: about how many it holds, for the limit of tokens.
-            tries: how often it is asked at most.
+            body: the request; the model is added.
+            tokens: approximate number in the request, for the limit of tokens.
+            tries: most requests made.
 
         Raises:
-            UserError: texts may not be sent there, the server refuses, or gave no answer each time.
-            Unacceptable: it refuses what was asked, and may take less.
+            UserError: texts may not be sent there, the server refuses, or no try got an answer.
+            Unacceptable: the server refuses the request, and may accept a smaller one.
         """
         if not self.may_send:
             raise UserError(
@@ -179,7 +179,7 @@ class Endpoint:
             if retry_after is not None and retry_after > LONGEST_WAIT:
                 why += f", and asks to wait {retry_after:,.0f} seconds"
                 break
-            if number + 1 < tries:  # jitter: those that failed together do not come back together
+            if number + 1 < tries:  # jitter: clients that failed together do not retry together
                 wait = FIRST_WAIT * 2**number * random.uniform(0.5, 1.0)
                 self._sleep(wait if retry_after is None else retry_after + wait)
         raise UserError(f"{self.address.host} gave no answer: {why}.", "Try again later.")
@@ -197,7 +197,7 @@ class Endpoint:
     def _client(self) -> httpx2.Client:
         import httpx2
 
-        # A proxy of the environment is no way to this machine itself. Redirects are not followed.
+        # A proxy from the environment does not lead to this machine. Redirects are not followed.
         return httpx2.Client(
             timeout=httpx2.Timeout(self._seconds, connect=_CONNECT_SECONDS),
             trust_env=not self.address.is_here,
@@ -245,7 +245,7 @@ class Endpoint:
         return found
 
     def _refusal(self, answer: httpx2.Response, text: str) -> Exception:
-        """What an answer that is none comes to."""
+        """Return the exception for an answer with an error status."""
         host, status = self.address.host, answer.status_code
         if status in _AGAIN:
             return _Again(text, _retry_after(answer.headers.get("retry-after", "")))
@@ -270,7 +270,7 @@ def _key(address: Address) -> str:
     """The key for a host, from the environment alone; empty without one.
 
     Raises:
-        UserError: it cannot be one; what it is, is not said.
+        UserError: the value cannot be a key; the message does not repeat it.
     """
     for name in (_own_key(address), KEY):
         if value := os.environ.get(name, "").strip():
@@ -281,7 +281,7 @@ def _key(address: Address) -> str:
 
 
 def _error_message(text: str) -> str:
-    """What a server says is wrong: the message of OpenAI's shape of an error, or the first line."""
+    """Extract the error message: from an error object like OpenAI's, or the first line."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -292,7 +292,7 @@ def _error_message(text: str) -> str:
 
 
 def _retry_after(text: str) -> float | None:
-    """Seconds that a header `Retry-After` asks for, a number or a date; None for nothing."""
+    """Parse a `Retry-After` header, a number or a date, to seconds; None if it is neither."""
     try:
         return max(0.0, float(text))
     except ValueError:

@@ -24,18 +24,18 @@ class UserError(ValueError):
 
 
 class PlacedError(UserError):
-    """Something written cannot be read, and it is known where.
+    """An input text cannot be parsed, because of the characters at a known position.
 
     Args:
-        message: as of `UserError`; it says the place in words.
-        hint: as of `UserError`.
-        text: all that was written, one line.
-        place: where it stands, counted from 1; one behind the last character is the end.
-        length: characters that it has.
+        message: as for `UserError`; it names the position.
+        hint: as for `UserError`.
+        text: the whole input, one line.
+        place: position of the error, counted from 1; one past the last character is the end.
+        length: number of characters at fault.
     """
 
     AROUND = 40
-    """Characters shown on either side; what is cut is told by an ellipsis."""
+    """Most characters shown of each part; an ellipsis marks a cut."""
 
     def __init__(self, message: str, hint: str, text: str, place: int, length: int = 1) -> None:
         super().__init__(message, hint)
@@ -47,7 +47,7 @@ class PlacedError(UserError):
         return type(self), (self.message, self.hint, self.text, self.place, self.length)
 
     def marked(self) -> tuple[str, str, str]:
-        """What stands before, at and behind the place; every character is one that can be seen."""
+        """Return the text before, at and after the error, unprintable characters replaced."""
         text = "".join(
             c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in self.text
         )
@@ -63,5 +63,5 @@ class PlacedError(UserError):
 
 
 def first_line(error: BaseException, limit: int = 300) -> str:
-    """What a library says of its trouble: the first line, cut; its kind where it says nothing."""
+    """Return the first line of an exception's message, cut; its class name if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:limit]

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from engine.tasks import Measurement, Task, TaskType
 
 _IN_MEMORY = 2**29
-"""Bytes of vectors."""
+"""Most bytes of vectors kept in memory; more go to a file."""
 _PIECE = 65_536
-"""Sentences encoded at a time where there are more."""
+"""Sentences encoded at a time where the vectors go to a file."""
 
 _ON_DISK = "/var/tmp"  # noqa: S108 - for files without a name
 
@@ -59,18 +59,18 @@ def evaluate(
 
     Args:
         encoder: from `engine.load`, or anything with the attributes of `Encoder`.
-        tasks: names or suites (`starter`, `sts`, `transfer`, `probing`, …), as a list or with
-            commas; None as for `engine.tasks.expand`.
+        tasks: names or suites (`starter`, `sts`, `transfer`, `probing`, …), as a list or
+            comma-separated; None as for `engine.tasks.expand`.
         protocol: for all tasks; None is each task's default.
         seed: None is the protocol's.
-        data: a `Catalog`, or the data folder; None is what THEODOLITE_DATA names, and the starter
-            set in any case.
-        progress: called with (done, total) of each task: its sentences, and as much again where
-            something is trained on them. What it raises stops the evaluation and reaches the
-            caller.
+        data: a `Catalog`, or the data folder; None takes THEODOLITE_DATA. The starter set is always
+            available.
+        progress: called with (done, total) of each task, counted in sentences, twice where a
+            classifier is trained on them. An exception it raises stops the evaluation and
+            propagates.
 
     Raises:
-        UserError: an unknown task or protocol, or a seed that no generator takes.
+        UserError: an unknown task or protocol, or an invalid seed.
     """
     from engine import tasks as registry
     from engine.datasets import Catalog
@@ -93,7 +93,7 @@ def _one(
     catalog: Catalog,
     progress: Progress | None,
 ) -> Result:
-    """Run one task. Only what `progress` raises gets out."""
+    """Run one task. Only exceptions raised by `progress` propagate."""
     from engine.tasks import type_of
 
     protocol = chosen or protocols.get(task.protocol)
@@ -145,7 +145,7 @@ def _by_us(
     seed: int,
     watched: _ProgressWatch,
 ) -> Measurement:
-    """Encode what has to be encoded, and score it by our own code."""
+    """Encode the sentences needed, and score them with our own code."""
     sentences = needed(kind, dataset, protocol, seed)
     watched.expect(len(sentences), kind.trains)
     vectors = vectors_for(kind, dataset, encoder, sentences, watched.encoded)
@@ -161,17 +161,17 @@ def vectors_for(
     sentences: list[str],
     progress: Progress,
 ) -> np.ndarray:
-    """What `kind.measure` takes: the vectors of what it needs, its queries as queries.
+    """Encode sentences for `kind.measure`, its queries as queries.
 
     Args:
         kind: how the task is measured.
-        dataset: of its kind.
+        dataset: the task's data set.
         encoder: from `bind`.
         sentences: from `needed`.
-        progress: called with (sentences, sentences in all).
+        progress: called with (sentences done, sentences in all).
 
     Raises:
-        UserError: the encoder gave something else than a finite vector for each.
+        UserError: the encoder did not give a finite vector for each sentence, or only zeros.
     """
     queries = kind.queries(dataset) if kind.queries else 0
     return _encode(encoder, sentences, queries, progress)
@@ -202,9 +202,9 @@ def _by_mteb(
 
 
 class _ProgressWatch:
-    """Passes progress on, never back, and keeps what it raised: to stop is no fault of the encoder.
+    """Forwards progress, never backwards, and keeps what the callback raised to stop the task.
 
-    Where something is trained, encoding is the first half.
+    Where a classifier is trained, encoding is the first half.
     """
 
     def __init__(self, progress: Progress | None) -> None:
@@ -213,15 +213,15 @@ class _ProgressWatch:
         self.stop: BaseException | None = None
 
     def expect(self, sentences: int, training: bool) -> None:
-        """Learn how much there is to do."""
+        """Set the amount of work."""
         self._sentences, self._total = sentences, sentences * (1 + training)
 
     def encoded(self, done: int, total: int) -> None:
-        """Hear of sentences encoded."""
+        """Report sentences encoded."""
         self._tell(round(self._sentences * done / max(total, 1)))
 
     def trained(self, done: float = 0.0, /) -> None:
-        """Hear which share is trained, see `engine.classifiers.setting.ProgressCallback`."""
+        """Report the share of the training done, see `engine.progress.ProgressCallback`."""
         self._tell(self._sentences + int(done * (self._total - self._sentences)))
 
     def _tell(self, done: int) -> None:
@@ -248,10 +248,10 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
 
 
 def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> Encoder:
-    """The encoder that measures a task: its sentences and its prompts stand for `@task`.
+    """Return the encoder bound to a task, whose sentences and prompts replace `@task`.
 
     Raises:
-        UserError: the protocol does not say how to score the task.
+        UserError: the protocol does not score the task.
     """
     from engine.encoders import PromptTask, bind_task
     from engine.tasks import prompt_task, type_of
@@ -263,7 +263,7 @@ def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> 
 
 
 def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
-    """What stood before the sentences, if anything did: part of what a score depends on."""
+    """The prompts that were put before the sentences, if any: scores depend on them."""
     from engine.encoders import prompts_of
 
     prompts = prompts_of(encoder)
@@ -273,7 +273,7 @@ def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
 
 
 def needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
-    """The sentences that have to be encoded, in the order of their vectors."""
+    """Return the sentences to encode, in the order of their vectors."""
     sentences = dataset.sentences
     if kind.rows is None:
         return sentences
@@ -283,8 +283,8 @@ def needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[s
 def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Progress) -> np.ndarray:
     """Encode all sentences, the first of them as queries.
 
-    In one call where it can be, so that the encoder can sort, batch and cache them. What takes more
-    than memory should hold goes through a file that is gone once it is closed.
+    In one call where possible, so that the encoder can sort, batch and cache them. Vectors too
+    large for memory are written to a temporary file without a name.
     """
     n, dim = len(sentences), encoder.dim
     pieces = list(_pieces(encoder, n, queries))
@@ -307,7 +307,7 @@ def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Prog
 
 
 def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, int, int]]:
-    """Which side encodes which sentences in one call: from, to."""
+    """Yield (encoder, start, stop) for each call, the side of the queries first."""
     from engine.encoders import query_side
 
     sides = [(query_side(encoder), 0, queries), (encoder, queries, n)]
@@ -320,15 +320,15 @@ def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, i
 
 
 def _mapped(shape: tuple[int, int]) -> np.ndarray:
-    # Unasked it would be /tmp, which many systems keep in memory.
+    # The default would be /tmp, which many systems keep in memory.
     on_disk = "TMPDIR" not in os.environ and os.access(_ON_DISK, os.W_OK)
-    # It stays there for as long as it is mapped.
+    # The file exists for as long as it is mapped.
     with tempfile.TemporaryFile(dir=_ON_DISK if on_disk else None) as file:
         return np.memmap(file, np.float32, "w+", shape=shape)
 
 
 def _shifted(progress: Progress, start: int, total: int, done: int, of_piece: int) -> None:
-    """Tell of a piece as a part of the whole."""
+    """Report the progress of one call as part of the total."""
     progress(start + done, total)
 
 
@@ -348,7 +348,7 @@ def _check_values(vectors: np.ndarray, sentences: list[str]) -> None:
 
 
 def _notes(sentences: list[str], vectors: np.ndarray) -> list[str]:
-    """Say of how many sentences nothing is known."""
+    """Note how many sentences have a zero vector."""
     zero = np.flatnonzero(~vectors.any(axis=1))
     if not len(zero):
         return []
@@ -361,7 +361,7 @@ def _notes(sentences: list[str], vectors: np.ndarray) -> list[str]:
 def _failed(result: Result, error: Exception, seconds: float) -> Result:
     """Turn an exception into a result that says what went wrong; the log keeps the traceback."""
     hint = getattr(error, "hint", None)
-    if hint is not None:  # meant for people: a UserError, or what a durable cache has to say
+    if hint is not None:  # meant for people: a UserError, or an error of a durable cache
         message = getattr(error, "message", str(error))
         return replace(result, error=message, hint=hint, seconds=seconds)
     log.exception("%s on %s failed", result.task, result.encoder, exc_info=error)

@@ -1,4 +1,4 @@
-"""Paths as a person writes them."""
+"""Paths as people write them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from engine.errors import UserError
 
 
 def named(text: str) -> Path:
-    """The path that a person wrote, with `~` as their home folder.
+    """Return the path that a person wrote, with `~` expanded to their home folder.
 
     A name that only begins like a home folder (`~$list.csv`) stays as it is: `Path.expanduser`
     would raise.
 
     Raises:
-        UserError: no file system has such a name.
+        UserError: the text contains a NUL character.
     """
     if "\0" in text:
         shown = text.replace("\0", "\\0")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]
-"""Called with how many are done, and of how many."""
+"""Called with the number done and the total."""
 ProgressCallback = Callable[[float], None]
-"""Called with the share that is done at least, 0 to 1."""
+"""Called with a lower bound of the share done, 0 to 1."""
 
 
 def nobody(done: float) -> None:
-    """Be the callback where nobody follows."""
+    """Ignore progress: the default callback."""

@@ -47,12 +47,12 @@ class Result:
             Classification, transfer, probing: `correct` bool (n,). Search: `precision` float64
             (n,). Learned relatedness: `predicted` and `gold` float64 (n,). Retrieval: `recall`
             float64 (images,), `caption_rank` int64 (images,), `image_rank` int64 (captions,).
-            MTEB's types: the array that `details["mean_of"]` names, of which the main score is the
-            mean, and what their modules say; pairs: `similarity` float64 and `label` bool (n,).
+            MTEB's types: the array that `details["mean_of"]` names, whose mean is the main score,
+            and those that their modules list; pairs: `similarity` float64 and `label` bool (n,).
             Decoding: see `engine.decoding.diagnosis.Diagnosis`.
         details: small JSON-able extras (names of parts, histogram, counts, protocol choices);
             `notes` are sentences that a person should read beside the scores.
-        error: what went wrong, for people; None when it went well.
+        error: what went wrong, for people; None on success.
     """
 
     encoder: str

@@ -1,6 +1,6 @@
-"""Whether files have changed since they were read, so that cached objects follow the disk.
+"""Stamps of files, by which cached objects notice that the files on disk have changed.
 
-A stamp costs a look at the folder, where a hash reads every byte.
+A stamp costs a scan of the folder, where a hash reads every byte.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from pathlib import Path
 from engine.errors import UserError
 
 Stamp = tuple[object, ...]
-"""Equal as long as no file has changed."""
+"""Equal for as long as no file has changed."""
 
 
 def stamp(*paths: Path) -> Stamp:
-    """Of files and folders: of a folder its files and those of the folders in it, no deeper."""
+    """Return the stamp of files and folders; a folder is scanned two levels deep."""
     return tuple((str(path), *_stamp(path, depth=2)) for path in paths)
 
 
 def of_file(path: Path) -> tuple[int, int, int, int]:
-    """Size, times of change and number of a file.
+    """Return a file's size, modification time, inode change time and inode number.
 
-    The time of the inode cannot be set: a copy that keeps the older time is seen all the same.
+    The inode change time cannot be set, so a copy that keeps the modification time is noticed too.
     """
     status = path.stat()
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def check_unchanged(before: object, now: object, name: str) -> None:
-    """Refuse files that are no longer what they were when a name or hash was made of them.
+    """Refuse files that have changed since a name or hash was derived from them.
 
     Args:
         before: their stamp or hashes then.
-        now: the same today.
-        name: what was read from them.
+        now: their stamp or hashes now.
+        name: of the object that was read from them.
 
     Raises:
         UserError: they differ.
@@ -54,6 +54,6 @@ def _stamp(path: Path, depth: int) -> Stamp:
             return ()
         with os.scandir(path) as entries:
             inside = sorted(entry.name for entry in entries)
-    except OSError:  # not there, or not for us: whoever reads it will say so
+    except OSError:  # missing or not permitted: reading it will raise
         return ()
     return tuple((name, *_stamp(path / name, depth - 1)) for name in inside)

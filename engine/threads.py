@@ -1,7 +1,8 @@
 """Limits computations to one thread, where several would spend their time waiting.
 
-Where another program holds a core, two threads were seen to take ten times as long as one. The
-numbers are the same. All may be used as decorators, and by several threads of the process at once.
+With another program on one of the cores, two threads were seen to take ten times as long as one.
+The numbers are the same. The context managers also work as decorators, and several threads of the
+process may use them at once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def one_torch_thread() -> Iterator[None]:
 
     global _inside, _usual
     with _counting:
-        if not _inside:  # what is read while another thread is in here may be its 1
+        if not _inside:  # while another thread is inside, the number read may be its 1
             _usual = torch.get_num_threads()
         _inside += 1
         torch.set_num_threads(1)
@@ -48,10 +49,10 @@ def one_torch_thread() -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread(*, openmp: bool = True) -> Iterator[None]:
-    """The same for NumPy and SciPy; only libraries that are loaded by then can be limited.
+    """Limit NumPy and SciPy to one thread; only libraries already loaded can be limited.
 
     Args:
-        openmp: also for OpenMP, which scikit-learn's own loops use, and torch in other threads.
+        openmp: also limit OpenMP, which scikit-learn's own loops use, and torch in other threads.
     """
     from threadpoolctl import threadpool_limits
 
@@ -64,5 +65,5 @@ def one_blas_thread(*, openmp: bool = True) -> Iterator[None]:
     finally:
         with _counting:
             _limited -= 1
-            while _limits and not _limited:  # the last of them first: it found the 1 of the others
+            while _limits and not _limited:  # the last first: it recorded the 1 of the others
                 _limits.pop().restore_original_limits()

@@ -8,9 +8,9 @@ these become vectors, the objective compares them, AdamW moves the weights. Ever
 updates the dev set is scored, and the best weights are kept (appendix A). The loop is in
 `engine.training.loop`, what encoders put into it in `engine.training.encoder`.
 
-A run that was killed goes on when it is started again: its checkpoint lies in a folder beside that
-of the encoder, `NAME.training`, until the encoder is written. On a CPU it ends with the very
-weights of an unbroken run.
+A killed run resumes when it is started again: its checkpoint lies in a folder beside that of the
+encoder, `NAME.training`, until the encoder is written. On a CPU it ends with exactly the weights of
+an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from engine.training.spec import TrainSpec
 def train(
     spec: TrainSpec, catalog: Catalog | None = None, *, stop: Callable[[], bool] = never
 ) -> Iterator[Event]:
-    """Train an encoder, or go on with one.
+    """Train an encoder, or resume its training.
 
     Args:
-        spec: everything that is asked.
+        spec: the settings of the run.
         catalog: where data sets come from; by default the starter set and THEODOLITE_DATA.
-        stop: asked before every update; once true, the best weights so far become the encoder.
+        stop: called before every update; once true, the best weights so far become the encoder.
 
     Yields:
-        `Started` first and `Finished` last; of an encoder that is there already, the latter. Of
-        several processes (`torchrun`) one speaks.
+        `Started` first and `Finished` last; for an encoder that exists already, `Noted` and
+        `Finished` alone. Of several processes (`torchrun`), only rank 0 yields.
 
     Raises:
-        UserError: something asked cannot be done, the folder is taken or another process trains
+        UserError: the spec cannot be carried out, the folder is taken or another process trains
             into it, a checkpoint could not be written, or the loss was NaN or infinity before there
             was one.
     """
@@ -79,7 +79,7 @@ def train(
 
 
 def _finished(spec: TrainSpec, examples: Examples, ranks: Ranks) -> Finished | None:
-    """What a run said last that was killed, or is asked for again, after it wrote its encoder."""
+    """Return the last event of a run, killed or repeated, that has written its encoder."""
     folder = spec.out_folder
     record = read(folder)
     if record is None:
