@@ -15,14 +15,14 @@ MOST_NAMES = 200
 DEEPEST = 100
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>[^\W\d]\w*)|(?P<sign>.))")
 _PASTED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/"}
-"""Signs as they come from other programs."""
+"""Typographic signs, as in text pasted from other programs."""
 
 Value = float | np.ndarray
 
 
 @dataclass(frozen=True)
 class Token:
-    """A number, a name or a sign, and where it stands (counted from 1)."""
+    """A number, a name or a sign, and its position (counted from 1)."""
 
     kind: str
     text: str
@@ -30,7 +30,7 @@ class Token:
 
 
 def names(expression: str) -> list[str]:
-    """The names in an expression, each once, in order.
+    """Return the names in an expression, each once, in order.
 
     Raises:
         UserError: the expression is too long, or holds a sign that is none of `+ - * / ( )`.
@@ -39,7 +39,7 @@ def names(expression: str) -> list[str]:
 
 
 def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The vector of an expression.
+    """Return the vector of an expression.
 
     `+` and `-` join two vectors (or two numbers), `*` takes a vector and a number in either order,
     `/` divides by a number. Anything else has no meaning in a space and is refused.
@@ -52,8 +52,8 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
         float64 (d,).
 
     Raises:
-        PlacedError: says what stands where, and what was expected.
-        UserError: too long, no point at all, or vectors of different lengths.
+        PlacedError: a wrong name, sign or operand at a known position.
+        UserError: too long, not a vector, not finite, or vectors of different dimensions.
     """
     tokens = _tokens(expression)
     used = _named(tokens)
@@ -67,7 +67,7 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
                 expression, place, len(name),
             )  # fmt: skip
     _check_alike({name: vectors[name] for name in used})
-    with np.errstate(all="ignore"):  # what is not finite is told below
+    with np.errstate(all="ignore"):  # values that are not finite are reported below
         value = _Parser(expression, tokens, vectors).parse()
     if isinstance(value, float):
         raise UserError(
@@ -79,7 +79,7 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _named(tokens: list[Token]) -> dict[str, int]:
-    """Each name and where it stands first, in order."""
+    """Each name and the position of its first use, in order."""
     found: dict[str, int] = {}
     for token in tokens:
         if token.kind == "name":

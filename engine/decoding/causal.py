@@ -1,8 +1,8 @@
 """Any causal language model as a decoder: the vector is a soft prefix (Li and Liang 2021).
 
-Its tokens are numbered as those of other decoders, PAD, BEGIN and END first and then its own three
-higher, so that generation treats all decoders alike. BEGIN and END are what the model itself takes
-for the ends of a text.
+Its tokens are numbered as those of other decoders: PAD, BEGIN and END first, then the model's own,
+three higher, so that generation treats all decoders alike. BEGIN and END stand for the model's own
+tokens at the ends of a text.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from engine.errors import UserError
 
 SHIFT = END + 1
 PREFIX = 4
-"""Positions that the vector becomes."""
+"""Positions of the soft prefix."""
 
 
 class CausalDecoder(nn.Module):
-    """p(sentence | vector) of a language model behind positions that the vector becomes.
+    """p(sentence | vector) of a language model after a soft prefix, a projection of the vector.
 
     Args:
         dim: of the vectors.
         config: of the language model, as transformers writes it.
-        begin: its piece before a text.
-        end: its piece behind a text.
+        begin: its token before a text.
+        end: its token after a text.
         positions: most tokens of a sentence, BEGIN included.
-        prefix: positions that the vector becomes.
+        prefix: positions of the soft prefix.
         base: the language model itself; None makes one with newly initialised weights.
     """
 
@@ -54,7 +54,7 @@ class CausalDecoder(nn.Module):
 
     @classmethod
     def of(cls, source: str, dim: int, positions: int) -> CausalDecoder:
-        """A decoder from a language model that is there.
+        """Build a decoder on an existing language model.
 
         Args:
             source: `hf:ID` or `dir:FOLDER`.
@@ -62,7 +62,8 @@ class CausalDecoder(nn.Module):
             positions: most tokens of a sentence, BEGIN included.
 
         Raises:
-            UserError: it is no causal language model in safetensors, or takes fewer positions.
+            UserError: it is no causal language model in safetensors, takes fewer positions, or has
+                no end token.
         """
         checkpoint = _checkpoint(source)
         base, tokenizer = _opened(checkpoint), _tokenizer(checkpoint)
@@ -80,7 +81,7 @@ class CausalDecoder(nn.Module):
             )
         begin = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         made = cls(dim, config={}, begin=begin, end=end, positions=positions, base=base)
-        # The prefix begins as large as the tokens that the model knows.
+        # Initialise the prefix at the scale of the model's token embeddings.
         deviation = float(base.get_input_embeddings().weight.detach().std())
         nn.init.normal_(made.read.weight, std=deviation / dim**0.5)
         nn.init.zeros_(made.read.bias)
@@ -88,9 +89,9 @@ class CausalDecoder(nn.Module):
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """What the constructor takes besides `dim`."""
+        """Arguments of the constructor besides `dim`."""
         config = json.loads(self.base.config.to_json_string(use_diff=False))
-        config.pop("_name_or_path", None)  # where the base lay is nobody's business
+        config.pop("_name_or_path", None)  # the path of the base is private
         return {
             "config": config,
             "begin": self.ends[0], "end": self.ends[1], "positions": self.positions,
@@ -98,17 +99,17 @@ class CausalDecoder(nn.Module):
         }  # fmt: skip
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Mean cross entropy of the tokens behind BEGIN; see `PrefixTransformer.loss`."""
+        """Mean cross entropy of the tokens after BEGIN; see `PrefixTransformer.loss`."""
         pieces, at, wanted = targets(ids, vectors.device)
         given = self.base.get_input_embeddings()(self._own(pieces))
         states = torch.cat([self._read(vectors), given], 1)
-        # Causal, and the padding stands behind: no real position sees it.
+        # The attention is causal and the padding is on the right: no real position sees it.
         logits = self.base(inputs_embeds=states, use_cache=False).logits[:, self.prefix :]
         logits = logits.flatten(0, 1).index_select(0, at)
         return F.cross_entropy(logits.float(), self._own(wanted))
 
     def begin(self, vectors: Tensor) -> Any:
-        """What the model remembers of the vectors, before any piece."""
+        """The model's cache of the prefix, before any token."""
         from transformers import DynamicCache
 
         cache = self.base(inputs_embeds=self._read(vectors), use_cache=True).past_key_values
@@ -121,7 +122,7 @@ class CausalDecoder(nn.Module):
         return cache
 
     def step(self, cache: Any, last: Tensor) -> tuple[Tensor, Any]:
-        """One more piece; see `PrefixTransformer.step`."""
+        """Advance by one token; see `Incremental.step`."""
         given = self.base.get_input_embeddings()(self._own(last))[:, None]
         out = self.base(inputs_embeds=given, past_key_values=_copied(cache), use_cache=True)
         logits = out.logits[:, -1].float()
@@ -133,7 +134,7 @@ class CausalDecoder(nn.Module):
 
     @staticmethod
     def chosen(cache: Any, rows: Tensor) -> Any:
-        """The cache of other rows, as a beam goes on from some of its hypotheses."""
+        """Select rows of a cache, as when a beam continues some of its hypotheses."""
         found = _copied(cache)
         found.batch_select_indices(rows)
         return found
@@ -142,14 +143,14 @@ class CausalDecoder(nn.Module):
         return self.read(vectors).view(len(vectors), self.prefix, -1)
 
     def _own(self, ids: Tensor) -> Tensor:
-        """The model's own numbers of tokens."""
+        """Map token ids to the model's own."""
         begin, end = self.ends
         own = ids - SHIFT
         return own.masked_fill(ids == BEGIN, begin).masked_fill((ids == END) | (ids == PAD), end)
 
 
 class BaseVocabulary:
-    """The tokens of a language model, behind PAD, BEGIN and END."""
+    """The tokens of a language model, after PAD, BEGIN and END."""
 
     known_words: KnownWords | None = None
 
@@ -161,10 +162,10 @@ class BaseVocabulary:
 
     @classmethod
     def of(cls, source: str) -> BaseVocabulary:
-        """Those of `hf:ID` or `dir:FOLDER`.
+        """Open the vocabulary of `hf:ID` or `dir:FOLDER`.
 
         Raises:
-            UserError: its tokenizer is none of the library `tokenizers`.
+            UserError: its tokenizer is not one of the library `tokenizers`.
         """
         checkpoint = _checkpoint(source)
         found = getattr(_tokenizer(checkpoint), "backend_tokenizer", None)
@@ -177,7 +178,7 @@ class BaseVocabulary:
 
     @classmethod
     def from_json(cls, text: str) -> BaseVocabulary:
-        """What `to_json` wrote."""
+        """Read the output of `to_json`."""
         return cls(Tokenizer.from_str(text))
 
     def to_json(self) -> str:
@@ -194,7 +195,7 @@ class BaseVocabulary:
         return [np.array([BEGIN, *(i + SHIFT for i in e.ids), END], np.int32) for e in found]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The sentence of tokens; special ones are left out."""
+        """Decode tokens into a sentence, without special tokens."""
         return str(self.tokenizer.decode([i - SHIFT for i in ids if i > END])).strip()
 
 
@@ -230,7 +231,7 @@ def _opened(checkpoint: Checkpoint) -> Any:
                 str(checkpoint.root), dtype=torch.float32, trust_remote_code=False,
                 use_safetensors=True, output_loading_info=True,
             )  # fmt: skip
-    except Exception as error:  # transformers raises every kind for a damaged file
+    except Exception as error:  # transformers raises any kind of exception for a damaged file
         line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         raise UserError(
             f"{checkpoint.label} cannot be opened as a language model: {line}",
@@ -253,7 +254,7 @@ def _made(config: dict[str, Any]) -> Any:
 
 
 def _copied(cache: Any) -> Any:
-    """The same memory to go on from: transformers extends the one it is given."""
+    """Copy a cache without its tensors: transformers extends the cache that it is given."""
     found = copy.copy(cache)
     found.layers = [copy.copy(layer) for layer in cache.layers]
     return found

@@ -23,12 +23,12 @@ from engine.errors import UserError
 from engine.training.examples import open_examples
 
 AT_ONCE = 4096
-"""Sentences encoded between two words about it."""
+"""Sentences encoded between two reports of progress."""
 
 
 @dataclass(frozen=True)
 class DecoderTexts:
-    """Distinct sentences in a random order that the seed decides.
+    """Distinct sentences, shuffled by the seed.
 
     Attributes:
         texts: all; the last `held_out` of the spec are held out.
@@ -46,11 +46,11 @@ class DecoderDataset:
     """Sentences with their tokens and vectors.
 
     Attributes:
-        sentences: all, those held out last.
-        learned: how many are learned from, the first.
+        sentences: all, the held-out ones last.
+        learned: number of training sentences, which come first.
         tokens: int32 ids of each, BEGIN and END around them.
         vectors: float32 (n, dim), as the encoder gives them.
-        mean: float32 (dim,), of those learned from.
+        mean: float32 (dim,), of the training vectors.
         scale: their standard deviation around it, one number for all dimensions.
     """
 
@@ -71,11 +71,11 @@ class DecoderDataset:
         return torch.from_numpy((self.vectors[rows] - self.mean) / np.float32(self.scale))
 
     def count(self, rows: np.ndarray) -> int:
-        """How many tokens they are learned by: BEGIN is given."""
+        """Number of target tokens of some sentences: all but BEGIN."""
         return sum(len(self.tokens[i]) - 1 for i in rows)
 
     def ids(self, rows: np.ndarray) -> Tensor:
-        """Their tokens, int64 (n, longest), PAD behind them."""
+        """Tokens of some sentences, int64 (n, longest), right-padded with PAD."""
         chosen = [self.tokens[i] for i in rows]
         out = torch.full((len(chosen), max(map(len, chosen))), PAD, dtype=torch.long)
         for row, ids in enumerate(chosen):
@@ -87,9 +87,9 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
     """Read, tidy and shuffle the sentences of a training.
 
     Args:
-        spec: names them, and says how long they are.
+        spec: names the files, and limits the length of sentences.
         catalog: where data sets come from.
-        folder: packed files are unpacked there.
+        folder: where compressed files are unpacked.
 
     Raises:
         UserError: a file that cannot be read, or too few sentences.
@@ -119,15 +119,15 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
 def encoded(
     sentences: list[str], encoder: Encoder, stop: Callable[[], bool]
 ) -> Generator[Encoded, None, np.ndarray | None]:
-    """Encode sentences a stretch at a time; the vectors are what the generator returns.
+    """Encode sentences a batch at a time; the generator returns their vectors.
 
     Args:
         sentences: n of them.
         encoder: of `dim` dimensions.
-        stop: asked before each stretch.
+        stop: called before each batch.
 
     Returns:
-        float32 (n, dim), or None when it was stopped.
+        float32 (n, dim), or None if stopped.
     """
     vectors = np.empty((len(sentences), encoder.dim), np.float32)
     began = time.perf_counter()
@@ -146,21 +146,21 @@ def with_vectors(
     spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words,
     like: Mapping[str, Any] | None = None,
 ) -> DecoderDataset:  # fmt: skip
-    """Put together sentences, tokens and vectors.
+    """Combine sentences, their tokens and their vectors into a data set.
 
-    A sentence of very many tokens for its words (an address, a script without spaces) would make
-    every other wait for it: it is left out.
+    A sentence of very many tokens for its words (an address, a script without spaces) would slow
+    down all others: it is left out.
 
     Args:
-        spec: how many are held out, and how many words they have.
-        sentences: n of them, those held out last.
+        spec: gives the number of held-out sentences and the most words.
+        sentences: n of them, the held-out ones last.
         vectors: float32 (n, dim).
-        vocabulary: cuts them into tokens.
-        like: what `decoder.json` says of a decoder with whose weights it begins: they know its
-            mean, scale and positions.
+        vocabulary: tokenizes them.
+        like: `decoder.json` of the decoder whose weights the training starts from: its mean, scale
+            and positions are kept.
 
     Raises:
-        UserError: vectors that are no numbers, or nothing left.
+        UserError: NaN or infinity in the vectors, or no sentence left.
     """
     if not np.isfinite(vectors).all():
         raise UserError(
@@ -190,7 +190,7 @@ def with_vectors(
 
 
 def most_tokens(words: int) -> int:
-    """The most tokens, BEGIN and END included, of a sentence of at most so many words."""
+    """The most tokens allowed, BEGIN and END included, in a sentence of at most `words` words."""
     return 4 * words + 8
 
 

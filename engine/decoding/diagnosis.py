@@ -1,6 +1,6 @@
 """A diagnosis as data: figures, their intervals, samples; and as a stored result.
 
-Knows nothing of how it was measured (see `engine.diagnose`).
+Knows nothing of how figures are computed (see `engine.diagnose`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMES = {
     "token_f1": "Token F1",
     "round_trip": "Cosine of the round trip",
 }
-"""For people; a Word Mover's score is named by what supplies its words."""
+"""Names for people; a Word Mover's score is named after the encoder of its words."""
 _TASK = "Vec2Sent"
 
 
@@ -47,10 +47,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class FigureRow:
-    """The figures of what one system, the decoder or a baseline, gave back of some sentences.
+    """The figures of one system, the decoder or a baseline, on some sentences.
 
     Attributes:
-        system: which; `giver` in what was stored before.
+        system: its name; called `giver` in older stored results.
         length: empty for all sentences, else as `5 to 7 words`.
         n: sentences.
         figures: in the order of the card.
@@ -64,13 +64,13 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class DecodedSample:
-    """A sentence and what came back of it.
+    """A sentence and its reconstruction.
 
     Attributes:
         sentence: as given.
-        decoded: what the decoder made of its vector.
+        decoded: the sentence decoded from its vector.
         cosine: of the round trip.
-        cut: whether the decoder was still going on, or knows only shorter sentences.
+        cut: whether decoding was cut off, or the decoder was trained on shorter sentences only.
         nearest: the nearest training sentence; empty without any.
         nearest_cosine: of its vector; None without any.
     """
@@ -84,27 +84,27 @@ class DecodedSample:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """What was kept, moved, lost and new."""
+        """The words kept, moved, lost and new."""
         return differing(self.sentence, self.decoded)
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """Everything that was measured.
+    """The results of a diagnosis.
 
     Attributes:
         encoder: its spec string.
         dim: of its vectors.
         fingerprint: of the encoder and the decoder together.
         data_hash: of the sentences.
-        decoder: what is known of it: `architecture`, `sentences`, `words`, `fingerprint`.
+        decoder: facts on it: `architecture`, `sentences`, `words`, `fingerprint`.
         mover: name of the Word Mover's score; empty without one.
-        known: training sentences among which the nearest were looked for.
+        known: number of training sentences searched for the nearest.
         rows: all lengths first, the decoder first.
         samples: some of the sentences.
         notes: what a person should read beside the numbers.
-        seed: of what was drawn.
-        seconds: it took.
+        seed: of all random draws.
+        seconds: duration.
         examples: of the decoder, for each sentence: `token_f1`, `identical`, `permuted`,
             `round_trip`, and `mover` where there is one.
     """
@@ -124,13 +124,13 @@ class Diagnosis:
     examples: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def figures(self, system: System = "decoder", length: str = "") -> dict[str, Figure]:
-        """Those of a system by metric; none when it gave nothing of that length."""
+        """Return the figures of a system by metric; empty if it has none for that length."""
         rows = (row for row in self.rows if (row.system, row.length) == (system, length))
         return {figure.metric: figure for row in rows for figure in row.figures}
 
     @property
     def lengths(self) -> tuple[str, ...]:
-        """Those that there are sentences of, the shortest first."""
+        """The bins of length that have sentences, the shortest first."""
         return tuple(dict.fromkeys(row.length for row in self.rows if row.length))
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Diagnosis:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
-        """What `to_dict` wrote, perhaps with other things beside it (a result's `details`)."""
+        """Read the output of `to_dict`; other keys (of a result's `details`) are ignored."""
         rows = tuple(
             FigureRow(
                 row.get("system") or row["giver"],
@@ -159,20 +159,20 @@ class Diagnosis:
 
 
 def task_of(source: str) -> str:
-    """The name of a diagnosis on a text among tasks."""
+    """Return the task name of a diagnosis on a text."""
     return f"{_TASK}-{source}" if source else _TASK
 
 
 def source_of(task: str) -> str:
-    """The text of such a task."""
+    """Return the text of a task named by `task_of`."""
     return task.removeprefix(_TASK).removeprefix("-")
 
 
 def to_result(found: Diagnosis, source: str = "") -> Result:
-    """The diagnosis as a result like every other, of the task `Vec2Sent` or `Vec2Sent-SOURCE`.
+    """Convert a diagnosis to a result of the task `Vec2Sent` or `Vec2Sent-SOURCE`.
 
-    The scores of the baselines and of each length stand beside the main one as aggregations. All
-    else is in `details`, from which `Diagnosis.from_dict` reads it.
+    Scores of the baselines and of each bin of length are aggregations beside the main one. All else
+    is in `details`, from which `Diagnosis.from_dict` reads it.
     """
     scores = []
     for row in found.rows:
@@ -198,7 +198,7 @@ def _figure(given: Mapping[str, Any]) -> Figure:
 
 
 def _plain(value: Any) -> Any:
-    """Lists for tuples, None for nan."""
+    """Replace tuples with lists, and nan with None."""
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):

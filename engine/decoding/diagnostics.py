@@ -1,8 +1,7 @@
-"""Measures of reconstructed sentences: those of Vec2Sent, with intervals.
+"""Metrics of reconstructed sentences: those of Vec2Sent, with intervals.
 
-All take `references` and `hypotheses` of one length, sentences as plain text. Case is folded and
-marks are words of their own, as in the text that the paper's figures were taken on; spaces do not
-count.
+All take `references` and `hypotheses`, lists of equal length of plain sentences. Case is folded and
+punctuation marks are tokens, as in the text of the paper's figures; whitespace is ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ GLUED_DRAWS = 100
 
 
 def tokens(sentence: str) -> list[str]:
-    """Words and marks: sacrebleu's 13a on lower case."""
+    """Split a sentence into words and punctuation: sacrebleu's 13a on lower case."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
     split = Tokenizer13a()  # type: ignore[no-untyped-call]
@@ -40,17 +39,17 @@ def permuted(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray
 def kept_order(same: np.ndarray, permuted: np.ndarray) -> float:
     """Id/PERM: of the sentences whose words came back, the share in the right order; nan for none.
 
-    Near 1 for a space that knows word order, low for one that keeps only which words there were.
+    Near 1 for a space that encodes word order, low for one that encodes only a bag of words.
 
     Args:
-        same: bool (n,), as of `identical`.
-        permuted: bool (n,), as of the function of that name.
+        same: bool (n,), from `identical`.
+        permuted: bool (n,), from the function of that name.
     """
     return float(same.sum() / permuted.sum()) if permuted.any() else float("nan")
 
 
 def token_f1(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
-    """F1 of the bags of words, float64 (n,), 0 to 1; two empty sentences are alike."""
+    """F1 of the bags of words, float64 (n,), 0 to 1; 1 for two empty sentences."""
     found = np.empty(len(references))
     for row, (a, b) in enumerate(zip(references, hypotheses, strict=True)):
         left, right = Counter(tokens(a)), Counter(tokens(b))
@@ -61,7 +60,7 @@ def token_f1(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray
 
 
 def bleu(references: Sequence[str], hypotheses: Sequence[str]) -> float:
-    """Corpus BLEU by sacrebleu on lower case, otherwise as it comes; points of 100."""
+    """Corpus BLEU by sacrebleu, lower-cased, otherwise with its defaults; points of 100."""
     from sacrebleu import corpus_bleu
 
     return float(corpus_bleu(list(hypotheses), [list(references)], lowercase=True).score)
@@ -70,8 +69,8 @@ def bleu(references: Sequence[str], hypotheses: Sequence[str]) -> float:
 def reference_bleu(references: Sequence[str], hypotheses: Sequence[str]) -> float:
     """BLEU as the paper's code got it: `bleu-ref`, points of 100.
 
-    It wrote all lines without their ends, so that the whole file is one sentence, last and first
-    words glued, and a word may match wherever it stands; nothing is smoothed.
+    The code wrote all lines without line breaks, so that the whole file is one sentence: the last
+    word of a line is glued to the first of the next, and n-grams match anywhere. No smoothing.
     """
     return _glued([tokens(line) for line in references], [tokens(line) for line in hypotheses])
 
@@ -100,7 +99,7 @@ def _glued(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[st
 
 
 def resamples(n: int, draws: int = 1000, seed: int = 0) -> np.ndarray:
-    """How often each of n sentences occurs in each of some resamples: int64 (draws, n)."""
+    """Draw bootstrap resamples: how often each of n sentences occurs in each, int64 (draws, n)."""
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws)
 
 
@@ -109,7 +108,7 @@ def mean_interval(values: np.ndarray, times: np.ndarray) -> tuple[float, float]:
 
     Args:
         values: float or bool (n,).
-        times: of `resamples`.
+        times: from `resamples`.
     """
     return _ends(times @ np.asarray(values, np.float64) / len(values))
 
@@ -117,7 +116,13 @@ def mean_interval(values: np.ndarray, times: np.ndarray) -> tuple[float, float]:
 def ratio_interval(
     above: np.ndarray, below: np.ndarray, times: np.ndarray
 ) -> tuple[float, float]:  # fmt: skip
-    """The same of a ratio of two sums; resamples without a denominator are left out."""
+    """Percentile bootstrap interval of a ratio of two sums; resamples that divide by 0 are skipped.
+
+    Args:
+        above: float or bool (n,), summed to the numerator.
+        below: float or bool (n,), summed to the denominator.
+        times: from `resamples`.
+    """
     bottom = times @ np.asarray(below, np.float64)
     top = times @ np.asarray(above, np.float64)
     return _ends(top[bottom > 0] / bottom[bottom > 0])
@@ -126,10 +131,10 @@ def ratio_interval(
 def bleu_interval(
     references: Sequence[str], hypotheses: Sequence[str], times: np.ndarray
 ) -> tuple[float, float]:
-    """The same of `bleu`, from the counts of each sentence."""
+    """Percentile bootstrap interval of `bleu`, from the counts of each sentence."""
     from sacrebleu.metrics.bleu import BLEU
 
-    metric = BLEU(lowercase=True, effective_order=True)  # of the order only the score of one knows
+    metric = BLEU(lowercase=True, effective_order=True)  # the order affects sentence scores only
     counts = [
         [s.sys_len, s.ref_len, *s.counts, *s.totals]
         for a, b in zip(references, hypotheses, strict=True)
@@ -146,7 +151,7 @@ def bleu_interval(
 def reference_bleu_interval(
     references: Sequence[str], hypotheses: Sequence[str], times: np.ndarray
 ) -> tuple[float, float]:
-    """The same of `reference_bleu`, each resample in the order of the sentences."""
+    """Percentile bootstrap interval of `reference_bleu`, each resample in sentence order."""
     left, right = [tokens(a) for a in references], [tokens(b) for b in hypotheses]
     rows = [np.repeat(np.arange(len(left)), drawn) for drawn in times]
     return _ends(np.array([_glued([left[i] for i in r], [right[i] for i in r]) for r in rows]))

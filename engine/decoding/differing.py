@@ -12,17 +12,17 @@ Fate = Literal["kept", "moved", "lost", "new"]
 
 _PIECE = re.compile(r"(\s*)(\w+(?:['’\-]\w+)*|[^\w\s])")
 _MOST = 400
-"""Words compared; more than any decoder says, and the comparison takes their square in time."""
+"""Most words compared: more than any decoder writes; the comparison takes quadratic time."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word or mark of what came out, or one that was lost, at the place where it stood.
+    """A word or mark of the decoded sentence, or a lost one at its original position.
 
     Attributes:
         text: the word.
-        fate: `moved` is a word of the sentence in another place.
-        apart: whether a space stands before it.
+        fate: `moved` is a word of the sentence at another position.
+        apart: whether a space precedes it.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Word:
 
 
 def differing(sentence: str, decoded: str) -> tuple[Word, ...]:
-    """The words of both, in the order of `decoded`, lost ones where they stood.
+    """Return the words of both, in the order of `decoded`, lost ones at their original position.
 
     Case counts: a decoder that writes `paris` did not keep `Paris`.
 
@@ -62,5 +62,5 @@ def differing(sentence: str, decoded: str) -> tuple[Word, ...]:
 
 
 def _pieces(sentence: str) -> list[tuple[str, bool]]:
-    """Words and marks, each with whether a space stands before it."""
+    """Words and marks, each with whether a space precedes it."""
     return [(text, bool(space)) for space, text in _PIECE.findall(sentence)][:_MOST]

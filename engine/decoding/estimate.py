@@ -1,7 +1,7 @@
 """Estimates the cost of training a decoder.
 
-A few sentences are encoded and a few real updates are made, timed and then forgotten. The machine
-is the one that answers, with whatever else it does meanwhile.
+A few sentences are encoded and a few real updates are made, timed and discarded. The estimate holds
+for the current machine under its current load.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from engine.decoding.trainer import EVALUATIONS, DecoderTrainer
 from engine.encoders.base import Encoder
 
 _TRIED = 3000
-"""Sentences that the updates of the probe are made of."""
+"""Sentences used for the updates of the probe."""
 _READ = 50_000
-"""Sentences that its vocabulary is learned from: of fewer it would be smaller, and so quicker."""
+"""Sentences that its vocabulary is learned from: fewer would make it smaller, and so faster."""
 
 
 @dataclass(frozen=True)
 class DecoderEstimate:
-    """What a training will take.
+    """The estimated cost of a training.
 
     Attributes:
         seconds: from start to end: encoding, updates, evaluations.
-        encoding: seconds of it that encoding takes.
-        sentences: that it learns from.
+        encoding: seconds of these spent on encoding.
+        sentences: trained on.
         steps: updates in all.
         parameters: of the decoder.
-        pieces_per_second: while it learns.
-        sentences_per_second: while it encodes; what a cache knows counts as quick.
+        pieces_per_second: tokens per second of training.
+        sentences_per_second: of encoding; sentences in a cache count as fast ones.
         device: where it was measured.
     """
 
@@ -54,18 +54,18 @@ class DecoderEstimate:
 def estimate(
     spec: DecoderSpec, encoder: Encoder, catalog: Catalog | None = None, seconds: float = 2.0
 ) -> DecoderEstimate:
-    """Probe a training.
+    """Estimate the cost of a training from a short probe.
 
-    Nothing stays: the state of the random generators is put back, and the memory returned.
+    The probe leaves no trace: the state of the random generators is restored, and memory is freed.
 
     Args:
-        spec: of the training; `out` is not looked at.
-        encoder: whose vectors are decoded, perhaps with a cache.
+        spec: of the training; `out` is ignored.
+        encoder: the encoder whose vectors are decoded, perhaps with a cache.
         catalog: where data sets come from.
-        seconds: to spend on updates, about; one is made in any case.
+        seconds: approximate time for updates; at least one is timed.
 
     Raises:
-        UserError: as `train_decoder`, for what cannot be trained.
+        UserError: as for `train_decoder`, if the training is not possible.
     """
     with trial() as folder:
         return _probed(spec, encoder, catalog or Catalog(), folder, seconds)
@@ -82,7 +82,7 @@ def _probed(
 
 
 def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> DecoderTrainer:
-    """A training on some sentences with vectors of chance, which take as long as any."""
+    """A trainer on some sentences with random vectors, which take as long as real ones."""
     start = Start.of(spec, encoder)
     vocabulary = start.vocabulary if start else vocabulary_of(spec, sentences)
     sentences = sentences[:_TRIED]
@@ -94,7 +94,7 @@ def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Decod
 
 
 def _learning_speed(trainer: DecoderTrainer, seconds: float) -> Speed:
-    """Of a token; small batches, which are a little slower than whole ones, count less."""
+    """Time per token; small batches, a little slower than full ones, weigh less."""
     whole = max(1, int(trainer.spec.batch_tokens / _mean_tokens(trainer)))
     _, *updates = timed_updates(trainer, whole, seconds)
     tokens = sum(len(trainer.dataset.tokens[i]) - 1 for batch, _ in updates for i in batch)
@@ -102,7 +102,7 @@ def _learning_speed(trainer: DecoderTrainer, seconds: float) -> Speed:
 
 
 def _mean_tokens(trainer: DecoderTrainer) -> float:
-    """That a sentence is learned by: BEGIN is given."""
+    """Mean number of target tokens of a sentence: all but BEGIN."""
     return float(np.mean([len(ids) - 1 for ids in trainer.dataset.tokens]))
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 ROOM = 8
 """Positions that a cache grows by."""
 State = tuple[Tensor, int, Tensor | None]
-"""Keys and values, (layers, 2, n, room, width); positions that are filled; rows still to choose."""
+"""Keys and values, (layers, 2, n, room, width); number of filled positions; rows yet to select."""
 
 
 class Incremental:
-    """Generates with the weights of a model as they are now; it is not to learn any more.
+    """Generates with the current weights of a model, which must not be trained afterwards.
 
-    On the CPU matrices are laid out for oneDNN and the few rows of a beam.
+    On the CPU, matrices are repacked for oneDNN and the few rows of a beam.
 
     Args:
         model: in evaluation mode.
@@ -56,7 +56,7 @@ class Incremental:
         return onednn.laid_out(weight) if self._packed else weight.detach()
 
     def begin(self, vectors: Tensor) -> State:
-        """The vectors, as keys and values of every layer."""
+        """The state before any token: the vectors as keys and values of every layer."""
         prefix = self.model.prefix
         read = _linear(vectors, *self._read, "none", self._packed).view(len(vectors), prefix, -1)
         cache = read.new_empty((len(self._layers), 2, len(vectors), prefix + ROOM, read.shape[2]))
@@ -64,14 +64,14 @@ class Incremental:
         return cache, prefix, None
 
     def step(self, state: State, last: Tensor) -> tuple[Tensor, State]:
-        """One more token.
+        """Advance by one token.
 
         Args:
-            state: of `begin`, or of the step before; it stays as it was.
-            last: int64 (n,), the token written last; BEGIN at first.
+            state: from `begin` or the step before; it is not modified.
+            last: int64 (n,), the last token of each row; BEGIN at first.
 
         Returns:
-            Logits (n, vocabulary), and the state that follows.
+            Logits (n, vocabulary), and the next state.
         """
         cache, filled, rows = state
         logits, cache = _step(
@@ -82,14 +82,14 @@ class Incremental:
 
     @staticmethod
     def chosen(state: State, rows: Tensor) -> State:
-        """The state of other rows; they are copied by the next step, which copies in any case."""
+        """Select rows of a state; the next step copies them, as it copies the state anyway."""
         cache, filled, before = state
         return cache, filled, rows if before is None else before[rows]
 
 
 @scripted
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, then: str, packed: bool) -> Tensor:
-    """A linear layer, perhaps with a GELU behind it; see `engine.encoders.onednn.linear`."""
+    """A linear layer, optionally followed by a GELU; see `engine.encoders.onednn.linear`."""
     if packed:
         found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "none")
         return found

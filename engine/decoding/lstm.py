@@ -13,15 +13,15 @@ State = tuple[Tensor, Tensor, Tensor]
 
 
 class ConditionedLSTM(nn.Module):
-    """p(sentence | vector): [piece; vector] at every step, one softmax or a mixture of them.
+    """p(sentence | vector): [token; vector] at every step, one softmax or a mixture of them.
 
     Args:
         dim: of the vectors.
         vocabulary: tokens.
-        embedding: width of the tokens.
+        embedding: width of the token embeddings.
         hidden: of the LSTM.
         layers: of the LSTM.
-        experts: softmaxes that are mixed (Yang et al. 2018); 1 is the simple LSTM of section 3.3.
+        experts: softmaxes in the mixture (Yang et al. 2018); 1 is the simple LSTM of section 3.3.
         positions: most tokens of a sentence, BEGIN included.
         dropout: in training, on embeddings, between layers and before the softmax.
     """
@@ -43,21 +43,21 @@ class ConditionedLSTM(nn.Module):
         nn.init.uniform_(self.pieces.weight, -0.1, 0.1)
 
     def states(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Hidden state behind every piece.
+        """Hidden state after every token.
 
         Args:
             vectors: float (n, dim).
             ids: int64 (n, t), BEGIN first.
 
         Returns:
-            (n, t, hidden): row j decides piece j + 1.
+            (n, t, hidden): row j predicts token j + 1.
         """
         given = vectors[:, None].expand(-1, ids.shape[1], -1)
         out, _ = self.lstm(torch.cat([self.dropout(self.pieces(ids)), given], -1))
         return self.dropout(out)
 
     def logits(self, states: Tensor) -> Tensor:
-        """(…, hidden) -> (…, vocabulary): of a mixture, the logarithm of its probabilities."""
+        """(…, hidden) -> (…, vocabulary): log-probabilities for a mixture."""
         latent = torch.tanh(self.latent(states))
         if self.prior is None:
             return F.linear(latent, self.pieces.weight, self.bias)
@@ -67,12 +67,12 @@ class ConditionedLSTM(nn.Module):
         return torch.logsumexp(each + weights[..., None], -2)
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Mean cross entropy of the tokens behind BEGIN; see `PrefixTransformer.loss`."""
+        """Mean cross entropy of the tokens after BEGIN; see `PrefixTransformer.loss`."""
         given, at, wanted = targets(ids, vectors.device)
         states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
         if self.prior is None:
             return F.cross_entropy(self.logits(states), wanted)
-        # Of a mixture only the wanted tokens' probabilities are mixed, not the whole vocabulary's.
+        # Only the probabilities of the target tokens are mixed, not those of the whole vocabulary.
         experts = torch.tanh(self.latent(states)).chunk(self.experts, -1)
         each = [
             -F.cross_entropy(F.linear(e, self.pieces.weight, self.bias), wanted, reduction="none")
@@ -82,13 +82,13 @@ class ConditionedLSTM(nn.Module):
         return -torch.logsumexp(torch.stack(each, -1) + weights, -1).mean()
 
     def begin(self, vectors: Tensor) -> State:
-        """The state before any piece."""
+        """The state before any token."""
         shape = (self.lstm.num_layers, len(vectors), self.lstm.hidden_size)
         zeros = vectors.new_zeros(shape)
         return vectors, zeros, zeros
 
     def step(self, state: State, last: Tensor) -> tuple[Tensor, State]:
-        """One more piece; see `PrefixTransformer.step`."""
+        """Advance by one token; see `Incremental.step`."""
         vectors, hidden, cell = state
         given = torch.cat([self.pieces(last), vectors], -1)[:, None]
         out, (hidden, cell) = self.lstm(given, (hidden, cell))
@@ -96,5 +96,5 @@ class ConditionedLSTM(nn.Module):
 
     @staticmethod
     def chosen(state: State, rows: Tensor) -> State:
-        """The state of other rows, as a beam goes on from some of its hypotheses."""
+        """Select rows of a state, as when a beam continues some of its hypotheses."""
         return state[0][rows], state[1][:, rows], state[2][:, rows]

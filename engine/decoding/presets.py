@@ -4,7 +4,7 @@
 
 The paper states 1.4 million training sentences of at most 15 words and 10,000 to test on; its
 released scripts keep at most 14 words and test on 1,000. Both train the LSTM with a mixture of
-softmaxes over 50,000 tokens. Theirs are lower-cased and have every digit as 0; ours never are.
+softmaxes over 50,000 tokens. Their text is lower-cased, with every digit as 0; ours never is.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from engine.errors import UserError
 from engine.training.presets import STARTER, Preset
 
 TRAIN_TEXTS = ("unlabelled/wiki_split", "unlabelled/movie_reviews", "unlabelled/speeches")
-"""What our own decoders learn from, as far as the data folder has it."""
+"""Training texts of our own decoders, where the data folder has them."""
 TEST_TEXTS = ("unlabelled/abc", "starter-topics")
-"""What none of them has seen."""
+"""Texts that none of them was trained on."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class DecoderPreset(Preset):
     """Settings of a decoder to start from; `changes` are all but encoder, train and out.
 
     Attributes:
-        test: held-out sentences that a decoder is judged on.
+        test: number of held-out sentences that a decoder is tested on.
     """
 
     test: int
@@ -72,7 +72,7 @@ PRESETS = (
 
 
 def preset(name: str) -> DecoderPreset:
-    """One of `PRESETS`.
+    """Return one of `PRESETS` by name.
 
     Raises:
         UserError: there is none of this name.
@@ -85,6 +85,6 @@ def preset(name: str) -> DecoderPreset:
 
 
 def default_texts(catalog: Catalog) -> tuple[str, ...]:
-    """Names of the texts to learn from: those of ours that are here, else the starter set."""
+    """Return the texts to train on: those of `TRAIN_TEXTS` in the catalog, else the starter set."""
     known = {info.name for info in catalog.list()}
     return tuple(name for name in TRAIN_TEXTS if name in known) or (STARTER,)

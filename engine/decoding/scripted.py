@@ -1,8 +1,8 @@
-"""Functions of tensors that run as one call, without Python's lock.
+"""Functions of tensors that run as one call, without Python's GIL.
 
-Between two operations of torch the interpreter's lock is given back and asked for again, and where
-another thread computes in Python, each time may be a wait of five milliseconds: eight vectors
-decoded beside such a thread took 13 s for 0.3. In TorchScript a function asks once.
+Between two operations of torch the GIL is released and acquired again, and while another thread
+computes in Python, each acquisition may wait five milliseconds: decoding eight vectors beside such
+a thread took 13 s instead of 0.3 s. A function in TorchScript acquires it once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def scripted(function: Function) -> Function:
-    """The function in TorchScript, or as it is where this torch has none."""
+    """Compile a function to TorchScript; return it unchanged where torch cannot."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch advises torch.compile, which needs a C++ compiler
         try:
             found: Function = torch.jit.script(function)
-        except Exception:  # of a torch that no longer compiles it: slower beside others, not wrong
+        except Exception:  # a torch that no longer compiles it: slower beside threads, not wrong
             return function
     return found

@@ -1,4 +1,4 @@
-"""The decoders that ship: folders in `shipped/`, each with its card."""
+"""The decoders shipped with the package: folders in `shipped/`, each with its card."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _FOLDER = Path(__file__).with_suffix("")
 
 
 def shipped(folder: Path = _FOLDER) -> dict[str, Path]:
-    """Where they lie, by the spec string of the encoder that each belongs to.
+    """Return the folders of shipped decoders, by the spec string of their encoder.
 
-    Quick, and without torch: only `engine.decode.open_decoder` tells whether one is whole.
+    Fast, and without torch: only `engine.decode.open_decoder` checks that a decoder is complete.
 
     Args:
-        folder: holds them; empty or not there, nothing ships.
+        folder: holds them; may be empty or missing.
     """
     found: dict[str, Path] = {}
     for file in sorted(folder.glob("*/decoder.json")):
         try:
             found[str(json.loads(file.read_text("utf-8"))["encoder"])] = file.parent
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # a damaged one is none
+            continue  # skip a damaged one
     return found

@@ -14,7 +14,7 @@ from engine.training.spec import PrecisionName
 
 VERSION = 1
 HEADS = 4
-"""Of the attention of `prefix`."""
+"""Attention heads of `prefix`."""
 
 Architecture = Literal["prefix", "lstm", "lstm-mos", "causal"]
 
@@ -46,25 +46,25 @@ class DecoderSpec(BaseSpec):
         out: the folder that becomes the decoder.
         architecture: `prefix` (a Transformer that reads the vector as its first positions), `lstm`
             (one layer, section 3.3 of Vec2Sent), `lstm-mos` (the paper's: three layers of 1024 and
-            a mixture of five softmaxes), `causal` (a language model that is there already).
-        base: of `causal`: `hf:ID` or `dir:FOLDER`, with its own vocabulary and sizes.
-        start: a decoder to learn on from, its folder or its name in the list, of the same encoder,
-            architecture and sizes: its weights, tokens and standardisation; None for random
-            weights.
+            a mixture of five softmaxes), `causal` (an existing language model).
+        base: for `causal`: `hf:ID` or `dir:FOLDER`, with its own vocabulary and sizes.
+        start: a decoder to continue from, by its folder or its name in the list, of the same
+            encoder, architecture and sizes: its weights, tokens and standardisation are taken; None
+            for random weights.
         words: sentences of more words are cut into clauses, or left out.
         clauses: whether they are cut.
         limit: train on the first so many sentences only; None for all.
-        held_out: held-out sentences: of their losses the lowest decides which weights are kept.
-        vocabulary: tokens.
+        held_out: number of held-out sentences; the weights with the lowest loss on them are kept.
+        vocabulary: size in tokens.
         width, layers: of the hidden states; None for the architecture's own.
         epochs: over the sentences; fractions allowed.
         batch_tokens: tokens of an update.
-        learning_rate: the highest, after `warmup` updates; then falling to 0 along a cosine. The
-            weights of a base learn at a twentieth of it.
+        learning_rate: the peak, reached after `warmup` updates, then decayed to 0 along a cosine.
+            The weights of a base learn at a twentieth of it.
         warmup: updates.
         dropout: None for the architecture's own.
-        noise: standard deviation of Gaussian noise on the standardised vectors, so that points
-            between those of sentences are not foreign to the decoder.
+        noise: standard deviation of Gaussian noise on the standardised vectors, so that the decoder
+            also learns points between those of sentences.
         seed: decides initial weights, order, dropout and noise.
         device: None takes the first GPU if there is one.
         precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
@@ -98,10 +98,10 @@ class DecoderSpec(BaseSpec):
     precision: PrecisionName = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained.
+        """Validate the fields.
 
         Raises:
-            UserError: names the field, what was given and what fits.
+            UserError: an invalid field; names it, the value given and the valid ones.
         """
         self.check(_RANGES)
         if not self.train:
@@ -128,7 +128,7 @@ class DecoderSpec(BaseSpec):
 
     @classmethod
     def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What `to_dict` wrote in any version, as it writes it now; but `train` as a tuple."""
+        """Convert the output of `to_dict` of any version to today's form, `train` as a tuple."""
         today = dict(given)
         if "encoder" in today:
             today["encoder"] = from_legacy(today["encoder"])
@@ -137,18 +137,18 @@ class DecoderSpec(BaseSpec):
         return today
 
     def to_legacy(self) -> dict[str, Any]:
-        """Decoders of before are known by the words for poolings of then."""
+        """The encoder with the earlier names of poolings, which older decoders were hashed with."""
         return {"encoder": to_legacy(self.encoder)}
 
     def command(self) -> list[str]:
-        """The words of the command that trains the same, to be pasted into a terminal."""
+        """The words of the command line that runs the same training."""
         words = ["theodolite", "train-decoder", self.encoder]
         for name in self.train:
             words += ["--train", name]
         return [*words, "--out", self.out, *self.options("encoder", "train", "out")]
 
     def relative_paths(self) -> DecoderSpec:
-        """The same without the folders of this machine, for a folder that is handed on."""
+        """The same spec without the folders of this machine, for a decoder that is shared."""
         return replace(
             super().relative_paths(),
             encoder=relative_path(self.encoder),

@@ -14,17 +14,17 @@ from engine.errors import UserError
 from engine.paths import named
 
 SAME = ("architecture", "vocabulary", "width", "layers")
-"""Settings that the weights decide."""
+"""Settings fixed by the weights."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What the new decoder begins with.
+    """The decoder that a training starts from.
 
     Attributes:
         model: with its weights, and the dropout of the new training.
-        vocabulary: its tokens, and the words that decoding is held to.
-        facts: of its folder.
+        vocabulary: its tokens, and the words that decoding is restricted to.
+        facts: the content of its `decoder.json`, with the sizes of `model`.
     """
 
     model: DecoderModel
@@ -33,7 +33,7 @@ class Start:
 
     @classmethod
     def of(cls, spec: DecoderSpec, encoder: Encoder) -> Start | None:
-        """The decoder that a training begins from; None for one that begins with random weights.
+        """Open the decoder that a training starts from; None for random weights.
 
         Raises:
             UserError: the folder holds no decoder, or one of another encoder or of other sizes.

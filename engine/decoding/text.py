@@ -13,7 +13,7 @@ _CLAUSE = re.compile(r"(?:,|;|:|--| - )\s+")
 
 
 def words(sentence: str) -> int:
-    """How many words, as both presets of the paper count them: between spaces."""
+    """Count words as both presets of the paper do: split at whitespace."""
     return len(sentence.split())
 
 

@@ -32,26 +32,26 @@ from engine.training.optimiser import update
 from engine.training.precision import Precision
 
 SAMPLES = 5
-"""Held-out sentences shown at each evaluation with what became of them."""
+"""Held-out sentences shown at each evaluation with their reconstructions."""
 EVALUATIONS = 40
-"""In a whole training."""
+"""Number of evaluations in a whole training."""
 BUCKET = 50
-"""Batches that are sorted by length together: little padding, and still in random order."""
+"""Batches sorted by length together: little padding, and still a random order."""
 BASE_SHARE = 0.05
-"""Of the learning rate, for the weights of a language model that is there already."""
+"""Share of the learning rate for the weights of an existing language model."""
 
 
 class DecoderTrainer(Trainer):
     """Trains a decoder.
 
     Args:
-        spec: everything that is asked.
-        dataset: what it learns from.
+        spec: the settings of the training.
+        dataset: the training and held-out sentences.
         vocabulary: its tokens.
-        fingerprint: of the encoder whose vectors they are.
+        fingerprint: of the encoder that gave the vectors.
         data_hash: of the sentences.
-        precision: where and how precisely it computes; by default as the spec says.
-        start: what it begins with; None for random weights.
+        precision: device and precision; by default those of the spec.
+        start: the decoder to start from; None for random weights.
 
     Raises:
         UserError: the working folder is another training's, or there is no such device.
@@ -86,13 +86,13 @@ class DecoderTrainer(Trainer):
         super().__init__(spec, model, _optimiser(model, spec), rng, state, steps, precision)
 
     def opening(self) -> Iterator[Event]:
-        """How it begins."""
+        """Yield the first event."""
         count = sum(p.numel() for p in self.model.parameters())
         device = str(self.precision.device)
         yield DecoderStarted(self.step, self.steps, self.dataset.learned, count, device)
 
     def batches(self, start: int) -> Iterator[np.ndarray]:
-        """Positions of the sentences of each update from `start` on."""
+        """Yield the positions of the sentences of each update, from update `start` on."""
         left = self.steps - start
         for number in range(start // self.epoch, math.ceil(self.steps / self.epoch)):
             batches = _epoch(self.lengths, self.spec.batch_tokens, self.spec.seed, number)
@@ -101,7 +101,7 @@ class DecoderTrainer(Trainer):
             left -= len(batches) - first
 
     def update(self, batch: np.ndarray) -> list[Noted]:
-        """One update from the sentences at some positions."""
+        """Make one update from the sentences at some positions."""
         rate = self.spec.learning_rate * self._share()
         points = self.dataset.points(batch)
         if self.spec.noise:
@@ -131,14 +131,14 @@ class DecoderTrainer(Trainer):
         return loss
 
     def _share(self) -> float:
-        """Of the peak learning rate: up in a line, down along a cosine."""
+        """Share of the peak learning rate: linear warmup, then cosine decay."""
         step, warmup = self.step, min(self.spec.warmup, self.steps // 2)
         if step < warmup:
             return (step + 1) / (warmup + 1)
         return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, self.steps - warmup)))
 
     def stepped(self, report: Stepped) -> DecoderStepped:
-        """Loss and speed; what the meter counts are tokens here."""
+        """Report loss and speed; here the meter counts tokens."""
         return DecoderStepped(
             report.step, self.steps, report.loss, report.sentences_per_second, report.seconds,
             report.seconds_left,
@@ -146,7 +146,7 @@ class DecoderTrainer(Trainer):
 
     @torch.no_grad()
     def score(self) -> tuple[float, DecoderEvaluated]:
-        """The held-out loss, and what became of some of the sentences."""
+        """Compute the held-out loss, and decode some of the held-out sentences."""
         self.model.eval()
         dataset, device = self.dataset, self.precision.device
         held_out = np.arange(dataset.learned, len(dataset.sentences))
@@ -169,7 +169,7 @@ class DecoderTrainer(Trainer):
 
     @property
     def evaluated(self) -> bool:
-        """Whether the held-out loss is that of the weights as they are."""
+        """Whether the latest held-out loss is that of the current weights."""
         curve = self.state.curve
         return bool(curve) and curve[-1][0] == self.step
 
@@ -178,9 +178,9 @@ class DecoderTrainer(Trainer):
         self.state.curve.append([evaluated.step, evaluated.loss])
 
     def export(self, why: str) -> DecoderFinished:
-        """Write the decoder, remove the checkpoint, and tell where it is."""
+        """Write the decoder, remove the checkpoint, and return the last event."""
         spec, dataset, state = self.spec, self.dataset, self.state
-        if state.best_score is None:  # these weights are of a checkpoint before any evaluation
+        if state.best_score is None:  # these weights are from a checkpoint before any evaluation
             state.best_score, _ = self.score()
         facts = {
             "architecture": spec.architecture, "sizes": self.sizes, "encoder": spec.encoder,
@@ -221,9 +221,9 @@ def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:
 
 
 def _epoch(lengths: np.ndarray, tokens: int, seed: int, number: int) -> list[np.ndarray]:
-    """The batches of one epoch: alike in length, of about `tokens` tokens, in random order.
+    """The batches of one epoch: of similar length, about `tokens` tokens, in random order.
 
-    Every epoch has as many.
+    Every epoch has the same number.
     """
     rng = np.random.default_rng([seed, number])
     order = rng.permutation(len(lengths))
