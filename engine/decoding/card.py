@@ -11,7 +11,7 @@ from engine.training.base_spec import short
 from engine.training.card import WHY, code, fenced, plain, settings, table
 
 MOST_ROWS = 20
-"""Held-out losses that the card lists; `decoder.json` has all."""
+"""Most held-out losses listed on the card; `decoder.json` has all."""
 ARCHITECTURES = {
     "prefix": "a small Transformer that reads the vector as its first positions",
     "lstm": "an LSTM with the vector joined to every input (Vec2Sent, section 3.3)",
@@ -29,10 +29,10 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
     """The text of `README.md`.
 
     Args:
-        facts: what `decoder.json` says.
-        source: what the training text is, Markdown; by default the names of its files.
-        terms: under which it may be used, Markdown.
-        proof: how well it does, Markdown.
+        facts: the content of `decoder.json`.
+        source: description of the training text, Markdown; by default the names of its files.
+        terms: terms of use, Markdown.
+        proof: the decoder's scores, Markdown.
     """
     spec = DecoderSpec.from_dict(facts["spec"])
     sources = ", ".join(code(short(name)) for name in spec.train)
@@ -70,7 +70,7 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
 
 
 def _words(known: int | None) -> str:
-    """What decoding is held to."""
+    """The sentence about the words that decoding is restricted to."""
     if not known:
         return ""
     return (f" Unless any word is asked for, it writes only the {known:,} words of its training "

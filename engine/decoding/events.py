@@ -12,7 +12,7 @@ from engine.training.events import Event, Noted
 
 @dataclass(frozen=True)
 class Encoded(Event):
-    """Before the training: sentences that have their vectors, of how many, and seconds left."""
+    """Before the training: sentences encoded so far, sentences in all, and seconds left."""
 
     kind: ClassVar[str] = "encoded"
     done: int
@@ -22,7 +22,7 @@ class Encoded(Event):
 
 @dataclass(frozen=True)
 class DecoderStarted(Event):
-    """Training begins, or goes on: updates made and to make, sentences, parameters, device."""
+    """Training begins or resumes: updates made and in all, sentences, parameters, device."""
 
     kind: ClassVar[str] = "started"
     step: int
@@ -47,7 +47,7 @@ class DecoderStepped(Event):
 
 @dataclass(frozen=True)
 class DecoderEvaluated(Event):
-    """The held-out sentences: their loss, and (sentence, what was decoded) of a few."""
+    """An evaluation on the held-out sentences: their loss, and (sentence, decoded) of a few."""
 
     kind: ClassVar[str] = "looked"
     step: int
@@ -57,12 +57,12 @@ class DecoderEvaluated(Event):
 
 @dataclass(frozen=True)
 class DecoderFinished(Event):
-    """The decoder is in its folder.
+    """The decoder has been written.
 
     Attributes:
         step: updates made.
         best_step: the update whose weights these are.
-        best_loss: theirs on the held-out sentences.
+        best_loss: their loss on the held-out sentences.
         seconds: of training.
         out: the folder.
         why: `done`, `stopped` by hand, or `diverged`: a loss was NaN or infinity.
@@ -81,10 +81,10 @@ DECODER_EVENTS: Mapping[str, type[Event]] = {
     event.kind: event
     for event in (Encoded, DecoderStarted, DecoderStepped, DecoderEvaluated, Noted, DecoderFinished)
 }
-"""By kind, to read again what `to_dict` wrote."""
+"""Event classes by kind, to read the output of `to_dict`."""
 
 
 def finished(facts: Mapping[str, Any], folder: Path) -> DecoderFinished:
-    """The last event of the training of a decoder whose `decoder.json` says these facts."""
+    """Return the last event of a decoder's training, from the facts in its `decoder.json`."""
     steps, step, loss, seconds = (facts[name] for name in ("steps", "step", "loss", "seconds"))
     return DecoderFinished(steps, step, loss, seconds, str(folder), facts["why"])

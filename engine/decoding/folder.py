@@ -4,7 +4,7 @@ model.safetensors   float16, or int8 with a scale a row (`NAME.scale`)
 vocabulary.json     of the `tokenizers` library
 decoder.json        architecture, sizes, the encoder it belongs to, how it was trained
 README.md           the same for people
-words.txt.gz        what decoding is held to, a word a line; not of every decoder
+words.txt.gz        the words that decoding is restricted to, one a line; optional
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ FORMAT = 1
 FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
 WORDS = "words.txt.gz"
 MOST_BYTES_OF_WORDS = 1 << 26
-"""Unpacked; what claims more is damaged."""
+"""Most bytes of the unpacked list; a larger one is damaged."""
 COVERAGE = 0.9
-"""Of held-out sentences' words, for a list to be kept: where fewer are known, in a small training
-text or a language without spaces between words, holding to it would forbid what is right."""
+"""Least share of known words in held-out sentences for a list to be stored. Where fewer are known,
+with a small training text or a language without spaces, the list would forbid correct words."""
 DecoderModel = PrefixTransformer | ConditionedLSTM | CausalDecoder
 
 
 def steps_of(model: DecoderModel) -> Steps:
-    """The model as `generate` takes it, with the weights that it has now."""
+    """Return the model in the form that `generate` takes, with its current weights."""
     return Incremental(model) if isinstance(model, PrefixTransformer) else model
 
 
 def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Words:
-    """The tokens of a new decoder: learned from its sentences, or those of its base."""
+    """Return the vocabulary of a new decoder: learned from its sentences, or that of its base."""
     if spec.base is not None:
         return BaseVocabulary.of(spec.base)
     return Vocabulary.learn(sentences, spec.vocabulary)
 
 
 def with_known_words(vocabulary: Words, learned: Sequence[str], held_out: Sequence[str]) -> Words:
-    """The vocabulary with the words of what is learned, where those of held-out text are known.
+    """Add the words of the training text to a vocabulary, if they cover the held-out text.
 
-    A base keeps its own: what it may write is not of this text alone. A decoder that learns on
-    keeps those that it knew.
+    The vocabulary of a base is unchanged: a base may write words beyond this text. A decoder that
+    continues another's training keeps the words known before.
     """
     if not isinstance(vocabulary, Vocabulary):
         return vocabulary
@@ -73,7 +73,7 @@ def with_known_words(vocabulary: Words, learned: Sequence[str], held_out: Sequen
 def untrained(
     spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Words
 ) -> tuple[DecoderModel, dict[str, Any]]:
-    """A decoder that has learned nothing yet, and the sizes that `build` makes another of."""
+    """Build an untrained decoder; return it and the sizes with which `build` makes another."""
     dim, positions = dataset.vectors.shape[1], dataset.positions
     if spec.base is not None:
         model = CausalDecoder.of(spec.base, dim, positions)
@@ -85,14 +85,14 @@ def untrained(
 
 
 def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -> DecoderModel:
-    """A decoder with newly initialised weights.
+    """Build a decoder with newly initialised weights.
 
     Args:
         architecture: `prefix`, `lstm`, `lstm-mos` or `causal`.
         dim: of the vectors.
         vocabulary: tokens.
-        sizes: what differs from the architecture's own: `width`, `layers`, `dropout`, `positions`;
-            of `causal`, all that its constructor takes.
+        sizes: values that replace the architecture's own: `width`, `layers`, `dropout`,
+            `positions`; for `causal`, all arguments of its constructor.
     """
     given = {name: value for name, value in sizes.items() if value is not None}
     if architecture == "causal":
@@ -116,7 +116,7 @@ def write(
     """Write a decoder; `small` keeps matrices as int8, else everything is float16.
 
     Raises:
-        OSError: when the disk refuses.
+        OSError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, Tensor] = {}
@@ -137,12 +137,12 @@ def write(
     (folder / "README.md").write_text(card(facts), "utf-8")
     try:
         save_file(tensors, folder / "model.safetensors")
-    except Exception as error:  # its own kind of error, also for a full disk
+    except Exception as error:  # safetensors raises its own kind, also for a full disk
         raise OSError(str(error)) from error
 
 
 def write_words(folder: Path, facts: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Keep words beside a decoder, perhaps one of before; what `decoder.json` now is to say."""
+    """Store known words beside a decoder, new or existing; return the updated `decoder.json`."""
     (folder / WORDS).write_bytes(gzip.compress("\n".join(words).encode(), mtime=0))
     facts = facts | {"known_words": len(words)}
     (folder / "decoder.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), "utf-8")
@@ -150,7 +150,7 @@ def write_words(folder: Path, facts: dict[str, Any], words: Sequence[str]) -> di
 
 
 def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
-    """A decoder in evaluation mode, its vocabulary, and its facts.
+    """Read a decoder: the model in evaluation mode, its vocabulary, and its facts.
 
     Raises:
         UserError: the folder holds no decoder, or a damaged one.
@@ -167,13 +167,13 @@ def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
         raise
     except FileNotFoundError as error:
         raise _missing(folder) from error
-    except Exception as error:  # a damaged file can be wrong in every way
+    except Exception as error:  # a damaged file can fail in any way
         raise _damaged(folder, error) from error
     return model.eval(), vocabulary, facts
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
-    """What `decoder.json` of a folder says; see `read`."""
+    """Read `decoder.json` of a folder; it raises as `read` does."""
     try:
         facts = json.loads((folder / "decoder.json").read_text("utf-8"))
         if facts["format"] != FORMAT:
@@ -213,7 +213,7 @@ def _stored(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """float32, the scales multiplied in."""
+    """Convert tensors to float32, and multiply int8 ones by their scales."""
     return {
         name: tensor.float() * tensors[f"{name}.scale"] if tensor.dtype == torch.int8
         else tensor.float()

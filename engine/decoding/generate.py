@@ -1,4 +1,4 @@
-"""From vectors to tokens: greedy, beams, sampling, and the beam of the reference code.
+"""Generate tokens from vectors: greedy, beam search, sampling, and the reference code's search.
 
 A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chosen(state, rows)`, as
 `Incremental` and `ConditionedLSTM` have.
@@ -22,20 +22,20 @@ from engine.decoding.scripted import scripted
 from engine.decoding.vocabulary import BEGIN, END, PAD
 
 REFERENCE_FINISHED = 5
-"""The reference's search stops when so many hypotheses have ended."""
+"""The reference's search stops when this many hypotheses have ended."""
 
 
 class Steps(Protocol):
-    """What generation needs of a model."""
+    """The interface of a model for generation."""
 
     def begin(self, vectors: Tensor) -> Any:
-        """The state before any piece."""
+        """The state before any token."""
 
     def step(self, state: Any, last: Tensor) -> tuple[Tensor, Any]:
-        """Logits of the next piece, and the state that follows; that given stays as it was."""
+        """Logits of the next token, and the next state; the given state is not modified."""
 
     def chosen(self, state: Any, rows: Tensor) -> Any:
-        """The state of other rows."""
+        """Select rows of a state."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Candidate:
 
     Attributes:
         ids: tokens, without BEGIN and END.
-        score: what ranked it: the sum of log-probabilities when greedy or sampled, the same over
-            a length penalty for beams, the mean probability for the reference's search.
-        ended: False when it was cut at the longest length.
+        score: by which it was ranked: the sum of log-probabilities when greedy or sampled, the same
+            over a length penalty for beams, the mean probability for the reference's search.
+        ended: False when it was cut at the maximum length.
     """
 
     ids: tuple[int, ...]
@@ -57,13 +57,13 @@ class Candidate:
 def greedy(
     model: Steps, vectors: Tensor, longest: int, *, words: KnownWords | None = None
 ) -> list[Candidate]:
-    """The likeliest token at every step.
+    """Decode to the most probable token at every step.
 
     Args:
         model: in evaluation mode.
         vectors: float (n, dim).
         longest: most tokens, END not counted.
-        words: what is written is held to; None for anything.
+        words: the words that the output is restricted to; None for any.
     """
     return _walk(model, vectors, longest, words, lambda scores: scores.argmax(-1))
 
@@ -72,7 +72,7 @@ def sample(
     model: Steps, vectors: Tensor, longest: int, *, temperature: float = 1.0, top_p: float = 1.0,
     generator: torch.Generator | None = None, words: KnownWords | None = None,
 ) -> list[Candidate]:  # fmt: skip
-    """A piece drawn at every step from the smallest set that holds `top_p` of the probability.
+    """Draw a token at every step from the smallest set that holds `top_p` of the probability.
 
     Args:
         model: as of `greedy`.
@@ -98,7 +98,7 @@ def _walk(
     model: Steps, vectors: Tensor, longest: int, words: KnownWords | None,
     choose: Callable[[Tensor], Tensor],
 ) -> list[Candidate]:  # fmt: skip
-    """Write token after token, for all vectors at once."""
+    """Generate token by token, for all vectors at once."""
     n = len(vectors)
     state, last = model.begin(vectors), torch.full((n,), BEGIN, device=vectors.device)
     written = torch.full((n, longest), PAD, device=vectors.device)
@@ -124,20 +124,20 @@ def _walk(
 
 
 def _writable(logits: Tensor) -> Tensor:
-    """Neither PAD nor BEGIN is ever written; the logits of a step belong to who asked for them."""
+    """Mask PAD and BEGIN, which are never written; the logits are changed in place."""
     logits[..., PAD] = logits[..., BEGIN] = -torch.inf
     return logits
 
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """What a beam has written so far.
+    """An open hypothesis of a beam.
 
     Attributes:
-        owner: the place of its vector.
+        owner: the position of its vector.
         ids: tokens.
         score: the sum of their log-probabilities.
-        beginning: of the word it is in, see `KnownWords`.
+        beginning: of its unfinished word, see `KnownWords`.
     """
 
     owner: int
@@ -150,7 +150,7 @@ def beam(
     model: Steps, vectors: Tensor, longest: int, *, width: int = 5, penalty: float = 1.0,
     words: KnownWords | None = None,
 ) -> list[list[Candidate]]:  # fmt: skip
-    """The best sentences by log-probability, the best first, for each vector.
+    """Search for the best sentences of each vector by log-probability, the best first.
 
     A finished hypothesis of m tokens, END among them, has the score log p / ((5 + m) / 6)^penalty
     (Wu et al. 2016, eq. 14); a vector is done when no open hypothesis can beat its worst kept one.
@@ -161,7 +161,7 @@ def beam(
         longest: as of `greedy`.
         width: hypotheses kept for a vector.
         penalty: 0 ranks by the plain sum.
-        words: as of `greedy`; log-probabilities stay those of all tokens.
+        words: as for `greedy`; log-probabilities are still normalised over all tokens.
     """
     n, device = len(vectors), vectors.device
     state, last = model.begin(vectors), torch.full((n,), BEGIN, device=device)
@@ -180,8 +180,8 @@ def beam(
         if place == longest:
             break
         chosen = _continued(rows, found, width)
-        # Log-probabilities only fall, and the longest sentence is divided by the most: what cannot
-        # enter any more leaves. What it would have kept out of the beam is worse than itself.
+        # Log-probabilities only fall, and the longest sentence has the largest divisor: hypotheses
+        # that cannot enter any more are dropped. Those they would have displaced are worse still.
         chosen = [one for one in chosen if one[0] / most > _bar(done[rows[one[1]].owner], width)]
         if not chosen:
             break
@@ -189,7 +189,7 @@ def beam(
         origin = _tensor([row for _, row, _ in chosen], np.int64, device)
         rows = [_longer(rows[row], token, score, words) for score, row, token in chosen]
         state = model.chosen(state, origin)
-    if place == longest:  # the best of what had no time to end may still be better, and says so
+    if place == longest:  # the best unfinished one may still be better, and is marked as such
         for owner in dict.fromkeys(row.owner for row in rows):
             row = next(row for row in rows if row.owner == owner)
             done[owner].append(Candidate(row.ids, row.score / size, False))
@@ -205,7 +205,7 @@ def _totals(logits: Tensor, scores: Tensor) -> Tensor:
 
 @scripted
 def _best(total: Tensor, width: int) -> Tensor:
-    """Of each row the score of its end, then its best continuations' scores, then their tokens."""
+    """For each row the score of ending, the scores of the best continuations, then their tokens."""
     end = total[:, 2:3].clone()
     total[:, 2] = -torch.inf
     scores, tokens = total.topk(width, -1)
@@ -213,7 +213,7 @@ def _best(total: Tensor, width: int) -> Tensor:
 
 
 def _tensor(values: Sequence[float], kind: type[np.generic], device: torch.device) -> Tensor:
-    """A tensor on a device; on the CPU made without a call that gives Python's lock back."""
+    """A tensor on a device; on the CPU made without a call that releases the GIL."""
     made = torch.from_numpy(np.array(values, kind))
     return made if device.type == "cpu" else made.to(device)
 
@@ -221,7 +221,7 @@ def _tensor(values: Sequence[float], kind: type[np.generic], device: torch.devic
 def _continued(
     rows: list[_Hypothesis], found: list[list[float]], width: int
 ) -> list[tuple[float, int, int]]:
-    """The best continuations of each vector, as many as `width`: score, row and token."""
+    """The best `width` continuations of each vector: score, row and token."""
     each: dict[int, list[tuple[float, int, int]]] = {}
     for place, (row, (_, *best)) in enumerate(zip(rows, found, strict=True)):
         half = len(best) // 2
@@ -239,7 +239,7 @@ def _longer(row: _Hypothesis, token: int, score: float, words: KnownWords | None
 
 
 def _finish(kept: list[Candidate], row: _Hypothesis, score: float, width: int) -> None:
-    """Keep what ends here, if it is among the best of its vector that ended."""
+    """Keep a hypothesis that ends if it is among the best finished ones of its vector."""
     if score > _bar(kept, width):
         kept.append(Candidate(row.ids, score, True))
         kept.sort(key=lambda c: -c.score)
@@ -247,7 +247,7 @@ def _finish(kept: list[Candidate], row: _Hypothesis, score: float, width: int) -
 
 
 def _bar(kept: list[Candidate], width: int) -> float:
-    """What has to be passed to be among the best that ended."""
+    """The score to exceed to be among the best finished ones."""
     return kept[-1].score if len(kept) == width else -torch.inf
 
 
@@ -258,7 +258,7 @@ class _Open:
     Attributes:
         ids: BEGIN and the tokens so far, perhaps END.
         total: the sum of their probabilities.
-        state: before the last of them is given to the model.
+        state: of the model before it is given the last token.
     """
 
     ids: tuple[int, ...]
@@ -267,27 +267,27 @@ class _Open:
 
     @property
     def score(self) -> float:
-        """The sum over `length + 5 / 6`."""
+        """The sum divided by `length + 5 / 6`."""
         return self.total / (len(self.ids) + 5 / 6)
 
 
 def reference_beam(
     model: Steps, vector: Tensor, *, width: int = 10, longest: int = 99, rounds: int = 300
 ) -> list[Candidate]:
-    """The search of the paper's code, as it is: `vec2sent-ref`.
+    """Search as the paper's code does: `vec2sent-ref`.
 
     It adds probabilities, not their logarithms, and divides by `length + 5 / 6` where the length
     counts BEGIN and END: it seeks the highest mean probability of a token. Hypotheses of all
     lengths wait in one queue; in each round the best `width` that have not ended are continued by
-    their likeliest `width` tokens, and those that come before them and have ended are kept. It
-    stops after the round in which there are five.
+    their most probable `width` tokens, and ended ones ranked before them are kept. It stops after
+    the round in which five are kept.
 
     Args:
         model: in evaluation mode.
         vector: float (dim,).
         width: as in the code.
-        longest: tokens of a hypothesis, END not counted.
-        rounds: the code has no limit, and can go on for ever.
+        longest: most tokens of a hypothesis, END not counted.
+        rounds: most rounds; the code has no limit, and may never stop.
     """
     order = count()  # of two equal scores, the one found first
     start = _Open((BEGIN,), 0.0, model.begin(vector[None]))
@@ -313,7 +313,7 @@ def reference_beam(
 
 
 def _followed(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
-    """By its likeliest tokens; at the longest length by END alone."""
+    """Extend a hypothesis by its most probable tokens; at the maximum length by END alone."""
     last = torch.tensor([one.ids[-1]])
     logits, state = model.step(one.state, last)
     chance = _writable(logits)[0].softmax(-1)

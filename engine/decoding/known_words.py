@@ -2,8 +2,8 @@
 
 A word is a run of letters, with apostrophes between them; a possessive 's is no part of it, digits
 before letters count as one ("19th" is known where "20th" is), and the case of ASCII letters does
-not matter. Numbers and marks are free. The sorted list of words serves as the trie: those that go
-on with a beginning stand beside each other.
+not matter. Numbers and marks are unrestricted. The sorted list of words serves as the trie: words
+with a common beginning are adjacent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from engine.decoding.scripted import scripted
 
-# A mark that is not ASCII may be of several tokens: it counts as a word.
+# A mark that is not ASCII may take several tokens: it counts as a word.
 _WORD = re.compile(r"\d*[^\W\d_]+(?:['’][^\W\d_]+)*|[^\x00-\x7f\w\s]")
 _DIGITS = re.compile(r"\d+")
 _CAPITALS = str.maketrans({chr(i): chr(i + 32) for i in range(ord("A"), ord("Z") + 1)})
@@ -28,7 +28,7 @@ _BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 _POSSESSIVE = "'s"
 _AFTER_ALL = "\U0010ffff"
 _REMEMBERED = 1 << 14
-"""Beginnings of words whose tokens are kept in memory: some megabytes."""
+"""Beginnings of words whose next tokens are cached: some megabytes."""
 
 
 def words_of(sentences: Iterable[str]) -> list[str]:
@@ -47,13 +47,13 @@ def coverage(words: Iterable[str], sentences: Iterable[str]) -> float:
 
 
 class KnownWords:
-    """Which tokens may follow, by the beginning of the word that is being written.
+    """The tokens that may follow, given the beginning of the word that is being written.
 
     A beginning is text in the alphabet of byte-level tokens; it is empty between words.
 
     Args:
         tokenizer: of a byte-level vocabulary.
-        words: as `words_of` gives them.
+        words: from `words_of`.
         end: the token that ends a sentence, the last of the special ones.
     """
 
@@ -63,10 +63,10 @@ class KnownWords:
         self._set = frozenset(self._words) | {"", "0"}
         self._marks = {_as_stored(word) for word in words if not word[:1].isalnum()}
         size = tokenizer.get_vocab_size()
-        self._parts = [""] * size  # of each token, what it adds to a word or begins one with
-        self._inner: dict[str, list[int]] = {}  # tokens that go on with a word, by what they add
+        self._parts = [""] * size  # the text that each token adds to a word or begins one with
+        self._inner: dict[str, list[int]] = {}  # tokens that continue a word, by the text they add
         self._goes_on = np.zeros(size, bool)
-        # Scores of tokens that end a word: where it is not complete, and where it is.
+        # Scores of tokens that end a word: of an incomplete one, and of a complete one.
         self._ending = torch.full((2, size), -torch.inf)
         self._ending[1, end] = 0.0
         for token in range(end + 1, size):
@@ -80,36 +80,36 @@ class KnownWords:
         self._following = lru_cache(_REMEMBERED)(self._follow)
 
     def after(self, beginning: str, token: int) -> str:
-        """The beginning behind one more token."""
+        """Return the beginning after one more token."""
         part = self._parts[token]
         whole = (beginning + part).lstrip("'") if self._goes_on[token] else part
         return "" if whole in self._marks else whole
 
     def hold(self, scores: Tensor, beginnings: Sequence[str]) -> Tensor:
-        """The scores (n, tokens), -inf for tokens that lead to no known word."""
+        """Return scores (n, tokens) with -inf for tokens that lead to no known word."""
         complete = np.array([self._complete(one) for one in beginnings], np.int64)
         following = [self._following(one) for one in beginnings]
         rows = np.repeat(np.arange(len(beginnings)), [len(one) for one in following])
         tokens = np.concatenate(following)
         given = [self._ending, *map(torch.from_numpy, (complete, rows, tokens))]
-        if scores.device.type != "cpu":  # without a call that gives Python's lock back
+        if scores.device.type != "cpu":  # on the CPU no call that releases the GIL
             given = [tensor.to(scores.device) for tensor in given]
         return _held(scores, *given)
 
     def _complete(self, beginning: str) -> bool:
-        """Whether the word may end here."""
+        """Whether the word may end after this beginning."""
         shorter = beginning[:-1] if beginning.endswith("'") else beginning.removesuffix(_POSSESSIVE)
         return beginning in self._set or shorter in self._set
 
     def _leads_on(self, beginning: str) -> bool:
-        """Whether some word begins so."""
+        """Whether some known word starts with this beginning."""
         beginning = beginning.lstrip("'")
         at = bisect_left(self._words, beginning)
         begun = at < len(self._words) and self._words[at].startswith(beginning)
         return begun or self._complete(beginning)
 
     def _follow(self, beginning: str) -> np.ndarray:
-        """Tokens that go on with the word, int64."""
+        """Tokens that may continue the word, int64."""
         first = bisect_left(self._words, beginning)
         last = bisect_left(self._words, beginning + _AFTER_ALL)
         if last - first > len(self._inner):
@@ -124,12 +124,12 @@ class KnownWords:
 
 
 def _as_stored(word: str) -> str:
-    """In the alphabet of byte-level tokens."""
+    """Convert a word to the alphabet of byte-level tokens."""
     return word if word.isascii() else _BYTES.pre_tokenize_str(word)[0][0]
 
 
 def _part(tokenizer: Tokenizer, token: int) -> tuple[str, bool]:
-    """What a token adds to a word or begins one with, and whether it goes on with the word before.
+    """The text that a token adds to a word or begins one with, and whether it continues a word.
 
     Byte-level pre-tokenizers keep letters, digits and marks apart: a token is of one kind.
     """

@@ -5,11 +5,12 @@
 
 The loss is the cross entropy of the next token given the vector and the tokens before it. Vectors
 are standardised by the mean of each dimension and one deviation for all, so that one learning rate
-suits every encoder. Some sentences are held out, and the weights that know them best are kept.
+suits every encoder. Some sentences are held out, and the weights with the lowest loss on them are
+kept.
 
-A killed run goes on from its checkpoint when it is started again, and ends with the very weights of
-an unbroken one on a CPU: the checkpoint lies beside the folder, in `NAME.training`, until the
-decoder is written.
+A killed run resumes from its checkpoint when it is started again, and on a CPU ends with exactly
+the weights of an uninterrupted one. The checkpoint lies beside the folder, in `NAME.training`,
+until the decoder is written.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ def train_decoder(
     encoder: Encoder | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Event]:
-    """Train a decoder, or go on with one.
+    """Train a decoder, or resume its training.
 
     Args:
-        spec: everything that is asked.
+        spec: the settings of the training.
         catalog: where data sets come from.
         encoder: loaded already, perhaps with a cache; by default `spec.encoder` is loaded.
-        stop: asked before every update; once true, the best weights so far become the decoder.
+        stop: called before every update; once true, the best weights so far become the decoder.
 
     Yields:
-        `Noted` and `Encoded`, then `Started`, and `Finished` last; of a decoder that is there
-        already, of the same settings and data, the latter alone. Stopped before the first update
-        it ends without `Finished`, for there is nothing to keep.
+        `Noted` and `Encoded`, then `Started`, and `Finished` last; for a decoder that exists
+        already, with the same settings and data, `Noted` and `Finished` alone. Stopped before the
+        first update it ends without `Finished`, as there is nothing to keep.
 
     Raises:
-        UserError: something asked cannot be done, the folder is taken or another process trains
+        UserError: the spec cannot be carried out, the folder is taken or another process trains
             into it, a checkpoint or the decoder could not be written, or the loss was NaN or
             infinity before there was a checkpoint.
     """
@@ -90,7 +91,7 @@ def _trained(
 
 
 def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> DecoderFinished | None:
-    """What a training said last that was killed, or is asked for again, after it had written."""
+    """Return the last event of a training, killed or repeated, that has written its decoder."""
     out = spec.out_folder
     if not out.exists():
         return None

@@ -15,10 +15,10 @@ _SPECIAL = ["<pad>", "<s>", "</s>"]
 
 
 class Words(Protocol):
-    """What decoders need of a vocabulary, their own or that of a base.
+    """The interface of a vocabulary, a decoder's own or that of a base.
 
     Attributes:
-        known_words: what decoding can be held to; None where they were not kept.
+        known_words: the words that decoding can be restricted to; None where not stored.
     """
 
     known_words: KnownWords | None
@@ -30,29 +30,29 @@ class Words(Protocol):
         """Tokens of each sentence, int32, with BEGIN and END around them."""
 
     def text(self, ids: Sequence[int]) -> str:
-        """The sentence of tokens; special ones are left out."""
+        """Decode tokens into a sentence, without special tokens."""
 
     def to_json(self) -> str:
-        """All of it as text."""
+        """The whole vocabulary as text."""
 
 
 class Vocabulary:
-    """Byte-level BPE: every text is a list of known tokens, and comes back as it was.
+    """Byte-level BPE: every text can be encoded, and is decoded to itself.
 
     Args:
         tokenizer: of the library `tokenizers`.
-        words: what decoding can be held to; None where they were not kept.
+        words: the words that decoding can be restricted to; None where not stored.
     """
 
     def __init__(self, tokenizer: Tokenizer, words: Sequence[str] | None = None) -> None:
         self.known_words = None if words is None else KnownWords(tokenizer, words, END)
-        # A sentence that says "</s>" says just that, and does not end there.
+        # A literal "</s>" in a sentence is text, and does not end it.
         tokenizer.encode_special_tokens = True
         self.tokenizer = tokenizer
 
     @classmethod
     def learn(cls, sentences: Iterable[str], size: int) -> Vocabulary:
-        """From training text; equal text gives an equal vocabulary.
+        """Learn a vocabulary from training text; equal text gives an equal vocabulary.
 
         Args:
             sentences: the training text.
@@ -74,7 +74,7 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, text: str, words: Sequence[str] | None = None) -> Vocabulary:
-        """What `to_json` wrote, and the words beside it."""
+        """Read the output of `to_json`, with the words stored beside it."""
         return cls(Tokenizer.from_str(text), words)
 
     def to_json(self) -> str:
@@ -91,5 +91,5 @@ class Vocabulary:
         return [np.array([BEGIN, *e.ids, END], np.int32) for e in found]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The sentence of tokens; special ones are left out."""
+        """Decode tokens into a sentence, without special tokens."""
         return str(self.tokenizer.decode([i for i in ids if i > END])).strip()

@@ -1,8 +1,8 @@
 """Word Mover's score: how far the words of one sentence must travel to become another's.
 
 Vec2Sent's MOVER takes its word vectors from BERT (Zhao et al. 2019, 1-gram, idf 1). Here any
-encoder supplies them, one vector a word whatever stands around it, and the score is named by it:
-`mover-wordllama`. Scores of two suppliers cannot be compared.
+encoder supplies them, one vector a word regardless of context, and the score is named after it:
+`mover-wordllama`. Scores with vectors of two encoders cannot be compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.encoders.base import Encoder
 from engine.search.index import unit_rows
 
 AT_ONCE = 40
-"""Pairs of sentences that are solved as one linear programme: far quicker than one by one."""
+"""Pairs of sentences solved as one linear programme: far faster than one by one."""
 
 Bag = tuple[np.ndarray, np.ndarray]
 """Positions of the distinct words, int64 (k,), and their shares of the sentence, float64 (k,)."""
@@ -26,11 +26,11 @@ Bag = tuple[np.ndarray, np.ndarray]
 def word_mover_scores(
     references: Sequence[str], hypotheses: Sequence[str], words: Encoder
 ) -> np.ndarray:
-    """1 - the least mean squared distance that the words of one travel to be those of the other.
+    """1 - the least cost of moving the words of one sentence to those of the other.
 
-    All words of a sentence weigh the same. Two words are as far apart as their vectors of unit
-    length, squared: 0 for one word, 2 for words that share nothing (or have no vector), at most 4.
-    A sentence without words is 2 from any other.
+    All words of a sentence weigh the same. The cost between two words is the squared distance of
+    their unit vectors: 0 for the same word, 2 for orthogonal ones (or without a vector), at most 4.
+    A sentence without words is at cost 2 from any other.
 
     Args:
         references: sentences.
@@ -75,7 +75,7 @@ def _least(pairs: Sequence[tuple[Bag, Bag]], vectors: np.ndarray) -> np.ndarray:
         costs.append(far.ravel())
         out = sparse.kron(sparse.eye_array(len(a)), np.ones((1, len(b))))
         into = sparse.kron(np.ones((1, len(a))), sparse.eye_array(len(b)))
-        # What arrives at the last word follows from all else.
+        # The constraint of the last word follows from all others.
         sums.append(sparse.vstack([out, into.tocsr()[:-1]]))
         shares.append(np.concatenate([left, right[:-1]]))
     cost = np.concatenate(costs)

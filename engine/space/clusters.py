@@ -1,6 +1,6 @@
 """Clusters in an embedding space, their agreement with labels, and their flow between spaces.
 
-k-means and HDBSCAN as scikit-learn has them, on unit rows, so that distances go with cosines. Pure
+k-means and HDBSCAN of scikit-learn, on unit rows, so that distances agree with cosines. Pure
 functions from arrays to arrays; knows neither encoders nor sentences.
 """
 
@@ -15,13 +15,13 @@ from engine.search.index import Index, unit_rows
 
 Method = Literal["k-means", "hdbscan"]
 NOISE = -1
-"""The label of what HDBSCAN puts into no group."""
+"""Label of points that HDBSCAN puts into no group."""
 
 FITTED = 50_000
 DENSITY_FITTED = 10_000
-"""HDBSCAN takes time with the square of the points: so many are clustered, the others follow."""
+"""Most points clustered by HDBSCAN, which takes quadratic time; the others join their nearest."""
 DENSITY_DIMS = 15
-"""HDBSCAN sees so many principal components: in many dimensions density tells little."""
+"""Principal components given to HDBSCAN: in many dimensions density means little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Clusters:
     Attributes:
         of: int32 (n,), group of each point, the largest group 0; -1 for none.
         sizes: int64 (k,).
-        how: what was done, for people: method, parameters, what was reduced or sampled.
+        how: description for people: method, parameters, reduction and sampling.
     """
 
     of: np.ndarray
@@ -40,20 +40,20 @@ class Clusters:
 
     @property
     def noise(self) -> int:
-        """Points in no group."""
+        """Number of points in no group."""
         return len(self.of) - int(self.sizes.sum())
 
 
 def cluster(
     vectors: np.ndarray, method: Method = "k-means", size: int | None = None, seed: int = 0
 ) -> Clusters:
-    """Divide points into groups.
+    """Cluster points into groups.
 
     Args:
         vectors: (n, dim), finite, n of at least 1.
         method: `k-means` or `hdbscan`.
-        size: how many groups for k-means, how many points a group has at least for HDBSCAN; None
-            is `usual`. More groups than different points gives as many as these.
+        size: number of groups for k-means, least points of a group for HDBSCAN; None is `usual`.
+            There are at most as many groups as distinct points.
         seed: of k-means and of samples.
 
     Raises:
@@ -68,7 +68,7 @@ def cluster(
 
 
 def usual(method: Method, n: int) -> int:
-    """The size taken when none is given: sqrt(n / 2) groups but at most 20, or 1 % of n a group."""
+    """Default size: sqrt(n / 2) groups, at most 20, for k-means; 1 % of n points for HDBSCAN."""
     return int(np.clip(round(np.sqrt(n / 2)), 2, 20)) if method == "k-means" else max(5, n // 100)
 
 
@@ -85,7 +85,7 @@ def _kmeans(rows: np.ndarray, k: int, seed: int) -> Clusters:
 
 
 def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
-    """HDBSCAN of principal components; points beyond a sample go with their nearest in it.
+    """HDBSCAN of principal components; points outside the sample join their nearest in it.
 
     Source: Campello, Moulavi, Sander 2013.
     """
@@ -117,7 +117,7 @@ def _sample(n: int, most: int, seed: int) -> np.ndarray:
 
 
 def numbered(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number groups by size, the largest 0; what is below 0 stays noise.
+    """Renumber groups by size, the largest 0; negative numbers stay noise.
 
     Returns:
         int32 (n,), the new number of each point's group, and the groups' sizes in that order.
@@ -152,7 +152,7 @@ def agreement(labels: np.ndarray, clusters: np.ndarray) -> LabelAgreement:
     """Compare groups to labels, or to other groups: every figure is symmetric.
 
     Args:
-        labels: (n,) of anything that can be told apart.
+        labels: (n,), of any type.
         clusters: int (n,).
 
     Source: scikit-learn's `v_measure_score`, `adjusted_mutual_info_score`, `adjusted_rand_score`.
@@ -168,13 +168,13 @@ def agreement(labels: np.ndarray, clusters: np.ndarray) -> LabelAgreement:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Which groups of one division became which of another.
+    """How the groups of one clustering map to those of another.
 
     Attributes:
         counts: int64 (k, l), points in group i before and group j after; noise is the last row and
             column where there is any.
-        pairs: of real groups, matched so that as many points as possible stay with their match.
-        kept: points in matched groups, of all.
+        pairs: of groups other than noise, matched to share as many points as possible.
+        kept: number of points shared by matched groups.
     """
 
     counts: np.ndarray
@@ -183,9 +183,9 @@ class Flow:
 
 
 def flow(first: Clusters, second: Clusters) -> Flow:
-    """Match the groups of two divisions of the same points, one to one, by the points they share.
+    """Match the groups of two clusterings of the same points, one to one, by the points they share.
 
-    Groups that share nothing are not matched. With other numbers of groups some stay alone.
+    Groups that share nothing are not matched. With different numbers of groups some stay unmatched.
 
     Source: Kuhn 1955, as SciPy's `linear_sum_assignment`.
     """
@@ -204,15 +204,15 @@ def flow(first: Clusters, second: Clusters) -> Flow:
 
 
 def renumbered(first: Clusters, second: Clusters) -> Clusters:
-    """The second division with the numbers of the first where groups are matched.
+    """Renumber the second clustering with the numbers of the first where groups are matched.
 
-    A number of the first that found no match has size 0. Groups without a match follow with numbers
-    that the first does not have, the largest first.
+    A group of the first without a match has size 0. Unmatched groups of the second follow with new
+    numbers, the largest first.
     """
     number = {j: i for i, j in flow(first, second).pairs}
     rest = (j for j in range(len(second.sizes)) if j not in number)
     number |= {j: at for at, j in enumerate(rest, len(first.sizes))}
-    table = np.full(len(second.sizes) + 1, NOISE, np.int32)  # the last is found by -1, for noise
+    table = np.full(len(second.sizes) + 1, NOISE, np.int32)  # index -1, the last, is for noise
     sizes = np.zeros(max(number.values(), default=-1) + 1, np.int64)
     for j, i in number.items():
         table[j], sizes[i] = i, second.sizes[j]

@@ -1,6 +1,6 @@
-"""Compares two embedding spaces of the same sentences in all dimensions, not on a picture.
+"""Compares two embedding spaces of the same sentences in all dimensions, not on a projection.
 
-Neighbourhoods point by point, whole spaces by linear CKA and by what remains after the best turn.
+Neighbourhoods point by point, whole spaces by linear CKA and by the Procrustes residual.
 Pure functions from arrays to arrays; knows neither encoders nor sentences. The two spaces may have
 different dimensions; row i of both is the same sentence. n x n is never formed.
 """
@@ -27,14 +27,15 @@ class Change:
     """How much the neighbourhood of each point differs between two spaces.
 
     Attributes:
-        looked_at: int64 (m,) numbers of the points measured, rising; all unless there are many.
+        looked_at: int64 (m,) positions of the points measured, rising; a sample if there are many.
         first: int64 (m, k), the k nearest in the first space, nearest first.
         second: int64 (m, k), the same in the second space.
-        jaccard: float64 (m,), shared neighbours over all that either space names; 1 is unchanged.
+        jaccard: float64 (m,), shared neighbours over those of either space; 1 is unchanged.
         overlap: float64 (m,), rank-biased overlap; 1 is the same neighbours in the same order.
-        gap: float64 (m,), how much less alike the neighbours of the other space are than its own:
-            mean cosine of the one less that of the other, in standard deviations of the cosines of
-            random pairs, on average over both spaces. Tells apart what shares no neighbour.
+        gap: float64 (m,), how much less similar the other space's neighbours are than a point's
+            own: mean cosine of its own minus that of the others, in standard deviations of the
+            cosines of random pairs, averaged over both spaces. Ranks points that share no
+            neighbour.
     """
 
     looked_at: np.ndarray
@@ -50,9 +51,10 @@ class Change:
         return int(self.first.shape[1])
 
     def most(self, count: int) -> np.ndarray:
-        """Rows of the points that changed most, first the most: int64 (min(count, m),).
+        """Return rows of the points that changed most, most first: int64 (min(count, m),).
 
-        By rank-biased overlap; ties, such as of all that share nothing, by `gap`, then by position.
+        By rank-biased overlap; ties, as among points that share no neighbour, by `gap`, then by
+        position.
         """
         return np.lexsort((self.looked_at, -self.gap, self.overlap))[:count]
 
@@ -74,11 +76,11 @@ def change(
         first: (n, dim), finite.
         second: (n, other dim), finite.
         k: neighbours, from 1 to n - 1.
-        sample: how many points are measured at most.
+        sample: most points measured.
         tick: called with the share done.
 
     Raises:
-        ValueError: another number of rows, or k that cannot be used.
+        ValueError: different numbers of rows, or k out of range.
     """
     n = len(first)
     if len(second) != n:
@@ -101,7 +103,7 @@ def change(
 def _nearest(
     vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: ProgressCallback
 ) -> np.ndarray:
-    """The k nearest others of some rows, int64 (m, k), searched in blocks so that it can tell."""
+    """The k nearest others of some rows, int64 (m, k), searched in blocks to report progress."""
     index = Index(vectors)
     found = np.empty((len(looked_at), k), np.int64)
     for start in range(0, len(looked_at), _ROWS):
@@ -119,7 +121,7 @@ def _nearest(
 def _gap(
     vectors: np.ndarray, looked_at: np.ndarray, own: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """How much less alike `others` are than a point's own neighbours; see `Change.gap`."""
+    """How much less similar `others` are than a point's own neighbours; see `Change.gap`."""
     spread = float(np.std(sample_pair_cosines(vectors))) or 1.0
     rows, k = unit_rows(vectors), own.shape[1]
     gap = np.empty(len(looked_at))
@@ -152,7 +154,7 @@ def rank_biased_overlap(
     """Similarity of two rankings in each row that weighs early ranks most, extrapolated at depth k.
 
     With X_d members shared by the first d of both: (X_k / k) p^k + (1 - p) / p * sum of
-    (X_d / d) p^d over d from 1 to k. Extrapolated, equal rankings have 1 however short they are.
+    (X_d / d) p^d over d from 1 to k. By the extrapolation, equal rankings of any length have 1.
 
     Args:
         first: int (m, k), ranked, no number twice in a row.
@@ -173,7 +175,7 @@ def rank_biased_overlap(
 
 
 def _shared_at(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """How many members become shared at each depth 1 … k: int64 (m, k)."""
+    """Number of members that become shared at each depth 1 … k: int64 (m, k)."""
     m, k = first.shape
     if second.shape != (m, k):
         raise ValueError(f"expected lists of one shape, got {first.shape} and {second.shape}")
@@ -205,9 +207,9 @@ def products(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def linear_cka(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
-    """Linear centred kernel alignment: 1 for spaces that differ by a turn and a scale.
+    """Linear centred kernel alignment: 1 for spaces that differ by a rotation and a scale.
 
-    Of `products`: |Y'X|^2 / (|X'X| |Y'Y|) in Frobenius norms, in memory dim^2. With fewer
+    From `products`: |Y'X|^2 / (|X'X| |Y'Y|) in Frobenius norms, in memory dim^2. With fewer
     sentences than dimensions it is high even by chance: see `shuffled`.
 
     Returns:
@@ -220,13 +222,13 @@ def linear_cka(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
 
 
 def procrustes_residual(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
-    """What is left between two spaces after the best rotation and reflection of one onto the other.
+    """Squared distance between two spaces after the best rotation or reflection of one.
 
-    Of `products`: both are scaled to Frobenius norm 1, the smaller dimension is padded with zeros.
-    The least squared distance is then 2 - 2 |X'Y| in nuclear norm.
+    From `products`: both are scaled to Frobenius norm 1, the smaller dimension is padded with
+    zeros. The least squared distance is then 2 - 2 |X'Y| in nuclear norm.
 
     Returns:
-        From 0 (the same but for a turn) to 2; NaN when all rows of a space are the same.
+        From 0 (the same up to a rotation) to 2; NaN when all rows of a space are the same.
 
     Source: Schönemann 1966; as a distance of representations Ding, Denain, Steinhardt 2021.
     """
@@ -255,12 +257,12 @@ class Figures:
 
 
 def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
-    """Sum up a comparison. Whole spaces are compared on unit rows, as cosines see them.
+    """Summarise a comparison. Whole spaces are compared on unit rows, as by cosines.
 
     Args:
         first: (n, dim).
         second: (n, other dim).
-        found: what `change` said of them.
+        found: the result of `change` for them.
     """
     both = products(unit_rows(first), unit_rows(second))
     return Figures(
@@ -270,11 +272,11 @@ def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
 
 
 def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One space drawn twice: the noise floor of an encoder that has no seed of its own.
+    """Project one space at random twice: the noise floor of an encoder without a seed of its own.
 
-    Two random projections to as many dimensions as there are, the step `dims:DIM,random` with seeds
-    0 and 1. Both keep every cosine but for the noise that so many dimensions leave, so what differs
-    between them is no difference between encoders. Another training run may differ by more.
+    Two random projections to the same number of dimensions, the step `dims:DIM,random` with seeds 0
+    and 1. Both keep every cosine up to the noise of a random projection, so differences between
+    them are not differences between encoders. Another training run may differ by more.
 
     Args:
         vectors: (n, dim), finite.
@@ -293,5 +295,5 @@ def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shuffled(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
-    """The same rows in another order: what two spaces that share nothing look like."""
+    """Permute the rows, to see how two spaces that share nothing compare."""
     return vectors[np.random.default_rng(seed).permutation(len(vectors))]

@@ -15,8 +15,8 @@ class Compressed:
     """One way to make vectors smaller.
 
     Attributes:
-        method: `first` (the first dimensions, as of Matryoshka training), `pca`, `int8`, `binary`.
-        dim: dimensions that are kept.
+        method: `first` (the first dimensions, as in Matryoshka training), `pca`, `int8`, `binary`.
+        dim: number of dimensions kept.
         bytes: of one vector.
     """
 
@@ -26,14 +26,14 @@ class Compressed:
 
 
 def int8(vectors: np.ndarray) -> np.ndarray:
-    """In 255 steps of each dimension, whose largest absolute value is the last: float32 (n, d)."""
+    """Round each dimension to 255 steps, scaled by its largest absolute value: float32 (n, d)."""
     scale = np.abs(vectors).max(axis=0) / _STEPS
     scale[scale == 0.0] = 1.0
     return np.asarray(np.rint(vectors / scale) * scale, np.float32)
 
 
 def binary(vectors: np.ndarray) -> np.ndarray:
-    """Signs alone, 1 or -1: their cosine is 1 - 2 Hamming / d."""
+    """Keep the signs alone, 1 or -1: their cosine is 1 - 2 Hamming / d."""
     return np.where(vectors > 0, np.float32(1), np.float32(-1))
 
 
@@ -43,15 +43,15 @@ METHODS = ("first", "pca", "int8", "binary")
 def smaller(
     vectors: np.ndarray, sizes: Sequence[int], methods: Sequence[str] = METHODS
 ) -> Iterator[tuple[Compressed, np.ndarray]]:
-    """Some methods at some sizes.
+    """Compress vectors by some methods to some sizes.
 
-    PCA is fitted once, on these vectors; its components are in order, so a size is the first of
-    them. Precisions are of the first dimensions.
+    PCA is fitted once, on these vectors; a size takes the first of its components. Lower precisions
+    are applied to the first dimensions.
 
     Args:
         vectors: float32 (n, d), finite.
         sizes: at most d each.
-        methods: of those above.
+        methods: some of `METHODS`.
     """
     from engine.encoders.steps import fit_pca
 

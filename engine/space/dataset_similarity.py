@@ -1,7 +1,7 @@
 """The similarity of data sets to an encoder: cosines between the means of their sentences.
 
-As MTEB's figure 2 has it (Muennighoff et al. 2023): a bounded number of sentences of each, drawn
-with a fixed seed. Knows data sets and vectors; neither encoders nor files.
+As in MTEB's figure 2 (Muennighoff et al. 2023): a bounded number of sentences of each, drawn with a
+fixed seed. Knows data sets and vectors; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from engine.datasets.types import Dataset, DatasetInfo
 
 SENTENCES = 100
-"""Of each collection, as in MTEB's figure."""
+"""Most sentences of each collection, as in MTEB's figure."""
 SEED = 0
 ENGLISH = "eng"
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What a row of the matrix stands for.
+    """The sentences behind one row of the matrix.
 
     Attributes:
-        name: on the row.
-        dataset: where its sentences are.
-        part: `left` or `right` of parallel sentences, a label of labelled ones, or empty: all.
-        group: what it is sorted by, such as a type of task.
+        name: of the row.
+        dataset: the data set that the sentences are from.
+        part: `left` or `right` of parallel sentences, a label of labelled ones, or empty for all.
+        group: by which rows are sorted, such as a type of task.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Collection:
     group: str = ""
 
     def sample(self, data: Dataset, most: int = SENTENCES, seed: int = SEED) -> list[str]:
-        """Draw some of its distinct sentences that say anything.
+        """Draw some of its distinct sentences that are not blank.
 
         Raises:
-            UserError: there is none.
+            UserError: it has no such sentence.
         """
         texts = list(dict.fromkeys(text for text in _texts(data, self.part) if text.strip()))
         if not texts:
@@ -67,7 +67,7 @@ def _texts(data: Dataset, part: str) -> Sequence[str]:
 
 
 def families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
-    """Data sets in several languages, such as `xnli` of `xnli/de`, with their members."""
+    """Find families of data sets in several languages, such as `xnli` of `xnli/de`."""
     found: dict[str, list[DatasetInfo]] = {}
     for info in infos:
         if "/" in info.name and info.languages:
@@ -80,7 +80,7 @@ def families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
 
 
 def everything(infos: Sequence[DatasetInfo]) -> list[Collection]:
-    """Every data set, of a family in several languages the English one or the first."""
+    """Every data set; of a family in several languages the English member or the first."""
     chosen = {name: _first(members) for name, members in families(infos).items()}
     kept = [
         info for info in infos
@@ -103,7 +103,7 @@ def by_label(data: Dataset) -> list[Collection]:
     """Each label of labelled sentences.
 
     Raises:
-        UserError: it has none.
+        UserError: the data set has fewer than two labels.
     """
     from engine.datasets.types import LabelledSentences
 
@@ -121,7 +121,7 @@ def _first(members: Sequence[DatasetInfo]) -> str:
 
 
 def mean(vectors: np.ndarray) -> np.ndarray:
-    """The mean of unit vectors, float64 (dim,): every sentence counts alike, however long."""
+    """The mean of the unit rows, float64 (dim,): every sentence weighs the same."""
     found: np.ndarray = unit_rows(vectors, np.float64).mean(axis=0)
     return found
 
@@ -135,11 +135,11 @@ def similarity(means: np.ndarray) -> np.ndarray:
 
 
 def order(cosines: np.ndarray, groups: Sequence[str] = ()) -> np.ndarray:
-    """Rows so that the alike stand together: leaves of an average-linkage tree, optimally turned.
+    """Order rows so that similar ones are adjacent: leaves of an average-linkage tree, optimal.
 
     Args:
-        cosines: (n, n), as `similarity` gives them.
-        groups: of each row; those of a group stand together, groups in the order of the tree.
+        cosines: (n, n), from `similarity`.
+        groups: of each row; rows of a group are adjacent, groups in the order of the tree.
 
     Returns:
         int64 (n,), positions.

@@ -15,7 +15,7 @@ from engine.progress import Progress
 from engine.search.index import unit_rows
 
 _BLOCK = 2048
-"""Rows a block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""
+"""Rows per block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""
 
 
 def cosine(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def uniformity(vectors: np.ndarray, t: float = 2.0, progress: Progress | None = 
             potential = rows[block] @ rows[columns].T
             potential *= 2.0 * t
             np.exp(potential, out=potential)
-            if other == start:  # the block on the diagonal holds each pair twice, and the selves
+            if other == start:  # a block on the diagonal has each pair twice, and the self-pairs
                 potential = np.triu(potential, 1)
             total += float(weights[block] @ potential @ weights[columns])
         if progress is not None:
@@ -94,7 +94,7 @@ class RandomPairs:
 
     Attributes:
         mean: 0 for directions spread evenly; an estimate of anisotropy (Ethayarajh 2019).
-        std: spread of the cosines.
+        std: standard deviation of the cosines.
         n: number of sentences.
     """
 
@@ -106,7 +106,8 @@ class RandomPairs:
 def random_pairs(vectors: np.ndarray) -> RandomPairs:
     """Mean and standard deviation of the cosine over all pairs of positions, in n * dim^2 time.
 
-    With unit rows U the cosines sum to |sum of U|^2, their squares to |U^T U|^2, less the selves.
+    With unit rows U the cosines sum to |sum of U|^2, their squares to |U^T U|^2, each minus the
+    self-pairs.
 
     Args:
         vectors: (n, dim), n >= 2.
@@ -138,7 +139,7 @@ def sample_pair_cosines(vectors: np.ndarray, pairs: int = 20_000, seed: int = 0)
 
 @dataclass(frozen=True)
 class GoldGroups:
-    """Pairs put into equal ranges of their gold score.
+    """Pairs grouped by equal ranges of their gold score.
 
     Attributes:
         labels: such as `0–1`, lowest first.
@@ -152,8 +153,8 @@ class GoldGroups:
 def gold_groups(gold: np.ndarray, scale: tuple[float, float] = (0.0, 5.0)) -> GoldGroups:
     """Five equal groups of the scale, as SimCSE figure 4 shows STS-B: 0–1, 1–2, 2–3, 3–4, 4–5.
 
-    The paper does not say where a score on a border goes; here it opens the upper group, and the
-    top of the scale belongs to the last.
+    The paper does not say where a score on a border goes; here it belongs to the upper group, and
+    the top of the scale to the last.
     """
     low, high = scale
     edges = np.linspace(low, high, 6)
@@ -185,8 +186,8 @@ def density(values: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
     Args:
         values: (n,), may be empty.
-        grid: float64 (m,), evenly spaced; it should reach past the values, what lies outside is
-            counted in n and not drawn.
+        grid: float64 (m,), evenly spaced; it should reach past the values: those outside count in n
+            and are not drawn.
 
     Returns:
         float64 (m,), integrating to 1 over the whole line; zeros for no values.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _ROWS = 8192
-"""Rows of float64 worked on at once."""
+"""Rows of float64 processed at once."""
 
 
 def singular_values(vectors: np.ndarray) -> np.ndarray:
@@ -33,9 +33,9 @@ def singular_values(vectors: np.ndarray) -> np.ndarray:
 
 
 def effective_rank(singular: np.ndarray) -> float:
-    """How many directions carry the space: exp of the entropy of the singular values' shares.
+    """Effective number of dimensions: exp of the entropy of the singular values' shares.
 
-    Roy, Vetterli 2007, definition 1. Between 1 (one direction) and their number (all alike).
+    Roy, Vetterli 2007, definition 1. Between 1 (one direction) and their number (all equal).
 
     Args:
         singular: (m,), not negative.
@@ -88,10 +88,10 @@ class Hubness:
     """How often each vector is among the nearest of others (Radovanović et al. 2010).
 
     Attributes:
-        counts: int64 (n,), among the k nearest of how many others.
-        k: how many neighbours of each are counted.
-        skew: third standardised moment of the counts; 0 when all are neighbours alike often, above
-            1 when some are everybody's neighbour.
+        counts: int64 (n,), the number of others whose k nearest include the vector.
+        k: number of neighbours.
+        skew: third standardised moment of the counts; 0 when all are neighbours equally often,
+            above 1 when there are hubs.
         never: share of vectors that are nobody's neighbour.
     """
 
@@ -102,10 +102,10 @@ class Hubness:
 
 
 def hubness(neighbours: np.ndarray) -> Hubness:
-    """Count how often each is a neighbour.
+    """Count how often each vector is a neighbour.
 
     Args:
-        neighbours: int (n, k), the nearest others of each, as `neighbours_of_each` gives them.
+        neighbours: int (n, k), the nearest others of each, from `neighbours_of_each`.
     """
     n, k = neighbours.shape
     counts = np.bincount(neighbours.ravel(), minlength=n)

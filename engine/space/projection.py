@@ -1,8 +1,7 @@
 """Projections of an embedding space to two dimensions.
 
-PCA at once; UMAP, umap-learn's UMAP, t-SNE or PaCMAP when asked. Pure functions from arrays to
-arrays; knows neither encoders nor sentences. Everything is measured on unit rows, so that distances
-go with cosines.
+PCA, UMAP, umap-learn's UMAP, t-SNE and PaCMAP. Pure functions from arrays to arrays; knows neither
+encoders nor sentences. All work on unit rows, so that distances agree with cosines.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from engine.search.index import (
 
 _PCA_SAMPLE = 20_000
 _MANY, _EPOCHS, _EPOCHS_OF_MANY = 10_000, 300, 150
-"""More rounds made no map of sentences truer; umap-learn takes 500 and 200."""
+"""More epochs made no map of sentences more faithful; umap-learn takes 500 and 200."""
 _FINDING = 0.5
-"""About which share of UMAP goes into finding neighbours."""
+"""Approximate share of UMAP's time that goes into finding neighbours."""
 _WATCHED_EVERY = 0.15
-"""Seconds between two pictures of points that move."""
+"""Seconds between two calls of `watch`."""
 TSNE_POINTS = 20_000
 """More would take t-SNE many minutes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Points of the plane.
+    """Points projected to the plane.
 
     Attributes:
         points: float32 (n, 2), centred on 0.
-        explained: share of the variance that the plane keeps; None where it has no meaning.
+        explained: share of the variance that the plane keeps; None where not defined.
     """
 
     points: np.ndarray
@@ -51,7 +50,7 @@ class Plane:
 def pca(vectors: np.ndarray) -> Plane:
     """The first two principal components of unit rows, fitted on up to 20,000 of them.
 
-    Each axis points where its largest coordinate is positive, so that two fits agree.
+    The sign of each axis makes its largest coefficient positive, so that two fits agree.
 
     Args:
         vectors: (n, dim), finite; n of at least 2.
@@ -87,15 +86,15 @@ def umap(
 ) -> Plane:
     """UMAP of unit rows, its neighbours found by FAISS.
 
-    Up to 10,000 points they are exact; of more, a tenth or so is missed (`PrefilteredIndex`),
-    about as many as umap-learn misses.
+    Up to 10,000 points the neighbours are exact; with more, about a tenth of them is missed
+    (`PrefilteredIndex`), as with umap-learn.
 
     Args:
         vectors: (n, dim), finite.
         neighbours: of each point, itself included; fewer when there are not as many points.
         min_dist: how close points may lie in the plane.
         seed: the same seed gives the same plane on one machine; None is not reproducible.
-        initial: (n, 2) to begin from, such as another encoder's plane; None is the first two
+        initial: (n, 2) to start from, such as another encoder's plane; None is the first two
             principal components.
         tick: called with the share done.
         watch: called with the points, float32 (n, 2), a few times a second while they move.
@@ -141,10 +140,10 @@ def umap_learn(
     seed: int | None = 0,
     tick: ProgressCallback | None = None,
 ) -> Plane:
-    """UMAP of unit rows as umap-learn lays it out, for whoever wants the reference's own picture.
+    """UMAP of unit rows by umap-learn, the reference implementation.
 
-    It compiles for some seconds when it is first used, and says nothing while it works. Its
-    neighbours are found as for `umap`.
+    It compiles for some seconds when it is first used, and reports no progress. Its neighbours are
+    found as for `umap`.
 
     Args:
         vectors: (n, dim), finite.
@@ -169,7 +168,7 @@ def umap_learn(
     if tick is not None:
         tick(0.2)
     with _threads_kept(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
+        warnings.simplefilter("ignore")  # a seed means one core; `transform` is unavailable
         model = UMAP(
             n_neighbors=k,
             min_dist=min_dist,
@@ -184,14 +183,14 @@ def umap_learn(
 
 
 def _threads_kept() -> AbstractContextManager[Any]:
-    """Undo what numba does: it sets the threads of all OpenMP code of the process.
+    """Restore the number of OpenMP threads, which numba sets for the whole process.
 
-    Torch adds up in an order that depends on them, so that a training after a map would not end
+    Torch's order of summation depends on it, so that a training after a projection would not end
     with the same weights as one before it.
     """
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(None)  # limits nothing, and sets back what it found
+    return threadpool_limits(None)  # sets no limit, and restores the numbers that it found
 
 
 def pacmap(
@@ -201,7 +200,7 @@ def pacmap(
     seed: int | None = 0,
     tick: ProgressCallback | None = None,
 ) -> Plane:
-    """PaCMAP of unit rows: like UMAP for what is near, better at how groups lie to one another.
+    """PaCMAP of unit rows: like UMAP for neighbourhoods, better at the global structure.
 
     Args:
         vectors: (n, dim), finite.
@@ -223,7 +222,7 @@ def pacmap(
     if tick is not None:
         tick(0.05)
     with _threads_kept(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a seed was set
+        warnings.simplefilter("ignore")  # a seed was set
         model = PaCMAP(2, n_neighbors=min(neighbours, len(rows) - 2), random_state=seed)
         points = np.asarray(model.fit_transform(rows, init="pca"), np.float32)
     return Plane(points - points.mean(axis=0))
@@ -236,22 +235,22 @@ def tsne(
     seed: int | None = 0,
     tick: ProgressCallback | None = None,
 ) -> Plane:
-    """t-SNE of unit rows by Barnes and Hut's tree, its neighbours found exactly by FAISS.
+    """Barnes-Hut t-SNE of unit rows, its neighbours found exactly by FAISS.
 
-    Scikit-learn's: it says nothing while it works, and takes about as long as the points are many
-    (see `TSNE_POINTS`). openTSNE would be quicker above that, at the price of one more package.
+    Scikit-learn's: it reports no progress, and its time grows with the number of points (see
+    `TSNE_POINTS`). openTSNE would be faster above that, at the price of one more package.
 
     Args:
         vectors: (n, dim), finite.
-        perplexity: of how many neighbours about each point takes notice; fewer when there are not
-            three times as many points.
+        perplexity: effective number of neighbours of each point; lower when there are not three
+            times as many points.
         seed: the same seed gives the same plane on one machine, on one core; None uses all cores.
         tick: called with the share done.
 
     Raises:
         ValueError: fewer than four rows.
 
-    Source: van der Maaten 2014; begun from the principal components as Kobak, Berens 2019 advise.
+    Source: van der Maaten 2014; initialised with principal components as Kobak, Berens 2019 advise.
     """
     from scipy.sparse import csr_matrix
     from sklearn.manifold import TSNE
@@ -282,7 +281,7 @@ def tsne(
 
 
 def _knn(rows: np.ndarray, k: int, index: Any = None) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Neighbours as UMAP wants them: itself first, cosine distances; and no search index."""
+    """Neighbours in umap-learn's form: itself first, cosine distances; and no search index."""
     cosines, ids = neighbours_of_each(rows, k - 1, index)
     own = np.arange(len(rows))[:, None]
     distances = np.clip(1 - cosines, 0, 2)
@@ -291,25 +290,25 @@ def _knn(rows: np.ndarray, k: int, index: Any = None) -> tuple[np.ndarray, np.nd
 
 
 def placed(vectors: np.ndarray, known: np.ndarray, points: np.ndarray, k: int = 8) -> np.ndarray:
-    """Place new vectors on an existing plane: the mean of their neighbours' places, by cosine.
+    """Place new vectors on an existing plane, at the weighted mean of their neighbours by cosine.
 
     Args:
         vectors: (m, dim) to be placed.
         known: (n, dim), those on the plane.
-        points: (n, 2), where these lie.
-        k: neighbours that have a say.
+        points: (n, 2), the positions of these.
+        k: number of neighbours.
 
     Returns:
         float32 (m, 2).
     """
     cosines, ids = Index(known).search(vectors, min(k, len(known)))
-    weights = np.exp((cosines - cosines[:, :1]) / 0.05)  # what is 0.05 less alike weighs a third
+    weights = np.exp((cosines - cosines[:, :1]) / 0.05)  # a cosine lower by 0.05 weighs a third
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("mk,mkd->md", weights, points[ids]).astype(np.float32)
 
 
 def procrustes(points: np.ndarray, onto: np.ndarray) -> np.ndarray:
-    """Turn, mirror, scale and shift a plane onto another of the same points: float32 (n, 2).
+    """Rotate, reflect, scale and shift a plane onto another of the same points: float32 (n, 2).
 
     Orthogonal Procrustes (Schönemann 1966) with one scale; least squares over all points.
     """

@@ -16,15 +16,15 @@ import numpy as np
 from engine.space.clusters import numbered
 
 LEVELS = (8, 24, 72)
-"""Regions seen from afar, from nearer, from close by."""
+"""Number of regions at each level, from the coarsest."""
 
 _WORD = r"(?u)[^\W\d_][^\W_]+"
 """A letter and at least one more letter or digit."""
 _EVEN = 0.6
 _TELLING = 3.0
-"""Groups a word must be expected in before its spread can be called even."""
+"""Expected number of groups of a word from which its spread can be called even."""
 _RARE = 1e-6
-"""Makes a word lighter than any that is not rare, and keeps the order among the rare."""
+"""Factor that puts rare words below all others, and keeps their order."""
 _FITTED = 100_000
 
 
@@ -32,7 +32,7 @@ def class_tfidf(counts: Any) -> Any:
     """Weigh each word for each group: frequency in the group times log(1 + A / f).
 
     A is the mean number of words of a group and f how often the word occurs in all groups. The
-    frequency is divided by the words of the group, so that large groups weigh no more.
+    frequency is divided by the number of words in the group, so that large groups weigh no more.
 
     Args:
         counts: (groups, words), NumPy or SciPy sparse: how often each word occurs in each group.
@@ -53,7 +53,7 @@ def class_tfidf(counts: Any) -> Any:
 
 
 class RegionWords:
-    """The words of a collection, counted once, to name groups of it by.
+    """The words of a collection, counted once, for naming groups of its sentences.
 
     Args:
         sentences: n of them.
@@ -72,15 +72,15 @@ class RegionWords:
     def names(
         self, groups: np.ndarray, k: int, stop: np.ndarray | None = None, most: int = 3
     ) -> list[str]:
-        """Name each of k groups by its heaviest words; an empty name where it has none of its own.
+        """Name each of k groups by its heaviest words; an empty name where it has none.
 
-        A word counts once a sentence. One that is in a single sentence of a group of more than
-        three names it only where no other word does.
+        A word counts once per sentence. In a group of more than three sentences, a word of a single
+        sentence is used only where there is no other.
 
         Args:
             groups: int (n,), group of each sentence, below k; negative for none.
-            k: how many groups.
-            stop: bool, for each word whether to leave it out; see `everywhere`.
+            k: number of groups.
+            stop: bool (words,), words to leave out; see `everywhere`.
             most: words in a name.
         """
         if self._counts is None:
@@ -95,11 +95,11 @@ class RegionWords:
         return [", ".join(self._heaviest(weights, group, most)) for group in range(k)]
 
     def everywhere(self, groups: np.ndarray, k: int) -> np.ndarray:
-        """For each word, whether it is spread over the groups as if by chance: bool (words,).
+        """Find words that are spread over the groups as if by chance: bool (words,).
 
-        Such a word tells no group from another, in whatever language: it is in at least 0.6 times
-        as many groups as its sentences would be in, were they dealt out blindly. Words so rare that
-        this cannot be said are not among them.
+        Such a word does not discriminate between groups, in any language: it is in at least 0.6
+        times as many groups as expected if its sentences were distributed at random. Words too rare
+        to decide are not marked.
         """
         if self._counts is None:
             return np.zeros(0, bool)
@@ -134,8 +134,8 @@ class Level:
 
     Attributes:
         of: int32 (n,), region of each point.
-        names: one a region, no two alike, from its words.
-        centres: float32 (k, 2), the median place of its points.
+        names: one per region, distinct, from its words.
+        centres: float32 (k, 2), the coordinatewise median of its points.
         sizes: int64 (k,).
     """
 
@@ -146,11 +146,11 @@ class Level:
 
 
 def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
-    """k-means in small batches: int32 (n,), numbered by size, the largest group 0.
+    """Mini-batch k-means: int32 (n,), numbered by size, the largest group 0.
 
     Empty groups get no number, so there may be fewer than k.
 
-    Source: Sculley 2010, as scikit-learn has it.
+    Source: Sculley 2010, in scikit-learn's implementation.
     """
     from sklearn.cluster import MiniBatchKMeans
 
@@ -168,9 +168,9 @@ def regions(
     Args:
         points: float32 (n, 2).
         words: of its sentences.
-        levels: how many regions each level has, rising; fewer where a region would have less than
-            `least` points.
-        least: points of a region on average.
+        levels: number of regions of each level, rising; fewer where a region would have less than
+            `least` points on average.
+        least: least mean number of points in a region.
     """
     n = len(points)
     counts = sorted({max(1, min(k, n // least)) for k in levels})
@@ -187,7 +187,7 @@ def regions(
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Number what would be called the same, and call what has no name by its number."""
+    """Make names distinct: number equal ones, and replace empty ones with `region N`."""
     repeated = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
     out = []

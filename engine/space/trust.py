@@ -11,7 +11,7 @@ from engine.progress import ProgressCallback
 from engine.search.index import unit_rows, usable_threads
 
 _BLOCK_CELLS = 500_000
-"""Distances ranked at once by each thread: the processor's cache holds them."""
+"""Distances ranked at once by each thread, so that they fit the processor's cache."""
 _PRODUCT_CELLS = 8 * _BLOCK_CELLS
 """Cosines computed at once by each thread: with fewer rows, BLAS waits for memory."""
 
@@ -21,9 +21,9 @@ class Trust:
     """How well a plane keeps the neighbourhoods of the full space, point by point.
 
     Attributes:
-        looked_at: int64 (m,) numbers of the points measured; all of them unless there are many.
-        trustworthiness: float64 (m,), 1 where nobody stands near who is far in the full space.
-        continuity: float64 (m,), 1 where nobody stands far who is near in the full space.
+        looked_at: int64 (m,) positions of the points measured; a sample if there are many.
+        trustworthiness: float64 (m,), 1 where no near point of the plane is far in the full space.
+        continuity: float64 (m,), 1 where no near point of the full space is far on the plane.
         recall: float64 (m,), share of the k nearest that are among the k nearest on the plane.
         k: neighbours compared.
     """
@@ -52,7 +52,7 @@ def trust(
         vectors: (n, dim).
         points: (n, 2).
         k: neighbours; must be below n / 2.
-        sample: how many points are measured at most.
+        sample: most points measured.
         tick: called with the share done.
 
     Raises:
@@ -96,9 +96,9 @@ def _slices(n: int, size: int) -> list[slice]:
 
 
 def _keys(distances: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Numbers of the order of each row: uint64, distances above and columns below.
+    """Sort keys of each row: uint64, the distance in the high bits and the column in the low ones.
 
-    No two are alike, so that ties go by number; a row's own point is the last.
+    All keys are distinct, so that ties go by column; a row's own point comes last.
     """
     distances += np.float32(0)  # -0 is 0
     distances[np.arange(len(own)), own] = np.inf
@@ -116,7 +116,7 @@ def _near(keys: np.ndarray, k: int) -> np.ndarray:
 
 
 def _ranks(keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Ranks of some columns of each row, the nearest of all 1."""
+    """Ranks of some columns of each row, 1 for the nearest."""
     chosen = np.take_along_axis(keys, columns, axis=1)
     return 1 + np.stack([np.count_nonzero(keys < one[:, None], axis=1) for one in chosen.T], axis=1)
 

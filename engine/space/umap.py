@@ -1,9 +1,9 @@
 """UMAP in NumPy: nothing to compile, so the first map is as fast as any other.
 
 The graph is that of McInnes, Healy, Melville 2018 and agrees with umap-learn's to rounding. The
-layout goes down the same gradient, but moves all points at once, with Adam, as uwot does when asked
-for batches. Arithmetic on whole arrays takes a fraction of the time of umap-learn's compiled loop,
-and one seed gives one plane however many cores there are.
+layout follows the same gradient, but moves all points at once, with Adam, as uwot does in its batch
+mode. Arithmetic on whole arrays takes a fraction of the time of umap-learn's compiled loop, and one
+seed gives one plane for any number of cores.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy as np
 
 _HALVINGS = 40
 _LEAST_BANDWIDTH = 1e-3
-"""Of a point's mean distance: duplicates would leave it at 0."""
+"""Least bandwidth, as a share of a point's mean distance: duplicates would leave it at 0."""
 _NEGATIVES = 5
-"""Points pushed away for each one drawn near."""
+"""Negative samples for each edge."""
 _PUSHING = 32
-"""Random points that push all the others in one epoch. That they are the same for all saves
-gathering them, and moves neighbours alike instead of shaking them apart."""
+"""Negative samples of an epoch, the same for all points: this saves gathering them, and moves
+neighbours together instead of shaking them apart."""
 _FORGETTING = (0.5, 0.9)
-"""Of Adam's means of gradients and of their squares, as in uwot."""
+"""Adam's beta 1 and beta 2, as in uwot."""
 _ROWS = 1024
-"""Points pushed in one go: the table of distances stays in the processor's cache."""
+"""Points repelled at once: the table of distances stays in the processor's cache."""
 _FARTHEST_PUSH = np.float32(4)
 
 
 def fuzzy_graph(ids: np.ndarray, distances: np.ndarray) -> Any:
-    """How surely points belong together, from 0 to 1, both ways: SciPy CSR float32 (n, n).
+    """Symmetric graph of membership strengths, from 0 to 1: SciPy CSR float32 (n, n).
 
-    Each point's own scale makes the memberships of its neighbours add up to log2(k + 1); two points
-    belong together when either says so (probabilistic sum).
+    Each point's own bandwidth makes the memberships of its neighbours sum to log2(k + 1); the two
+    directions of an edge are combined by the probabilistic sum.
 
     Args:
         ids: int (n, k), neighbours of each point, itself left out.
-        distances: (n, k), how far away they are, at least 0.
+        distances: (n, k), their distances, at least 0.
     """
     from scipy import sparse
 
@@ -60,7 +60,7 @@ def fuzzy_graph(ids: np.ndarray, distances: np.ndarray) -> Any:
 
 
 def curve(min_dist: float) -> tuple[np.float32, np.float32]:
-    """The a and b whose 1 / (1 + a d^2b) is nearest to 1 up to `min_dist` and falls off beyond."""
+    """Fit a and b so that 1 / (1 + a d^2b) is near 1 up to `min_dist` and decays beyond."""
     from scipy.optimize import curve_fit
 
     away = np.linspace(0, 3, 300)
@@ -72,16 +72,16 @@ def curve(min_dist: float) -> tuple[np.float32, np.float32]:
 def layout(
     graph: Any, start: np.ndarray, *, epochs: int, min_dist: float, seed: int | None
 ) -> Iterator[np.ndarray]:
-    """Move points until those that belong together lie together: float32 (n, 2) after each epoch.
+    """Optimise the layout of a graph: yields float32 (n, 2) after each epoch.
 
-    An edge is looked at in as many of the epochs as it is heavy, the heaviest in each of them.
+    An edge is sampled in a share of the epochs proportional to its weight, the heaviest in each.
 
     Args:
-        graph: of `fuzzy_graph`.
+        graph: from `fuzzy_graph`.
         start: (n, 2).
-        epochs: how many.
+        epochs: number of them.
         min_dist: see `curve`.
-        seed: of the points that push; None is another one each time.
+        seed: of the negative samples; None is another one each time.
     """
     a, b = curve(min_dist)
     edges, n = graph.tocoo(), len(start)
@@ -110,7 +110,7 @@ def layout(
 def _drawn(
     points: np.ndarray, heads: np.ndarray, tails: np.ndarray, a: np.float32, b: np.float32
 ) -> np.ndarray:
-    """Where edges draw their heads: float32 (2, n). Twice, for each edge is there both ways."""
+    """Attraction of the edges' heads: float32 (2, n). Doubled, as each edge exists both ways."""
     away = points[:, tails] - points[:, heads]
     squared = (away**2).sum(axis=0)
     power = squared**b
@@ -121,7 +121,7 @@ def _drawn(
 
 
 def _pushed(points: np.ndarray, pushing: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
-    """Where some points push each of all: float32 (2, n)."""
+    """Repulsion of all points by some: float32 (2, n)."""
     found = np.empty_like(points)
     for first in range(0, points.shape[1], _ROWS):
         block = slice(first, first + _ROWS)

@@ -1,8 +1,8 @@
-"""How far measurements agree on a ranking, and how stable a correlation over encoders is.
+"""Agreement of measurements on a ranking, and the stability of a correlation over encoders.
 
 After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Pure functions
-from scores by name to numbers. What was not measured is absent and never counts as zero. Knows
-neither the store nor how anything was measured.
+from scores by name to numbers. A missing score is absent and never counts as zero. Knows neither
+the store nor how scores were measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.errors import UserError
 from engine.stats.bootstrap import spearman
 
 LEAST_ENCODERS = 6
-"""Fewer points than this give a correlation that one of them decides."""
+"""With fewer points, a single one can decide a correlation."""
 
 Scores = Mapping[str, Mapping[str, float]]
 """Encoder -> task -> score in points."""
@@ -26,11 +26,11 @@ Scores = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two ways of measuring put the same encoders in the same order.
+    """Agreement of two measurements on the order of the same encoders.
 
     Attributes:
-        n: encoders that both ways measured.
-        spearman: rank correlation; nan below two encoders, or when one way ties them all.
+        n: encoders with both.
+        spearman: rank correlation; nan below two encoders, or when one measurement ties them all.
         kendall: tau-b; nan likewise.
         swapped: pairs whose order is reversed, (ahead first, ahead second).
     """
@@ -44,7 +44,7 @@ class Agreement:
 def agreement(first: Mapping[str, float], second: Mapping[str, float]) -> Agreement:
     """Compare two orderings of encoders by their scores; only those in both take part.
 
-    A pair that is tied one way and apart in the other is not swapped.
+    A pair that is tied in one ordering is not swapped.
     """
     names = _in_both(first, second)
     swapped = tuple(
@@ -57,7 +57,7 @@ def agreement(first: Mapping[str, float], second: Mapping[str, float]) -> Agreem
 
 
 def _in_both(x: Mapping[str, float], y: Mapping[str, float]) -> list[str]:
-    """Encoders with a number in either, in the order of the first."""
+    """Encoders with a finite score in both, in the order of the first."""
     return [name for name in x if name in y and math.isfinite(x[name]) and math.isfinite(y[name])]
 
 
@@ -70,12 +70,12 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def shared(first: Scores, second: Scores) -> tuple[list[str], list[str]]:
-    """Encoders and tasks on which every encoder was measured both ways, for means over tasks.
+    """Encoders and tasks for which all scores exist in both, for means over tasks.
 
-    The encoder with the fewest tasks is given up, as long as no task is shared by all.
+    The encoder with the fewest tasks is dropped for as long as no task is shared by all.
 
     Returns:
-        (encoders, tasks), both empty when nothing was measured both ways.
+        (encoders, tasks), both empty when no score exists in both.
     """
     both = {name: [t for t in first[name] if t in second.get(name, ())] for name in first}
     names = [name for name in both if both[name]]
@@ -94,11 +94,11 @@ def means(scores: Scores, names: Sequence[str], tasks: Sequence[str]) -> dict[st
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """A correlation over encoders, and what any one of them does to it.
+    """A correlation over encoders, and its range when any one of them is left out.
 
     Attributes:
         value: Spearman over all of them.
-        n: how many.
+        n: number of encoders.
         lowest, highest: of the correlations with one encoder left out.
         without_lowest, without_highest: the encoder whose absence gives them.
     """
@@ -112,7 +112,7 @@ class LeaveOneOut:
 
     @property
     def turns(self) -> bool:
-        """Whether leaving out a single encoder turns the sign."""
+        """Whether leaving out a single encoder changes the sign."""
         return min(self.value, self.lowest) < 0.0 < max(self.value, self.highest)
 
 
@@ -125,7 +125,7 @@ def stability(
     the set of encoders.
 
     Returns:
-        None for fewer than `least` encoders, and where a task scores them all alike.
+        None for fewer than `least` encoders, and where a task scores them all the same.
     """
     names = _in_both(x, y)
     if len(names) < least:
@@ -146,7 +146,7 @@ def _correlation(x: Mapping[str, float], y: Mapping[str, float], names: Sequence
 def complete(
     scores: Scores, tasks: Sequence[str], least: int = LEAST_ENCODERS
 ) -> tuple[list[str], list[str]]:
-    """Encoders that have all of some tasks: as many tasks as at least `least` encoders share.
+    """Encoders that have all of some tasks: as many tasks as `least` or more encoders share.
 
     Tasks that most encoders have come first; one that would leave too few encoders is left out, so
     that every correlation of a table is over the same encoders.
@@ -168,7 +168,7 @@ def correlations(
 ) -> dict[tuple[str, str], LeaveOneOut]:
     """(transfer task, probing task) -> their correlation over the encoders that have all tasks.
 
-    A pair in which one task scores all encoders alike is absent.
+    A pair in which one task scores all encoders the same is absent.
 
     Raises:
         UserError: fewer than six encoders have all of them.
@@ -185,7 +185,7 @@ def correlations(
 
 
 def overlapping(ranges: Mapping[str, tuple[float, float]]) -> list[tuple[str, str]]:
-    """Pairs of encoders whose ranges of scores over seeds, (lowest, highest), meet."""
+    """Pairs of encoders whose ranges of scores over seeds, (lowest, highest), overlap."""
     return [
         (a, b)
         for a, b in combinations(ranges, 2)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def average_precision(values: np.ndarray, right: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Average precision of the ranking by `values`, as scikit-learn defines it, a resample a row.
+    """Average precision of the ranking by `values`, as scikit-learn defines it, on each resample.
 
     Args:
         values: (n,), higher first; equal ones are taken together.

@@ -1,10 +1,10 @@
-"""Means of bounded observations, with intervals that are valid at any number of looks.
+"""Confidence sequences for the mean of bounded observations, valid at any stopping time.
 
 Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting (JRSS B 86):
-for each candidate mean a gambler bets that it is wrong. At the true one no way of betting wins, so
-the capital exceeds 1/alpha at any time with probability alpha at most (Ville), and the candidates
-against which it never did are a confidence sequence. Bets are aGRAPA's (their appendix B.3): what
-would have been best for the mean and the variance seen so far.
+for each candidate mean a gambler bets that it is wrong. At the true mean no strategy wins, so the
+capital ever exceeds 1/alpha with probability at most alpha (Ville), and the candidates against
+which it never did form a confidence sequence. Bets are aGRAPA's (their appendix B.3): approximately
+optimal for the mean and variance seen so far.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 
 STEP = 0.001
-"""Between candidates."""
+"""Spacing of the candidates."""
 _MOST = 0.75
-"""Share of the capital that may be lost in one bet."""
+"""Largest share of the capital that may be lost in one bet."""
 _PRIOR = 2.0
-"""Observations that the first guess of mean and variance counts for."""
+"""Weight of the prior mean and variance, in observations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What was observed, each unbiased for one mean given what came before it.
+    """Observations, each unbiased for the same mean given those before it.
 
     Attributes:
         values: float64 (n,).
-        low, high: (n,), bounds of each; known before it is observed, as the mean lies within.
-        variances: (n,), as they were expected before; wrong ones cost power, never validity.
+        low, high: (n,), bounds of each, known before it is observed; the mean lies within.
+        variances: (n,), expected beforehand; wrong ones cost power, never validity.
     """
 
     values: np.ndarray
@@ -38,17 +38,17 @@ class Observations:
 
     @classmethod
     def between(cls, values: np.ndarray, low: float, high: float) -> Observations:
-        """Of the same bounds throughout, such as marks from 0 to 1."""
+        """Build observations with constant bounds, such as marks from 0 to 1."""
         whole = np.ones(len(values))
         at_most = ((high - low) / 2.0) ** 2
         return cls(np.asarray(values, float), low * whole, high * whole, at_most * whole)
 
     def guesses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance as they are guessed before each observation and after the last.
+        """Predict the mean and variance before each observation, and the mean after the last.
 
         Returns:
             (n + 1,) means, weighted by the inverse of the expected variances, and (n,) variances:
-            those expected, times how far the observations before kept to them.
+            the expected ones, scaled by the fit of the observations before.
         """
         if not len(self.values):
             return np.zeros(1), np.empty(0)
@@ -61,7 +61,7 @@ class Observations:
 
 
 def log_capital(seen: Observations, candidates: np.ndarray) -> np.ndarray:
-    """What a gambler who began with 1 has after each observation, by candidate mean.
+    """Capital of a gambler who began with 1, after each observation, by candidate mean.
 
     Returns:
         float64 (n, candidates), logarithms; infinite where a bound alone excludes a candidate.
@@ -80,11 +80,11 @@ def log_capital(seen: Observations, candidates: np.ndarray) -> np.ndarray:
 def confidence_sequence(
     seen: Observations, alpha: float, low: float = 0.0, high: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of the mean after each observation; all of them hold together.
+    """Bounds of the mean after each observation, which hold simultaneously.
 
     Args:
         seen: observations.
-        alpha: how often any of the intervals may miss the mean.
+        alpha: probability that any of the intervals misses the mean.
         low: lower bound of the mean.
         high: upper bound of the mean.
 
@@ -95,8 +95,8 @@ def confidence_sequence(
     capital = np.maximum.accumulate(log_capital(seen, candidates), axis=0)
     kept = capital < np.log(1.0 / alpha)
     first, last = kept.argmax(axis=1), len(candidates) - 1 - kept[:, ::-1].argmax(axis=1)
-    # One further on either side: the mean may lie between a candidate that is kept and the next.
-    # When it does and all are excluded at last, the interval before that stays.
+    # One step wider on either side: the mean may lie between a kept candidate and the next. If so,
+    # all candidates may be excluded in the end: then the last interval before that stays.
     some = int(kept.any(axis=1).sum())
     at = np.minimum(np.arange(len(kept)), some - 1)
     lower, upper = (

@@ -32,9 +32,9 @@ class Choice:
         names: best first.
         ties: those that tie with the best, all pairs tested with Holm's correction.
         intervals: name -> (score, low, high) in points, of each by itself.
-        optimism: points by which picking the best on these very examples makes its score too high
+        optimism: points by which selecting the best on the same examples overestimates its score
             (the bootstrap's estimate: Efron, Tibshirani 1993, section 10.2).
-        test: what the pairs are tested by.
+        test: name of the test of pairs.
         resampled: name -> its score on the resamples.
     """
 
@@ -47,10 +47,10 @@ class Choice:
 
 
 def choose(samples: Mapping[str, Sample], seed: int = 0) -> Choice:
-    """Put encoders in order.
+    """Rank encoders.
 
     Args:
-        samples: name -> what it scored on each of the same examples; at least one.
+        samples: name -> its values on the same examples; at least one encoder.
         seed: of the resamples.
     """
     drawn = resample_all(list(samples.values()), RESAMPLES, seed)
@@ -78,14 +78,14 @@ def choose(samples: Mapping[str, Sample], seed: int = 0) -> Choice:
 
 
 def is_right_or_wrong(sample: Sample) -> bool:
-    """Whether each example is right or wrong, and nothing between."""
+    """Return whether each example is either right or wrong."""
     return sample.gold is None and bool(np.isin(sample.values, (0.0, 1.0)).all())
 
 
 def against(a: Sample, b: Sample, seed: int = 0) -> tuple[Difference, bool]:
-    """A minus B on the same examples, and whether A is worse: one test, not corrected for others.
+    """A minus B on the same examples, and whether A is worse: one test, without correction.
 
-    A correction would call more of what is worse a tie.
+    A correction would turn more of the worse encoders into ties.
     """
     first, second = resample_all([a, b], RESAMPLES, seed)
     found = difference([first], [second])

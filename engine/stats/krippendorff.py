@@ -1,4 +1,4 @@
-"""Agreement of judges beyond chance. Knows marks, not what was marked."""
+"""Agreement of judges beyond chance. Knows marks, not the units marked."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 def alpha(marks: np.ndarray) -> float:
-    """Krippendorff's alpha of nominal marks: 1 for agreement, 0 for what chance would give.
+    """Krippendorff's alpha of nominal marks: 1 for full agreement, 0 for that of chance.
 
     Source: Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section C.
 
     Args:
-        marks: float (judges, units), NaN where one did not mark a unit.
+        marks: float (judges, units), NaN where a judge did not mark a unit.
 
     Returns:
         nan where no unit has two marks, or all marks that can be compared are the same.

@@ -1,11 +1,11 @@
 """How many more examples would separate two encoders: predictive power by resampling.
 
-A sheet with a tie asks what would end it. The usual answer takes the observed difference for the
-true one and is too hopeful, as a difference that is within the noise is mostly noise. So each trial
-first draws how large the difference may be in truth, then what further examples would show
-(Spiegelhalter, Freedman, Blackburn 1986, "Monitoring clinical trials: conditional or predictive
-power?", Controlled Clinical Trials 7): both by how far the paired bootstrap's resamples lie from
-the observed difference. `benchmarks.choosing` measures how often what is promised comes true.
+Conditional power takes the observed difference for the true one and is too optimistic, as a
+difference within the noise is mostly noise. Predictive power is used instead: each trial first
+draws a true difference, then the result on further examples (Spiegelhalter, Freedman, Blackburn
+1986, "Monitoring clinical trials: conditional or predictive power?", Controlled Clinical Trials 7),
+both from the deviations of the paired bootstrap's resamples from the observed difference.
+`benchmarks.choosing` measures how often the prediction comes true.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from engine.stats.significance import LEVEL
 
 POWER = 0.8
 REACH = 20
-"""Times the examples that there are: more are out of reach."""
+"""Most further examples considered, as a multiple of those available."""
 TYPICAL = 5.0
-"""Points by which two encoders of about one quality differ: the deviation of the normal prior of
-the difference. Without it, one chance lead in a few hundred examples would be believed."""
+"""Standard deviation of the normal prior of the difference, in points: that of two encoders of
+similar quality. Without it, a chance lead on a few hundred examples would be believed."""
 
 _SAME = 1e-6
 
 
 @dataclass(frozen=True)
 class MoreExamples:
-    """What would end a tie.
+    """The number of further examples that would separate two encoders.
 
     Attributes:
-        n: how many more, in two figures; None where they are out of reach.
-        power: the probability that a difference shows with so many, or with all in reach.
+        n: to two significant figures; None where it exceeds `REACH`.
+        power: probability of a significant difference with that many, or with the most considered.
     """
 
     n: int | None
@@ -44,19 +44,19 @@ class MoreExamples:
 def more_examples(
     a: Resampled, b: Resampled, tests: int = 1, *, power: float = POWER, seed: int = 0
 ) -> MoreExamples:
-    """How many more examples like these would tell A from B, whichever is better.
+    """Estimate how many more examples like these would tell A from B, whichever is better.
 
     Args:
         a: its score, resampled.
         b: its score, resampled on the same examples with the same seed.
-        tests: made at once; each must then hold at its share of the error.
-        power: the probability that is asked for.
+        tests: number of tests made at once, for Bonferroni's correction.
+        power: the probability required.
         seed: of the trials.
     """
     apart = a.draws - b.draws
     apart = apart[np.isfinite(apart)]
     spread = float(apart.std()) if len(apart) else 0.0
-    if spread < _SAME:  # they do the same on every example, but for rounding
+    if spread < _SAME:  # the same values on every example, up to rounding
         return MoreExamples(None, 0.0)
     n, delta, noise = a.n, a.statistic - b.statistic, apart - apart.mean()
     known = TYPICAL**2 / (TYPICAL**2 + spread**2)
@@ -65,7 +65,7 @@ def more_examples(
     least = NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / (2 * tests)) * spread
 
     def share(more: int) -> float:
-        """Of the trials in which a difference shows with so many more."""
+        """Share of the trials with a significant difference after `more` examples."""
         whole = n * delta + more * truth + np.sqrt(n * more) * further
         return float((np.abs(whole) > least * np.sqrt(n * (n + more))).mean())
 

@@ -1,4 +1,4 @@
-"""How far a score varies with the seed: several seeds of one evaluation."""
+"""The spread of scores over several seeds of one evaluation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Spread:
     """Scores of one encoder on one task under one protocol, over its seeds.
 
     Attributes:
-        seeds: how many were measured, at least two.
+        seeds: number of seeds, at least two.
         mean: of the scores, in points.
-        deviation: of the sample (n - 1 in the denominator), in points.
-        lowest: score.
-        highest: score.
+        deviation: sample standard deviation (n - 1 in the denominator), in points.
+        lowest: lowest score.
+        highest: highest score.
     """
 
     seeds: int
@@ -31,11 +31,11 @@ class Spread:
 def spreads(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], Spread]:
     """(encoder, task, protocol) -> spread, where one version of both has at least two seeds.
 
-    Other weights or other data under the same name are another question: where several versions
-    have seeds enough, the one measured last counts.
+    Other weights or data under the same name are another version: where several versions have
+    enough seeds, the one measured last counts.
 
     Args:
-        rows: of `store.results.table`, the oldest first.
+        rows: from `store.results.table`, the oldest first.
     """
     versions: dict[tuple[str, ...], dict[int, float]] = {}
     for row in rows:
@@ -43,7 +43,7 @@ def spreads(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], Spr
             key = tuple(
                 row[name] for name in ("encoder", "task", "protocol", "fingerprint", "data_hash")
             )
-            scores = versions.pop(key, {})  # so that the version measured last comes last
+            scores = versions.pop(key, {})  # keeps the version measured last at the end
             versions[key] = scores | {row["seed"]: row["score"]}
     return {
         (encoder, task, protocol): _spread(list(scores.values()))

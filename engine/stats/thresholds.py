@@ -1,6 +1,6 @@
 """The best cosine threshold of a pair task.
 
-Knows cosines and yes or no; neither encoders nor files.
+Knows cosines and binary labels; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What calling every pair at or above a threshold positive is worth.
+    """Scores of a threshold: pairs at or above it are predicted positive.
 
     Attributes:
         threshold: the cosine.
-        accuracy: share of right calls.
-        precision, recall, f1: of the positive pairs; 0 where nothing is called positive.
+        accuracy: share of correct predictions.
+        precision, recall, f1: of the positive pairs; 0 where none is predicted positive.
     """
 
     threshold: float
@@ -29,14 +29,14 @@ class Verdicts:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdSweep:
-    """Every threshold that makes a difference, the highest first.
+    """All thresholds with distinct predictions, the highest first.
 
     Attributes:
-        thresholds: float64 (m,), each in the middle between two neighbouring cosines, the first
-            above all of them and the last below.
+        thresholds: float64 (m,), each midway between two neighbouring cosines, the first above all
+            of them and the last below.
         accuracy, precision, recall, f1: float64 (m,).
-        positives: how many pairs are positive.
-        n: pairs.
+        positives: number of positive pairs.
+        n: number of pairs.
     """
 
     thresholds: np.ndarray
@@ -55,7 +55,7 @@ class ThresholdSweep:
 
 
 def sweep(cosines: np.ndarray, positive: np.ndarray) -> ThresholdSweep:
-    """Try every threshold in n log n time. Equal cosines are never parted.
+    """Score every threshold in n log n time. Equal cosines are never separated.
 
     Args:
         cosines: float (n,), finite, n >= 1.
@@ -63,7 +63,7 @@ def sweep(cosines: np.ndarray, positive: np.ndarray) -> ThresholdSweep:
     """
     order = np.argsort(-cosines, kind="stable")
     values, right = np.asarray(cosines, np.float64)[order], np.asarray(positive, bool)[order]
-    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # the last of equals
+    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # the last of equal ones
     called = np.append(0, last + 1)
     hits = np.append(0, np.cumsum(right)[last])
     n, positives = len(values), int(right.sum())
@@ -78,7 +78,7 @@ def sweep(cosines: np.ndarray, positive: np.ndarray) -> ThresholdSweep:
 
 
 def judge(cosines: np.ndarray, positive: np.ndarray, threshold: float) -> Verdicts:
-    """What a threshold that was chosen elsewhere is worth on these pairs, n >= 1."""
+    """Score a threshold that was chosen on other data on these pairs, n >= 1."""
     called, right = np.asarray(cosines) >= threshold, np.asarray(positive, bool)
     hits, calls, positives = int((called & right).sum()), int(called.sum()), int(right.sum())
     return Verdicts(
