@@ -1,7 +1,7 @@
 """Correlations, averages, and the bootstrap of one encoder's score.
 
-Pure functions from arrays to numbers. Knows neither encoders nor data sets. Which differences are
-real: `engine.stats.significance`; what ranks are worth: `engine.stats.ranks`.
+Pure functions from arrays to numbers. Knows neither encoders nor data sets. For the significance of
+differences see `engine.stats.significance`, for the uncertainty of ranks `engine.stats.ranks`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from engine.stats.average_precision import average_precision
 from engine.threads import one_blas_thread
 
 _CELLS = 100_000
-"""Examples times resamples worked on at once, 0.8 MB an array, so that it stays in the processor's
-cache: more take twice as long. The draws are the same by any size."""
+"""Examples times resamples processed at once, 0.8 MB an array, to stay in the processor's cache:
+more take twice as long. The draws do not depend on it."""
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -48,8 +48,8 @@ class Average:
 
     Attributes:
         score: plain mean; None when no task has a score.
-        tasks: the tasks it is a mean of.
-        of: how many tasks were asked for.
+        tasks: the tasks in the mean.
+        of: number of tasks requested.
     """
 
     score: float | None
@@ -58,7 +58,7 @@ class Average:
 
     @property
     def label(self) -> str:
-        """Such as `6 of 7 tasks`."""
+        """Text such as `6 of 7 tasks`."""
         return f"{len(self.tasks)} of {self.of} tasks"
 
 
@@ -86,10 +86,10 @@ class Sample:
     Attributes:
         values: float64 (n,): cosines, predictions, or a score for each example (right = 1,
             precision, …).
-        gold: float64 (n,): the statistic is one of values and gold, in points; or None: it is the
-            mean of the values, in points.
-        correlation: which one; or the average precision of the ranking by the values, where gold
-            is 1 or 0.
+        gold: float64 (n,), with which the values are compared; None if the statistic is the mean of
+            the values, in points.
+        correlation: the statistic of values and gold, in points: a correlation, or the average
+            precision of the ranking by the values, where gold is 1 or 0.
     """
 
     values: np.ndarray
@@ -119,29 +119,29 @@ class Sample:
 
     @cached_property
     def against(self) -> tuple[bytes, str]:
-        """The gold and the correlation; those of encoders on the same examples are equal."""
+        """A key of the gold and the correlation, equal for encoders on the same examples."""
         return np.ascontiguousarray(self.gold).tobytes(), self.correlation
 
     @cached_property
     def order(self) -> tuple[np.ndarray, np.ndarray]:
-        """The order of the values, and where in it each different one begins."""
+        """The sorting order of the values, and where each distinct one starts in it."""
         return _grouped(self.plain)
 
     @cached_property
     def gold_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same of the gold."""
+        """The sorting order of the gold, and where each distinct value starts in it."""
         return _grouped(np.asarray(self.gold, dtype=np.float64))
 
 
 def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
-    """The examples that the main score of a `Result` was measured on.
+    """Return the examples that the main score of a `Result` was measured on.
 
     STS: the pairs of the parts in `details["main_parts"]` (the test split, or a whole year).
     Learned relatedness: the test pairs, by the correlation in `details["selected_by"]`. MTEB's
     types: the values that `details["mean_of"]` names, or pairs with a label.
 
     Raises:
-        ValueError: when the result carries no per-example values.
+        ValueError: the result has no per-example values.
     """
     if "mean_of" in details:
         return Sample(np.asarray(examples[details["mean_of"]], dtype=np.float64))
@@ -183,12 +183,12 @@ def _draw(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A main score, and what it is on resamples of its examples.
+    """A main score, and its values on resamples of its examples.
 
     Attributes:
         statistic: the score, in points.
         draws: float64 (resamples,), as `bootstrap` returns them.
-        n: examples.
+        n: number of examples.
     """
 
     statistic: float
@@ -199,17 +199,17 @@ class Resampled:
 def resample_all(
     samples: Sequence[Sample], resamples: int = 2000, seed: int = 0
 ) -> list[Resampled]:
-    """Each encoder's part of a comparison on the same examples, which are drawn once for all.
+    """Resample several encoders on the same examples, which are drawn once for all.
 
     Raises:
-        ValueError: when the numbers of examples differ.
+        ValueError: the numbers of examples differ.
     """
     if len({len(sample.values) for sample in samples}) > 1:
         raise ValueError("encoders are resampled together on the same examples only")
     if not samples:
         return []
     drawn = _draw(len(samples[0].values), resamples, seed)
-    with one_blas_thread(openmp=False):  # pages encode meanwhile
+    with one_blas_thread(openmp=False):  # other threads may be encoding meanwhile
         parts = [_statistics(samples, times) for times in drawn]
     draws = 100.0 * np.concatenate(parts, axis=1)
     return [
@@ -219,10 +219,10 @@ def resample_all(
 
 
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
-    """Of samples in which example i occurs times[r, i] times, as shares: (len(samples), r)."""
+    """Statistics, 0 to 1, where example i occurs times[r, i] times: (len(samples), r)."""
     n = times.shape[1]
     if all(sample.gold is None and sample.whole for sample in samples):
-        # Whole numbers: no order of adding changes a digit.
+        # Sums of whole numbers are exact in any order.
         return np.stack([sample.plain for sample in samples]) @ times.T / n
     golds: dict[tuple[bytes, str], _PlainGold | _RankedGold] = {}
     found = np.empty((len(samples), len(times)))
@@ -243,14 +243,14 @@ def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
 
 
 class _PlainGold:
-    """One side of Pearson's correlation on resamples, worked out once for all encoders."""
+    """The gold side of Pearson's correlation on resamples, computed once for all encoders."""
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
         self._times, self._n = times, times.shape[1]
         self._centred, self._spread = self._spread_of(np.asarray(sample.gold, dtype=np.float64))
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        """Covariance with values, and the product of both spreads: float64 (r,) each."""
+        """Covariance with values, and the product of both variances: float64 (r,) each."""
         mine, spread = self._spread_of(sample.plain)
         return np.einsum("ri,ri,ri->r", self._times, mine, self._centred), spread * self._spread
 
@@ -260,15 +260,15 @@ class _PlainGold:
 
 
 class _RankedGold:
-    """One side of Spearman's correlation on resamples, worked out once for all encoders.
+    """The gold side of Spearman's correlation on resamples, computed once for all encoders.
 
     Ranks come from counting instead of sorting each resample: the values are sorted once, and the
     average rank of a value is the number of drawn examples below it plus half of its own. All are
-    halves of whole numbers, so no order of adding up changes a digit.
+    multiples of one half, so sums are exact in any order.
     """
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
-        self._drawn = np.ascontiguousarray(times.T)  # a row an example: rows are moved and added
+        self._drawn = np.ascontiguousarray(times.T)  # one row per example: rows are moved and added
         self._n = n = times.shape[1]
         order, starts = sample.gold_order
         counts, self._spread = self._spread_of(order, starts)
@@ -278,9 +278,9 @@ class _RankedGold:
         self._gold *= self._drawn
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        """Covariance with values, and the product of both spreads: float64 (r,) each.
+        """Covariance with values, and the product of both variances: float64 (r,) each.
 
-        The mean rank is left in the values' ranks: the gold's are centred, so it drops out.
+        The values' ranks are not centred: the gold's are, so the mean drops out.
         """
         order, starts = sample.order
         counts, spread = self._spread_of(order, starts)
@@ -291,7 +291,7 @@ class _RankedGold:
         return below - np.einsum("gr,gr->r", counts, gold) / 2, spread * self._spread
 
     def _spread_of(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How often each value was drawn, and the spread of their ranks, less for every tie."""
+        """How often each value was drawn, and the variance of their ranks, corrected for ties."""
         counts = self._drawn.take(order, axis=0)
         if len(starts) < self._n:
             counts = np.add.reduceat(counts, starts, axis=0)
@@ -300,7 +300,7 @@ class _RankedGold:
 
 
 def _grouped(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The order of values, and where in it each different one begins."""
+    """The sorting order of values, and where each distinct one starts in it."""
     _, inverse = np.unique(values, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     return order, np.flatnonzero(np.diff(inverse[order], prepend=-1))

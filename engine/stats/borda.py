@@ -1,7 +1,7 @@
 """Ranks many encoders on many tasks: means over available scores, and the Borda count.
 
-Pure functions from a table of scores to numbers; nan is a score that is missing, and is never
-counted as zero.
+Pure functions from a table of scores to numbers; nan is a missing score, and is never counted as
+zero.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.stats.bootstrap import ranks
 
 
 def means(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of each row over what it has, nan where that is nothing, and how many it has.
+    """Mean of each row over its available scores, nan where there are none, and their number.
 
     Args:
         scores: float64 (encoders, tasks).
@@ -26,7 +26,7 @@ def means(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_group(scores: np.ndarray, groups: Sequence[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The groups in the order of their first column, the mean of each row in each, and its counts.
+    """Groups in the order of their first column, each row's mean in each, and number of scores.
 
     Args:
         scores: float64 (encoders, tasks).
@@ -43,8 +43,8 @@ def by_group(scores: np.ndarray, groups: Sequence[str]) -> tuple[list[str], np.n
 def borda(scores: np.ndarray) -> np.ndarray:
     """Points of each row, float64 (encoders,): n - rank on every task, n being all encoders.
 
-    As MTEB counts (Colombo et al. 2022): equal scores share their mean rank, and a task without a
-    score gives no points, so that whoever misses one can only be placed too low.
+    As in MTEB (Colombo et al. 2022): equal scores share their mean rank, and a missing score gives
+    no points, so that an encoder with missing scores can only rank too low.
 
     Args:
         scores: float64 (encoders, tasks).

@@ -1,4 +1,4 @@
-"""How good a ranking is, by trec_eval's definitions. Pure functions; knows no data set."""
+"""Ranking metrics, by trec_eval's definitions. Pure functions; knows no data set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def order(scores: np.ndarray, names: np.ndarray) -> np.ndarray:
 
     Args:
         scores: (n,).
-        names: (n,), of which no two are the same: ids, or what they are sorted by.
+        names: (n,), distinct: ids, or keys by which the ids are sorted.
     """
     return np.lexsort((names, scores))[::-1]
 
@@ -25,20 +25,20 @@ def at_cutoffs(
     """Every metric of one query at every cutoff.
 
     Args:
-        ranks: int (m,), from 1, of the judged documents that were found.
-        grades: (m,), how well these answer; from 1 on they do.
-        judged: grades of all judged documents, found or not.
-        cutoffs: how many of the first count.
+        ranks: int (m,), from 1, of the judged documents that were retrieved.
+        grades: (m,), their relevance grades; above 0 they are relevant.
+        judged: grades of all judged documents, retrieved or not.
+        cutoffs: numbers of top-ranked documents.
 
     Returns:
-        Metric -> float64 (len(cutoffs),). All are 0 for a query that nothing answers.
+        Metric -> float64 (len(cutoffs),). All are 0 for a query without relevant documents.
     """
     cut = np.asarray(cutoffs)
     ideal = np.sort(judged[judged > 0])[::-1].astype(np.float64)
     answers = grades > 0
     at = np.sort(ranks[answers])
     gains = (grades[answers] / np.log2(ranks[answers] + 1.0))[np.argsort(ranks[answers])]
-    found = np.searchsorted(at, cut, side="right")  # answers among the first k
+    found = np.searchsorted(at, cut, side="right")  # relevant documents among the first k
     total = max(len(ideal), 1)
     best = np.cumsum(ideal / np.log2(np.arange(len(ideal)) + 2.0))
     best = best[np.minimum(cut, len(best)) - 1] if len(best) else np.ones(len(cut))
@@ -54,5 +54,5 @@ def at_cutoffs(
 
 
 def _up_to(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Sums of the first values, one a count."""
+    """Sums of the first values, for each count."""
     return np.concatenate([[0.0], np.cumsum(values)])[counts]

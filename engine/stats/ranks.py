@@ -16,14 +16,14 @@ from engine.stats.significance import mean_draws
 
 @dataclass(frozen=True)
 class RankInterval:
-    """The place of one encoder by its mean over the tasks.
+    """The rank of one encoder by its mean over the tasks.
 
     Attributes:
         name: of the encoder.
         score: its mean over the tasks, in points.
         rank: observed, from 1; equal means share the better rank.
-        low, high: ranks that hold 95 % of the resamples.
-        first: share of the resamples in which it is first; a shared first place is split.
+        low, high: percentile interval of the rank over the resamples, 95 % by default.
+        first: share of the resamples in which it is first; a shared first rank is split.
     """
 
     name: str
@@ -41,17 +41,17 @@ def rank_intervals(
     seed: int = 0,
     level: float = 0.95,
 ) -> list[RankInterval]:
-    """Rank encoders by their mean over the tasks, again and again on resampled data.
+    """Rank encoders by their mean over the tasks, with bootstrap intervals of the ranks.
 
-    Within tasks alone, the examples of each task are drawn anew: how sure is the order on these
-    very tasks? Over tasks, the tasks are drawn with replacement as well: how sure is it on tasks
-    like these? (Percentile intervals; resampling at two levels as in Davison, Hinkley 1997,
-    section 3.8.) Encoders are resampled in step, so what makes a draw hard makes it hard for all.
+    Within tasks alone, the examples of each task are resampled: how certain is the order on exactly
+    these tasks? Over tasks, the tasks are drawn with replacement as well: how certain is it on
+    tasks like these? (Percentile intervals; resampling at two levels as in Davison, Hinkley 1997,
+    section 3.8.) Encoders are resampled together, so a hard draw is hard for all.
 
     Args:
         scores: encoder name to its resampled score on each task: for all the same tasks in the
             same order, each resampled with one seed for all encoders and another for each task.
-        over_tasks: draw the tasks too.
+        over_tasks: resample the tasks too.
         seed: of the draw of tasks.
         level: of confidence.
 
@@ -59,7 +59,7 @@ def rank_intervals(
         Best first.
 
     Raises:
-        ValueError: no encoder, no task, or other examples for one of them.
+        ValueError: no encoder, no task, or different examples for one of the encoders.
     """
     names, suites = list(scores), list(scores.values())
     if not names or not suites[0]:
@@ -89,7 +89,7 @@ def rank_intervals(
 
 
 def _ranks(means: np.ndarray) -> np.ndarray:
-    """1 + how many are better, in each column: int (encoders, r)."""
+    """1 + the number of better encoders, in each column: int (encoders, r)."""
     return np.stack([1 + (means > mine).sum(axis=0) for mine in means])
 
 

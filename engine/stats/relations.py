@@ -1,4 +1,4 @@
-"""Whether diagnostics rank encoders as other scores do, and as other decoders would.
+"""Correlation of the diagnostics of decoders with other scores, and between decoders.
 
 Vec2Sent, figure 2 and table 1: Spearman of each diagnostic with downstream and probing scores over
 encoders; section 3.3: Spearman between decoders of two architectures or two training sizes.
@@ -18,7 +18,7 @@ from engine.stats.agreement import LEAST_ENCODERS
 from engine.stats.bootstrap import spearman
 
 Numbers = Mapping[str, Mapping[str, float]]
-"""Name of an encoder to its numbers by name."""
+"""Encoder -> name of a number -> the number."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Relation:
     Attributes:
         diagnostic: its name.
         score: name of the task.
-        rho: Spearman; nan where all encoders are alike.
-        encoders: how many.
+        rho: Spearman; nan where all encoders have the same value.
+        encoders: number of encoders.
     """
 
     diagnostic: str
@@ -40,13 +40,13 @@ class Relation:
 
 @dataclass(frozen=True)
 class Summary:
-    """How well the diagnostics order the encoders as one score does.
+    """Correlations of all diagnostics with one score.
 
     Attributes:
         score: name of the task.
         lowest: of the correlations.
         mean: of the correlations.
-        diagnostics: of how many; those that are nan are left out.
+        diagnostics: number of correlations; those that are nan are left out.
     """
 
     score: str
@@ -64,7 +64,7 @@ class Relations:
         cells: for each diagnostic and score that at least `LEAST_ENCODERS` encoders have.
         summaries: for each score, over diagnostics.
         overall: over all cells.
-        missing: scores that too few encoders have, and how many more each needs.
+        missing: scores that too few encoders have -> number of encoders missing.
     """
 
     encoders: tuple[str, ...]
@@ -76,7 +76,7 @@ class Relations:
 
 @dataclass(frozen=True)
 class DecoderAgreement:
-    """A diagnostic as two decoders give it, over the encoders that both were trained for."""
+    """Correlation of a diagnostic between two kinds of decoder, over the encoders of both."""
 
     diagnostic: str
     first: str
@@ -113,14 +113,14 @@ def relate(diagnostics: Numbers, scores: Numbers) -> Relations:
 
 
 def without_each(diagnostics: Numbers, scores: Numbers) -> dict[str, Relations]:
-    """`relate` without each encoder in turn: whether one of them makes the correlation.
+    """`relate` without each encoder in turn, to see whether one of them decides a correlation.
 
     Returns:
-        Name of the encoder left out to the same correlations over those that remain, of which one
-        fewer than `LEAST_ENCODERS` is enough.
+        Name of the encoder left out to the same correlations over the others, of which one fewer
+        than `LEAST_ENCODERS` is enough.
 
     Raises:
-        UserError: as of `relate` with all of them.
+        UserError: as for `relate` with all of them.
     """
     whole = relate(diagnostics, scores)
     pairs = [(cell.diagnostic, cell.score) for cell in whole.cells]
@@ -151,13 +151,13 @@ def _related(
 
 
 def stability(variants: Mapping[str, Numbers]) -> tuple[DecoderAgreement, ...]:
-    """Correlate what decoders of different kinds say of the same encoders (section 3.3).
+    """Correlate the diagnostics of the same encoders by decoders of different kinds (section 3.3).
 
     Args:
         variants: name of an architecture or a training size to the diagnostics of each encoder.
 
     Returns:
-        For each pair of variants, each diagnostic that both give for enough encoders.
+        For each pair of variants, each diagnostic that both have for enough encoders.
 
     Raises:
         UserError: fewer than two variants, or too few encoders in any two of them.

@@ -1,8 +1,8 @@
 """Which differences between encoders are significant.
 
 Paired tests on the same examples: the bootstrap for every kind of score, McNemar's test for
-examples that are right or wrong; Holm's correction where several are made at once. Pure functions
-from arrays to numbers; knows neither encoders nor data sets.
+examples that are right or wrong; Holm's correction for several tests at once. Pure functions from
+arrays to numbers; knows neither encoders nor data sets.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Difference:
         delta: observed difference.
         low, high: percentile interval of the paired bootstrap.
         p: two-sided bootstrap p-value of no difference; never below 2 / (resamples + 1).
-        n: examples.
-        verdict: `a` or `b` is better when the interval leaves out 0, else `tie`.
+        n: number of examples.
+        verdict: `a` or `b`, whichever is better, when the interval excludes 0, else `tie`.
     """
 
     delta: float
@@ -41,11 +41,11 @@ class Difference:
 
     @property
     def standard_error(self) -> float:
-        """Of the difference, from its interval."""
+        """Standard error of the difference, from its interval."""
         return (self.high - self.low) / (2.0 * NormalDist().inv_cdf((1.0 + LEVEL) / 2.0))
 
     def words(self, a: str, b: str) -> str:
-        """The verdict as a person reads it."""
+        """The verdict as text."""
         better = {"a": f"{a} is better", "b": f"{b} is better"}
         return better.get(self.verdict, "no real difference")
 
@@ -59,7 +59,7 @@ def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = LE
     by task, and different tasks with different seeds.
 
     Raises:
-        ValueError: when the numbers of examples differ.
+        ValueError: the numbers of examples differ.
     """
     return differences([a], b, level)[0]
 
@@ -67,10 +67,10 @@ def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = LE
 def differences(
     suites: Sequence[Sequence[Resampled]], base: Sequence[Resampled], level: float = LEVEL
 ) -> list[Difference]:
-    """`difference` of several encoders and one, all at once.
+    """`difference` between each of several encoders and one, all at once.
 
     Raises:
-        ValueError: when the numbers of examples differ.
+        ValueError: the numbers of examples differ.
     """
     if not suites:
         return []
@@ -97,11 +97,11 @@ def mean_draws(
 
     Args:
         suites: an encoder's results, task by task.
-        weights: float64 (tasks, resamples), how often a resample has a task; once each without.
-        less: results that are taken away from each encoder's.
+        weights: float64 (tasks, resamples), how often a resample has a task; None for once each.
+        less: results that are subtracted from each encoder's.
 
     Raises:
-        ValueError: when the numbers of examples differ.
+        ValueError: the numbers of examples differ.
     """
     if len({tuple(part.n for part in suite) for suite in suites}) > 1:
         raise ValueError("a paired comparison needs the same examples for all")
@@ -118,7 +118,7 @@ def mean_draws(
 
 
 def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
-    """Of each row, leaving out nan; nan where nothing is left: float64 (percents, rows)."""
+    """Percentiles of each row, nan left out; nan for a row of nan: float64 (percents, rows)."""
     known = ~np.isnan(draws)
     found = np.full((len(percents), len(draws)), np.nan)
     whole = known.all(axis=1)
@@ -130,7 +130,7 @@ def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
 
 
 def _p_values(draws: np.ndarray) -> np.ndarray:
-    """Two-sided, of each row: twice the smaller tail around 0, the observed sample counted in."""
+    """Two-sided p-value of each row: twice the smaller tail, the observed sample included."""
     below, above = (draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1)  # nan is on neither side
     counted = draws.shape[1] - np.isnan(draws).sum(axis=1)
     return np.asarray(np.minimum(1.0, 2.0 * (np.minimum(below, above) + 1) / (counted + 1)))
@@ -139,21 +139,21 @@ def _p_values(draws: np.ndarray) -> np.ndarray:
 def mcnemar(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Two-sided p-value of McNemar's test that A and B are right equally often.
 
-    Only the examples count on which one is right and the other wrong. The mid-p version of the
-    exact test, at every number of them: it keeps its level where the exact one is needlessly
-    cautious, and needs no threshold below which another formula takes over (Fagerland, Lydersen,
+    Only discordant examples count, on which one is right and the other wrong. The mid-p version of
+    the exact test, for any number of them: it keeps its level where the exact one is needlessly
+    conservative, and needs no threshold below which another formula is used (Fagerland, Lydersen,
     Laake 2013, "The McNemar test for binary matched-pairs data: mid-p and asymptotic are better
     than exact conditional", BMC Medical Research Methodology 13:91).
 
     Args:
         a: bool (n,) or (k, n): whether encoder A, or each of several, was right on each example.
-        b: bool (n,): the same of encoder B, on the same examples.
+        b: bool (n,): the same for encoder B, on the same examples.
 
     Returns:
         float64 () or (k,).
 
     Raises:
-        ValueError: when the numbers of examples differ.
+        ValueError: the numbers of examples differ.
     """
     right, other = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
     if right.shape[-1:] != other.shape:
@@ -162,7 +162,7 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _mid_p(only_a: np.ndarray, only_b: np.ndarray) -> np.ndarray:
-    """The mid-p of the binomial test of a half, each different pair of counts once."""
+    """Mid-p of the binomial test with p = 1/2, computed once per distinct pair of counts."""
     from scipy.special import betaincc
 
     # P(X <= k) for k of n is betaincc(k + 1, n - k, 1/2); the mid-p is P(X <= k) + P(X <= k - 1).
@@ -179,7 +179,7 @@ def pairwise(draws: np.ndarray, statistics: np.ndarray) -> np.ndarray:
     """The p-value of `difference` for every pair of encoders on one task, all at once.
 
     Args:
-        draws: float64 (k, resamples), of k encoders on the same resamples.
+        draws: float64 (k, resamples), scores of k encoders on the same resamples.
         statistics: float64 (k,), their scores.
 
     Returns:
@@ -220,11 +220,11 @@ def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
 def tie_groups(
     scores: Sequence[float] | np.ndarray, p_values: np.ndarray, level: float = LEVEL
 ) -> list[list[int]]:
-    """Encoders in groups, best first; within a group nobody differs from the group's best.
+    """Encoders in groups, best first; within a group none differs from the group's best.
 
-    All pairs count, with Holm's correction. Being tied is not transitive, so the groups are built
-    from the top: the best encoder opens a group, those tied with it join, the first that is not
-    opens the next.
+    All pairs count, with Holm's correction. Ties are not transitive, so the groups are built from
+    the top: the best encoder opens a group, those tied with it join, the first that is not opens
+    the next.
 
     Args:
         scores: of k encoders, higher is better.
@@ -232,7 +232,7 @@ def tie_groups(
         level: of confidence.
 
     Returns:
-        Their places among `scores`.
+        Their positions in `scores`.
     """
     pairs = np.triu_indices(len(scores), 1)
     differ = np.zeros((len(scores), len(scores)), dtype=bool)

@@ -1,4 +1,4 @@
-"""How well clusters fit labels: V-measure by examples, and adjusted mutual information. Pure."""
+"""Agreement of clusters with labels: V-measure by example, and adjusted mutual information."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 
 def v_measure_parts(labels: np.ndarray, clusters: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Values of which V-measure is the mean, to first order on resamples of the examples as well.
+    """Values per example whose mean is V-measure, to first order also on resamples.
 
-    V-measure is no mean of examples, and its plain bootstrap is too high: fewer different examples
-    are easier to cluster. So it is V-measure plus each example's influence on it (the infinitesimal
-    jackknife), which is negative where an example is far from where the others of its label are.
+    V-measure is no mean over examples, and its plain bootstrap is too high: fewer distinct examples
+    are easier to cluster. So each value is V-measure plus the example's influence on it (the
+    infinitesimal jackknife), negative for an example away from the others of its label.
 
     Args:
         labels: int (n,).
@@ -34,7 +34,7 @@ def v_measure_parts(labels: np.ndarray, clusters: np.ndarray, times: np.ndarray)
 
 
 def _surprise(group: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Minus the logarithm of the share of each example's group."""
+    """Negative log of the share of each example's group."""
     _, which = np.unique(group, return_inverse=True)
     with np.errstate(divide="ignore"):
         log = -np.log(np.bincount(which, weights=share))
@@ -44,10 +44,10 @@ def _surprise(group: np.ndarray, share: np.ndarray) -> np.ndarray:
 def adjusted_mutual_information(
     labels: np.ndarray, clusters: np.ndarray, times: np.ndarray
 ) -> float:
-    """Mutual information beyond that of chance, over the mean of both entropies.
+    """Mutual information adjusted for chance, normalised by the mean of both entropies.
 
-    As scikit-learn computes it, but for what adds less than 1e-15 to the expectation: most sizes
-    that an overlap of a label and a cluster could have are next to impossible.
+    As in scikit-learn, but without the terms that add less than 1e-15 to the expectation: most
+    sizes of the overlap of a label and a cluster are next to impossible.
 
     Args:
         labels: int (n,).
@@ -74,7 +74,7 @@ def _entropy(counts: np.ndarray, total: int) -> float:
 
 
 def _expected_information(left: np.ndarray, right: np.ndarray, total: int) -> float:
-    """Mutual information of groups of these sizes that know nothing of each other."""
+    """Expected mutual information of independent groups of these sizes."""
     from scipy.special import gammaln
 
     (left, of_left), (right, of_right) = (
@@ -82,7 +82,7 @@ def _expected_information(left: np.ndarray, right: np.ndarray, total: int) -> fl
     )
     pairs = np.outer(of_left, of_right).ravel()
     left, right = (grid.ravel() for grid in np.meshgrid(left, right, indexing="ij"))
-    # An overlap is hypergeometric: by Bernstein's inequality nearly always this close to its mean.
+    # The overlap is hypergeometric: by Bernstein's inequality almost always this near its mean.
     mean = left * right / total
     spread = mean * (1 - left / total) * (1 - right / total) * total / max(total - 1, 1)
     reach = 13 + np.sqrt(160 + 78 * spread)
