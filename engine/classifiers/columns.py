@@ -1,9 +1,9 @@
 """The fast solver: all fits at once, as columns of one matrix product per batch.
 
 One shuffle is shared. A mask says which rows of a batch each column may see, and a column's loss is
-the mean over its own rows; batches are as large as lets a column see `SolverSetting.batch` rows on
-average. After each round every column is scored on its own stopping rows, stopped by its own rule,
-and dropped. The same classifiers as the reference's with another order of random draws.
+the mean over its own rows; the batch size lets a column see `SolverSetting.batch` rows on average.
+After each round every column is scored on its own stopping rows, stopped by its own rule, and
+dropped. The classifiers are the reference's with another order of random draws.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHUNK = 2048
 """Rows scored at once."""
 _BATCHES = 32
-"""Batches whose features are formed at once: one call instead of many."""
+"""Batches whose features are computed at once: one call instead of many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def solve(
         features: of every row.
         labels: int64 class of every row.
         fits: what to train.
-        setting: how; `solver` is not looked at.
+        setting: how to train; `solver` is ignored.
         seed: of weights and shuffles.
         tick: called before each pass.
     """
@@ -59,7 +59,7 @@ def solve(
 
     random = np.random.RandomState(seed)
     groups, group_of = _grouped(fits, random)
-    with torch.inference_mode():  # gradients are written out; autograd would only look on
+    with torch.inference_mode():  # gradients are written out; autograd is not needed
         training = _Training(features, labels, fits, groups, group_of, setting, seed)
         training.normalise()
         while training.alive and training.passes <= setting.max_passes:
@@ -73,8 +73,8 @@ def solve(
 def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Group], np.ndarray]:
     """Find which fits share their rows; return the groups and each fit's group.
 
-    Rows to hold out are drawn afresh for each group, as by a reference that reseeds; what is drawn
-    later goes on from there, so that a single fit draws as the reference does.
+    Held-out rows are drawn from the same state for each group, as the reference reseeds; later
+    draws continue from there, so that a single fit draws as the reference does.
     """
     state = random.get_state()
     groups: list[_Group] = []
@@ -96,7 +96,7 @@ def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Grou
 
 
 class _Training:
-    """Columns in training: `alive` holds the fits that have not stopped, one a column."""
+    """Columns in training: `alive` holds the fits that have not stopped, one per column."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class _Training:
 
     @property
     def share(self) -> float:
-        """How far all columns are at least, 0 to 1."""
+        """A lower bound of the progress of all columns, 0 to 1."""
         running = [self.setting.share(self.passes, int(self.misses[fit])) for fit in self.alive]
         return 1 - (len(running) - sum(running)) / len(self.fits)
 
@@ -166,7 +166,7 @@ class _Training:
         self.passes += 1
 
     def _weights(self, rows: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Yield (B, C) a batch: 1 over the number of its rows that the column sees, or 0."""
+        """Yield (B, C) per batch: 1 over the number of its rows that the column sees, or 0."""
         import torch
 
         if self.visible is None:
@@ -178,7 +178,7 @@ class _Training:
             yield weight.index_select(1, self._columns)
 
     def score_round(self) -> None:
-        """Score every column on its stopping rows; test what improved, drop what is finished."""
+        """Score every column on its stopping rows; test improved ones, drop finished ones."""
         accuracy = self._accuracies()
         fits = np.array(self.alive)
         better = accuracy > self.best[fits]
@@ -186,7 +186,7 @@ class _Training:
         self.best[fits[better]] = accuracy[better]
         self._test(np.flatnonzero(better))
         finished = ~better & (self.misses[fits] >= self.setting.tenacity)
-        self.misses[fits[~better]] += 1  # never reset: misses in total, not in a row
+        self.misses[fits[~better]] += 1  # never reset: total misses, not consecutive ones
         if finished.any():
             self._keep(np.flatnonzero(~finished))
 
@@ -203,7 +203,7 @@ class _Training:
             self.model.scaling = self.model.scaling.kept(kept)
 
     def _accuracies(self) -> np.ndarray:
-        """Return the share of stopping rows that each living column tells right."""
+        """Return the accuracy of each remaining column on its stopping rows."""
         accuracy = np.empty(len(self.alive))
         groups = self.group_of[self.alive]
         for g in np.unique(groups):
@@ -225,7 +225,7 @@ class _Training:
                     self.predicted[self.alive[place]] = predicted
 
     def _predict(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Return the classes (len(rows), len(positions)) that some columns give some rows."""
+        """Return the classes (len(rows), len(positions)) that some columns predict."""
         import torch
 
         columns = torch.from_numpy(positions).to(self.device)
@@ -234,7 +234,7 @@ class _Training:
         return torch.cat(found).cpu().numpy()
 
     def normalise(self) -> None:
-        """Let the columns that want it see features z-normalised by their own training rows."""
+        """Give columns with `znorm` features z-normalised by their own training rows."""
         import torch
 
         wanting = np.array([fit.znorm for fit in self.fits])
@@ -250,7 +250,7 @@ class _Training:
         self.model.scaling = Scaling(mean, inverse)
 
     def answers(self) -> list[Fitted]:
-        """Return what became of every fit."""
+        """Return the result of every fit."""
         return [
             Fitted(float(best), int(done), predicted)
             for best, done, predicted in zip(self.best, self.done, self.predicted, strict=True)

@@ -1,7 +1,7 @@
 """The plain loop: one classifier after the other, with the reference's order of random draws.
 
-Slow, and equal to the reference to the digit: the oracle for the fast solver, and the protocol for
-numbers that must be exactly comparable with those of published tables.
+Slow, and equal to the reference to the last digit: the oracle for the fast solver, and the solver
+for numbers that must be exactly comparable with published tables.
 
 Source: facebookresearch/SentEval, `senteval/tools/classifier.py`.
 """
@@ -38,7 +38,7 @@ def solve(
 
     target = torch.from_numpy(labels.astype(np.int64)).to(features.device)
     classes = int(labels.max()) + 1
-    with torch.random.fork_rng():  # the reference seeds torch itself; leave no trace of it
+    with torch.random.fork_rng():  # the reference seeds torch globally; restore the state
         return [
             _fit(features, target, classes, fit, setting, seed, _part_of(tick, i, len(fits)))
             for i, fit in enumerate(fits)
@@ -46,7 +46,7 @@ def solve(
 
 
 def _part_of(tick: ProgressCallback, place: int, of: int) -> ProgressCallback:
-    """Turn the share of one fit into that of all."""
+    """Scale the progress of one fit to that of all."""
     return lambda done: tick((place + done) / of)
 
 
@@ -91,7 +91,7 @@ def _fit(
         if right.mean() > best:
             best, best_state = float(right.mean()), copy.deepcopy(model.state_dict())
         else:
-            stopped = misses >= setting.tenacity  # never reset: misses in total, not in a row
+            stopped = misses >= setting.tenacity  # never reset: total misses, not consecutive ones
             misses += 1
     model.load_state_dict(best_state)
     tested = np.empty(0, np.int64) if fit.test is None else _predict(model, features, fit.test)
@@ -118,7 +118,7 @@ def _optimiser(
 
     kind = getattr(optim, BY_TORCH[setting.optimiser])
     made: torch.optim.Optimizer = kind(model.parameters(), **dict(setting.options))
-    made.param_groups[0]["weight_decay"] = penalty  # over whatever the options say
+    made.param_groups[0]["weight_decay"] = penalty  # overrides the options
     return made
 
 

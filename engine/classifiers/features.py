@@ -1,7 +1,7 @@
 """The features of a sentence or a pair for a classifier, computed when needed.
 
-SNLI has 550,000 pairs with four features a dimension: whole, that is 7 GB at 768 dimensions. So
-features are rows of the sentence matrix, combined for one batch at a time.
+SNLI has 550,000 pairs with four features per dimension: 7 GB in all at 768 dimensions. So features
+are rows of the sentence matrix, combined for one batch at a time.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     import torch
 
 Combination = Literal["u", "|u-v|, u*v", "u, v, u*v, |u-v|"]
-"""Of the vectors u and v of a pair; `u` alone for single sentences."""
+"""Features of the vectors u and v of a pair; `u` alone for single sentences."""
 
 _WIDTHS: dict[Combination, int] = {"u": 1, "|u-v|, u*v": 2, "u, v, u*v, |u-v|": 4}
 KEPT_BYTES = 1 << 28
-"""Features up to this size are formed once and kept."""
+"""Features up to this size are computed once and kept."""
 _CHUNK = 2048
 """Rows summed at once."""
 _CONSTANT = 1e-6
-"""A deviation below this share of the mean is the rounding of float32, not a difference."""
+"""A deviation below this share of the mean is float32 rounding."""
 
 
 def accelerator() -> str:
-    """Return the torch device that large products are fast on."""
+    """Return the torch device on which large products are fast."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -84,8 +84,7 @@ class Features:
     def moments(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         """Mean and standard deviation (ddof 0) over some rows.
 
-        A feature that is constant there says nothing and has the deviation 1, as in scikit-learn's
-        StandardScaler.
+        A constant feature has the deviation 1, as in scikit-learn's StandardScaler.
 
         Args:
             rows: int64 row numbers, at least one.

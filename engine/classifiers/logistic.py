@@ -1,6 +1,6 @@
 """Logistic regression by scikit-learn, with the defaults of the version installed.
 
-The reference's other branch. Its defaults have changed: before 0.22 the solver was liblinear, one
+The reference's other branch. The defaults have changed: before 0.22 the solver was liblinear, one
 class against the rest.
 """
 
@@ -24,7 +24,7 @@ def solve(
     seed: int,
     tick: ProgressCallback,
 ) -> list[Fitted]:
-    """Fit on all training rows; nothing is stopped early. See `setting.Solver`."""
+    """Fit on all training rows, without early stopping. See `setting.Solver`."""
     import sklearn.linear_model  # noqa: F401  # only libraries that are loaded can be limited
 
     answers = []
@@ -48,7 +48,7 @@ def _fit(features: Features, labels: np.ndarray, fit: Fit, seed: int) -> Fitted:
 
     classifier = LogisticRegression(C=fit.penalty, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the protocol keeps what it has then
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the protocol keeps the last iterate
         classifier.fit(of(fit.train), labels[fit.train])
     accuracy = 0.0 if fit.stop is None else classifier.score(of(fit.stop), labels[fit.stop])
     tested = np.empty(0, np.int64) if fit.test is None else classifier.predict(of(fit.test))

@@ -1,8 +1,8 @@
 """Many small classifiers side by side as columns of one matrix, with their gradients by hand.
 
-Every model holds C classifiers over the same features. It knows the logits and the gradient of the
-mean cross-entropy, where each classifier has weights of its own for the rows of the batch; neither
-optimisers nor stopping.
+Every model holds C classifiers over the same features. It computes the logits and the gradient of
+the mean cross-entropy, where each classifier weighs the rows of the batch by itself; it knows
+neither optimisers nor stopping.
 
 Shapes: B rows, F features, C columns (classifiers), K classes, H hidden units.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 _FEW = 32
-"""Classes up to which columns are the inner dimension."""
+"""Most classes with which columns are the inner dimension."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """Weights of all columns; `axis` is the one that runs over columns."""
+    """Weights of all columns; `axis` is the axis of the columns."""
 
     values: torch.Tensor
     axis: int
@@ -35,9 +35,9 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """z-normalisation that each column sees its features through.
+    """z-normalisation of the features, for each column.
 
-    It is folded into the weights, so no normalised copy of the features is ever made:
+    It is folded into the weights, so that no normalised copy of the features is made:
     (x - mean) / deviation @ W = x @ (W / deviation) - mean @ (W / deviation).
 
     Attributes:
@@ -68,13 +68,13 @@ class ColumnsModel(Protocol):
             y: float32 (B, K), 1 at the class of each row.
             weight: (B, C) or (1, 1), of each row in each column's mean: 1 / its number of rows, or
                 0.
-            out: tensors of the parameters' shapes; to make new ones for each batch would cost as
-                much as the arithmetic.
+            out: tensors of the parameters' shapes; allocating new ones for each batch would cost
+                as much as the arithmetic.
         """
         ...
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """Return the classes (B, len(columns)) that some of the columns give."""
+        """Return the classes (B, len(columns)) that some of the columns predict."""
         ...
 
 
@@ -89,7 +89,7 @@ def linear_start(width: int, outputs: int, generator: torch.Generator) -> torch.
 
 
 def _repeated(one: torch.Tensor, columns: int, axis: int, device: str) -> Parameter:
-    """Give every column the same start: the reference reseeds for every fit."""
+    """Initialise every column alike: the reference reseeds for every fit."""
     shape = list(one.shape)
     shape.insert(axis, columns)
     return Parameter(one.unsqueeze(axis).expand(shape).contiguous().to(device), axis)
@@ -98,8 +98,8 @@ def _repeated(one: torch.Tensor, columns: int, axis: int, device: str) -> Parame
 class TwoClasses:
     """Softmax regression with K = 2.
 
-    Two logits count only by their difference, so both products are half as wide; the gradients are
-    exact, and each class keeps weights of its own, which decay.
+    Only the difference of the two logits matters, so both products are half as wide; the gradients
+    are exact, and each class keeps its own weights, which decay.
 
     `parameters[0]`: (F + 1, 2, C), the last row being the bias.
     """
@@ -162,7 +162,7 @@ class ColumnsLinear:
 def _softmax_error(
     z: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, classes: int
 ) -> torch.Tensor:
-    """Return the gradient of the weighted cross-entropies by their logits.
+    """Return the gradient of the weighted cross-entropies with respect to their logits.
 
     Args:
         z: logits (B, K, C) or (B, C, K).
@@ -186,14 +186,14 @@ def _affine(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 
 
 def _along(scale: torch.Tensor, axis: int, dimensions: int) -> torch.Tensor:
-    """View (F, C) so that it multiplies weights whose `axis` runs over columns."""
+    """View (F, C) so that it broadcasts over weights whose `axis` is that of the columns."""
     shape = [1] * dimensions
     shape[0], shape[axis] = scale.shape
     return scale.view(shape)
 
 
 def _seen(w: torch.Tensor, scaling: Scaling | None, axis: int) -> torch.Tensor:
-    """Return weights (F + 1, ...) for raw features, from those for normalised ones."""
+    """Return weights (F + 1, ...) for raw features from those for normalised features."""
     import torch
 
     if scaling is None:
@@ -210,7 +210,7 @@ def _pulled_back(
     axis: int,
     out: torch.Tensor,
 ) -> None:
-    """Write the gradient by weights (F + 1, ...) from that by their outputs (B, ...)."""
+    """Write the gradient of the weights (F + 1, ...) from that of their outputs (B, ...)."""
     import torch
 
     flat_error, flat = error.reshape(len(error), -1), out.view(len(out), -1)
@@ -280,7 +280,7 @@ class Hidden:
         _pulled_back(x, back, self.scaling, 1, out[0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """See `ColumnsModel`; nothing is dropped."""
+        """See `ColumnsModel`; without dropout."""
         first, second = (p.kept(columns).values for p in self.parameters)
         scaling = None if self.scaling is None else self.scaling.kept(columns)
         return self._logits(_affine(x, _seen(first, scaling, 1)).sigmoid_(), second).argmax(2)

@@ -1,7 +1,7 @@
-"""Adam and RMSprop as torch has them by default, with a weight decay for each column.
+"""Adam and RMSprop with torch's defaults and a weight decay for each column.
 
 Written out because torch's take one weight decay for a whole matrix, and because columns that have
-stopped are taken out of the state.
+stopped are removed from the state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Decayed:
-    """The weight decay and the state that both share; `step` moves weights in place."""
+    """The weight decay and state that both share; `step` updates weights in place."""
 
     _states: int
 
@@ -27,7 +27,7 @@ class _Decayed:
         ]
 
     def keep(self, columns: torch.Tensor) -> None:
-        """Forget the state of all columns but these."""
+        """Keep the state of these columns only."""
         self._penalties = self._penalties[columns]
         self._state = [[p.kept(columns) for p in states] for states in self._state]
 
@@ -40,14 +40,14 @@ class _Decayed:
 class Adam(_Decayed):
     """Adam with lr 0.001, betas 0.9 and 0.999; the decay is part of the gradient.
 
-    In torch's fused kernel, which goes through memory once.
+    Uses torch's fused kernel, which passes over memory once.
     """
 
     _states = 2
 
     def __init__(self, parameters: list[Parameter], penalties: torch.Tensor) -> None:
         super().__init__(parameters, penalties)
-        self._steps = [p.values.new_zeros(()) for p in parameters]  # the kernel counts in them
+        self._steps = [p.values.new_zeros(()) for p in parameters]  # incremented by the kernel
 
     def step(self, parameters: list[Parameter], gradients: list[torch.Tensor]) -> None:
         """Take one step; the gradients are overwritten."""
@@ -86,7 +86,7 @@ BY_TORCH = {
     "rprop": "Rprop",
     "sgd": "SGD",
 }
-"""Those of the plain loop: SentEval's name -> the class in torch.optim."""
+"""Optimisers of the plain loop: SentEval's name -> the class in torch.optim."""
 
 OPTIMISERS: dict[str, type[Adam] | type[RMSprop]] = {"adam": Adam, "rmsprop": RMSprop}
-"""Those of the fast solver."""
+"""Optimisers of the fast solver."""

@@ -1,7 +1,7 @@
 """Captions and images projected into one space, trained by a pairwise ranking loss.
 
-In the reference's order of random draws. Its loss is of the same pairs; the caption and the image
-of a pair are projected once, where the reference projects them again for each contrast.
+Random draws are in the reference's order. The loss is over the same pairs; the caption and the
+image of a pair are projected once, where the reference projects them again for each contrast.
 
 Source: facebookresearch/SentEval, `senteval/tools/ranking.py` and `senteval/rank.py`.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     import torch
 
 DIM = 1000
-"""Of the space that captions and images share."""
+"""Dimension of the space that captions and images share."""
 MARGIN = 0.2
 CONTRASTS = 30
-"""Captions, and as many images, that each pair is told from."""
+"""Negative captions, and negative images, of each pair."""
 BATCH = 128
 PASSES = 21
 TENACITY = 3
-"""Passes without a better dev score that are borne; they need not follow one another."""
+"""Passes without a better dev score that are tolerated, consecutive or not."""
 FOLD, FOLDS = 1000, 5
-"""Images that compete with one another, and how many such folds are scored."""
+"""Images ranked together, and the number of such folds scored."""
 AT = (1, 5, 10)
-"""Ranks up to which something counts as found."""
+"""The cutoffs of recall."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Matched:
     """One split.
 
     Attributes:
-        captions: float32 (5 n, d), vectors of the captions, those of an image together.
-        images: float32 (n, D), their features; may be mapped from a file.
+        captions: float32 (5 n, d), vectors of the captions, those of one image adjacent.
+        images: float32 (n, D), image features; may be mapped from a file.
     """
 
     captions: np.ndarray
@@ -52,7 +52,7 @@ class Matched:
 
 @dataclass(frozen=True, eq=False)
 class CaptionRanks:
-    """Where the right answer stood, 0 being first.
+    """Ranks of the right answers, 0 being first.
 
     Attributes:
         of_captions: int64 (n,), the best rank among an image's own captions.
@@ -88,7 +88,7 @@ class CaptionRanks:
 
 
 def needed() -> int:
-    """Images that training needs at least: contrasts are drawn from outside of a batch."""
+    """Return the least number of training images: contrasts are drawn from outside of a batch."""
     return BATCH // CAPTIONS + 1
 
 
@@ -98,10 +98,10 @@ def fit(
     """Train on `train`, keep the pass with the best dev recalls, rank `test`.
 
     Args:
-        splits: `train`, at least `needed()` images; `dev` and `test`, at least one each, and none
-            is looked at beyond five folds of 1,000.
+        splits: `train`, at least `needed()` images; `dev` and `test`, at least one each, of which
+            five folds of 1,000 are used at most.
         seed: of weights, shuffles and contrasts.
-        tick: called after each batch, with the share that is done if no pass misses.
+        tick: called after each batch, with the share done if training is not stopped early.
 
     Returns:
         The best sum of the six dev recalls (0 to 600), ranks on test, and the number of passes.
@@ -123,10 +123,10 @@ def fit(
 
 
 class ProjectionHeads:
-    """A linear layer for images and one for captions, and what trains them.
+    """A linear layer for images and one for captions, with their training.
 
     Args:
-        image_dim, caption_dim: of what goes in.
+        image_dim, caption_dim: of the inputs.
         seed: of weights, shuffles and contrasts.
 
     Attributes:
@@ -147,11 +147,11 @@ class ProjectionHeads:
         self._rows: dict[int, torch.Tensor] = {}
 
     def copied(self) -> list[torch.Tensor]:
-        """A copy of the weights."""
+        """Return a copy of the weights."""
         return [w.detach().clone() for w in self.weights]
 
     def train(self, data: Matched) -> Iterator[float]:
-        """Go through the captions once; yields the share that is done after each batch."""
+        """Make one pass over the captions; yield the share done after each batch."""
         done = 0
         for batch, images, captions in _draws(len(data.captions), self._random):
             u = self._images(data, batch // CAPTIONS)[:, None]
@@ -214,8 +214,8 @@ class ProjectionHeads:
 def ranked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rank the right answers.
 
-    Equals stand in the order of a stable sort, reversed: an encoder that gives every caption the
-    same vector finds no more than chance does.
+    Ties are in the order of a stable sort, reversed: an encoder that gives every caption the same
+    vector has the recall of chance.
 
     Args:
         scores: (n, 5 n) similarity of images and captions.
@@ -243,8 +243,8 @@ def _draws(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield batches of one pass: pairs, and the pairs whose images and captions are contrasts.
 
-    A pair is named by its caption. Contrasts come from all pairs outside of the batch, whatever
-    their image; `random.choice` of the reference draws positions as `randint` does.
+    A pair is identified by its caption. Contrasts come from all pairs outside of the batch, also
+    those of the same image; the reference's `random.choice` draws positions as `randint` does.
     """
     order = random.permutation(n)
     for start in range(0, n, BATCH):

@@ -1,7 +1,7 @@
 """A score from pair features by softmax regression on soft labels (Tai, Socher, Manning 2015).
 
 A score y between k and k + 1 is the distribution with y - k at k + 1 and the rest at k; the
-prediction is the mean of the predicted distribution. In the reference's order of random draws; the
+prediction is the mean of the predicted distribution. Random draws are in the reference's order; the
 gradient is written out because autograd would take most of the time.
 
 Source: facebookresearch/SentEval, `senteval/tools/relatedness.py` and `senteval/sick.py`.
@@ -27,7 +27,7 @@ BINS = 5
 """Scores 1 to 5. The reference has the same bins for STS-B, whose scores begin at 0."""
 _BATCH = 64
 _PASSES = 50
-"""A round, after which the dev split is looked at."""
+"""Passes of a round, after which the dev split is scored."""
 _MAX_PASSES = 1000
 _TENACITY = 3
 
@@ -63,7 +63,7 @@ def fit(
         tick: called before each pass.
 
     Returns:
-        The best correlation on dev (NaN when there never was one), float64 predictions of the test
+        The best correlation on dev (NaN if it was never defined), float64 predictions of the test
         rows, and the number of passes.
     """
     import torch

@@ -1,7 +1,7 @@
 """The settings of SentEval's classifiers, and the input and output of one fit.
 
-A *solver* turns fits into answers: `exact` one by one as the reference does, `columns` all at once,
-`logistic` by scikit-learn. Knows neither tasks nor encoders.
+A *solver* trains the classifiers of fits: `exact` one by one as the reference does, `columns` all
+at once, `logistic` by scikit-learn. Knows neither tasks nor encoders.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from engine.classifiers.features import Features
 from engine.progress import ProgressCallback
 
 HOLD_OUT = 0.05
-"""Share of the training rows that a final fit without a dev set sets aside to stop on."""
+"""Share of the training rows that a final fit without a dev set holds out for early stopping."""
 WEIGHT_DECAYS = (1e-5, 1e-4, 1e-3, 1e-2)
-"""The grid of the reference's torch classifier. (Its paper speaks of 2^t: that is the other
-branch, scikit-learn's C.)"""
+"""The grid of the reference's torch classifier. (The 2^t of its paper is the other branch,
+scikit-learn's C.)"""
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,19 @@ class SolverSetting:
     """One way to train and choose classifiers.
 
     Attributes:
-        solver: who fits.
+        solver: name of the solver.
         folds: of every cross-validation, outer and inner.
         hidden: units of the one hidden layer; 0 is logistic regression.
         dropout: share of hidden units dropped, before the sigmoid.
         optimiser: of torch; the fast solver has `adam` and `rmsprop` alone.
         options: of the optimiser, where they are not torch's defaults; for the plain loop alone.
-        batch: rows a step, for each classifier.
-        tenacity: a fit stops at this many rounds without a better stopping accuracy, plus one;
-            they need not follow one another.
+        batch: rows per step, for each classifier.
+        tenacity: a fit stops at this many rounds plus one without a better stopping accuracy,
+            consecutive or not.
         passes: over the training rows in a round (the reference's `epoch_size`).
-        max_passes: no round begins beyond (the reference's `max_epoch`).
-        choose_znorm: choose between plain and z-normalised features as well; one part of `folds`
-            then chooses instead of inner folds.
+        max_passes: no round starts after more passes (the reference's `max_epoch`).
+        choose_znorm: also choose between plain and z-normalised features; one part of `folds` is
+            then the dev set, instead of inner folds.
     """
 
     solver: Literal["exact", "columns", "logistic"] = "exact"
@@ -54,7 +54,7 @@ class SolverSetting:
     options: tuple[tuple[str, float], ...] = ()
 
     def share(self, passes: int, misses: int) -> float:
-        """Say how far a fit is at least: it ends by its passes or by rounds without a better."""
+        """Return a lower bound of a fit's progress: it ends by its passes or by its misses."""
         return min(1.0, max(passes / max(1, self.max_passes), misses / (self.tenacity + 1)))
 
 
@@ -65,12 +65,12 @@ class Fit:
     Fits that share arrays (the same object) are known to share rows.
 
     Attributes:
-        train: rows to learn from.
-        stop: rows whose accuracy chooses the best round; None sets aside 5 % of `train`.
+        train: rows to train on.
+        stop: rows whose accuracy selects the best round; None holds out 5 % of `train`.
         penalty: weight decay, or C for scikit-learn.
         test: rows to predict in the end, or None.
-        znorm: show the classifier its features z-normalised, by mean and deviation of the rows it
-            learns from (those set aside do not count).
+        znorm: z-normalise the features, by mean and deviation of the training rows (without the
+            held-out ones).
     """
 
     train: np.ndarray
@@ -82,11 +82,11 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What became of a fit.
+    """The result of a fit.
 
     Attributes:
-        accuracy: best share of stopping rows told right, 0 to 1.
-        passes: over its training rows; 0 where that has no meaning.
+        accuracy: best accuracy on the stopping rows, 0 to 1.
+        passes: over its training rows; 0 where not defined.
         predicted: int64 class of every test row; empty without any.
     """
 
@@ -107,5 +107,5 @@ class Solver(Protocol):
         seed: int,
         tick: ProgressCallback,
     ) -> list[Fitted]:
-        """Answer every fit, in order; labels are int64 (len(features),) classes from 0."""
+        """Train every fit, in order; labels are int64 (len(features),) classes from 0."""
         ...

@@ -1,8 +1,8 @@
 """Choosing a regulariser and scoring, as SentEval does: nested folds, folds, or a dev split.
 
-The reference's three plans differ in what chooses, what stops a fit, and how often is rounded; all
-of it moves the second digit. A fit that selects is stopped on the very rows it is scored on, so the
-dev accuracy is optimistic: that is the protocol.
+The reference's three plans differ in the rows that select the regulariser, the rows that stop a
+fit, and the rounding; all of these change the second digit. A fit that selects is stopped on the
+same rows that it is scored on, so the dev accuracy is optimistic: that is the protocol.
 
 Source: facebookresearch/SentEval, `senteval/tools/validation.py`. `normalised` is ours.
 """
@@ -28,7 +28,7 @@ from engine.progress import ProgressCallback
 from engine.threads import one_torch_thread
 
 OUTER_SEED = 1111
-"""Of the nested folds, whatever the seed of the run."""
+"""Seed of the nested folds, whatever the seed of the run."""
 _ZNORM = (False, True)
 _SOLVERS: dict[str, Solver] = {
     "exact": exact.solve,
@@ -39,17 +39,17 @@ _SOLVERS: dict[str, Solver] = {
 
 @dataclass(frozen=True, eq=False)
 class Validated:
-    """What a plan gives.
+    """The result of a plan.
 
     Attributes:
         dev: accuracy in points of 100, rounded to 2 decimals, by which regularisers were chosen.
-        test: accuracy of the chosen, likewise.
+        test: accuracy of the chosen classifiers, likewise.
         predicted: int64 class of each test row, in the order of the plan's `test` rows (nested:
             all rows, each by the classifier that had not seen it).
         n_dev: rows that `dev` was measured on.
         details: JSON-able: scores by fold and regulariser, number of fits and passes.
-        options: name -> (dev, test) of what was chosen from; empty where nothing but the
-            regulariser was.
+        options: name -> (dev, test) of each alternative; empty where only the regulariser was
+            chosen.
     """
 
     dev: float
@@ -61,7 +61,7 @@ class Validated:
 
 
 class FoldTrainer:
-    """A solver with everything a plan hands on to it."""
+    """A solver with the features, labels, setting and seed that all fits of a plan share."""
 
     def __init__(
         self,
@@ -74,15 +74,15 @@ class FoldTrainer:
         self.features, self.labels, self.setting = features, labels, setting
         self.seed, self._tick = seed, tick
         self.together = setting.solver == "columns"
-        """Whether the solver trains all fits it is given at once."""
+        """Whether the solver trains all given fits at once."""
         self.fits = self.passes = 0
 
     def solve(self, fits: list[Fit], then: int = 0) -> list[Fitted]:
-        """Train, and count.
+        """Train fits, and count them.
 
         Args:
             fits: what to train.
-            then: how many fits will follow, for the progress.
+            then: number of fits that will follow, for the progress.
         """
         solver, before = _SOLVERS[self.setting.solver], self.fits
         expected = before + len(fits) + then
@@ -106,7 +106,7 @@ class FoldTrainer:
 
 
 def nested(trainer: FoldTrainer) -> Validated:
-    """Score a set without splits: in each outer fold, inner folds choose (MR, CR, SUBJ, MPQA)."""
+    """Score a set without splits by nested cross-validation (MR, CR, SUBJ, MPQA)."""
     penalties = _grid(trainer, range(-2, 4))
     every = np.arange(len(trainer.labels))
     outer = outer_folds(trainer)
@@ -117,7 +117,7 @@ def nested(trainer: FoldTrainer) -> Validated:
         for penalty in penalties
         for train, stop in folds
     ]
-    # Columns cost little beside others and much alone: every final fit is trained along with them.
+    # Columns are cheap together and expensive alone: all final fits are trained along with them.
     last = [Fit(seen, None, p, test) for seen, test in outer for p in penalties]
     if trainer.together:
         found = trainer.solve(inner + last)
@@ -126,7 +126,7 @@ def nested(trainer: FoldTrainer) -> Validated:
     accuracies = np.array([fit.accuracy for fit in found[: len(inner)]])
     means = accuracies.reshape(len(outer), len(penalties), -1).mean(axis=2)
     scores = [[_points(mean) for mean in fold] for fold in means]
-    best = [int(np.argmax(fold)) for fold in scores]  # the first of equals
+    best = [int(np.argmax(fold)) for fold in scores]  # the first of ties
     places = [fold * len(penalties) + place for fold, place in enumerate(best)]
     if trainer.together:
         final = [found[len(inner) + place] for place in places]
@@ -146,7 +146,7 @@ def nested(trainer: FoldTrainer) -> Validated:
 
 
 def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validated:
-    """Score a set with a train and a test split: folds of train choose (TREC, MRPC)."""
+    """Score a set with a train and a test split, selecting by folds of train (TREC, MRPC)."""
     penalties = _grid(trainer, range(-1, 6))
     parts = _folds(trainer, train, trainer.seed)
     choosing = [Fit(seen, stop, p) for p in penalties for seen, stop in parts]
@@ -165,15 +165,15 @@ def split(
     test: np.ndarray,
     penalised: bool = True,
 ) -> Validated:
-    """Score a set with three splits: dev chooses, and stops each fit (SST, SICK, SNLI, probing).
+    """Score a set with three splits: dev selects, and stops each fit (SST, SICK, SNLI, probing).
 
-    The reference trains the chosen classifier once more, from the same seed on the same rows. That
-    gives the same classifier, so the fast solver tests the first one instead.
+    The reference trains the selected classifier once more, from the same seed on the same rows.
+    That gives the same classifier, so the fast solver tests the first one instead.
 
     Args:
-        trainer: what to train with.
-        train: rows to learn from.
-        dev: rows that choose and stop.
+        trainer: trains the fits.
+        train: rows to train on.
+        dev: rows for selection and stopping.
         test: rows to score.
         penalised: false tries no regulariser (SNLI).
     """
@@ -193,16 +193,16 @@ def normalised(
     dev: np.ndarray | None = None,
     penalised: bool = True,
 ) -> Validated:
-    """Choose between plain and z-normalised features, and of each the regulariser, by dev rows.
+    """Choose between plain and z-normalised features, each with its regulariser, by dev rows.
 
-    Each outer fold has a regulariser of its own, as in `nested`; whether to normalise is one choice
-    for the task: by the mean dev accuracy over outer folds, plain in doubt.
+    Each outer fold has its own regulariser, as in `nested`; normalisation is one choice for the
+    task, by the mean dev accuracy over outer folds; ties go to plain.
 
     Args:
-        trainer: what to train with.
-        outer: (rows to learn from, rows to score), no row scored twice.
-        dev: rows that choose and stop, for a set that has them. None takes the first of `folds`
-            stratified parts of the rows to learn from; the chosen is fitted on all of them.
+        trainer: trains the fits.
+        outer: (rows to train on, rows to score), no row scored twice.
+        dev: rows for selection and stopping, for a set that has them. None takes the first of
+            `folds` stratified parts of the training rows; the final fit is on all of them.
         penalised: false tries no regulariser (SNLI).
     """
     penalties = _grid(trainer, range(-2, 4), penalised)
@@ -211,7 +211,7 @@ def normalised(
         final = [
             Fit(seen, None, p, test, z) for z in _ZNORM for seen, test in outer for p in penalties
         ]
-    else:  # the fits that choose are stopped by the same rows as the final ones: they are the same
+    else:  # selecting and final fits are stopped by the same rows: they are the same fits
         chosen_on, final = [(seen, dev) for seen, _ in outer], []
     choosing = [
         Fit(train, stop, p, None if final else test, z)
@@ -245,7 +245,7 @@ def _option(
     """Choose the regularisers of one option; fits are in the order of folds, then penalties."""
     accuracies = np.array([fit.accuracy for fit in choosing]).reshape(len(outer), len(penalties))
     scores = [[_points(accuracy) for accuracy in fold] for fold in accuracies]
-    best = [int(np.argmax(fold)) for fold in scores]  # the first of equals
+    best = [int(np.argmax(fold)) for fold in scores]  # the first of ties
     dev, test = [max(fold) for fold in scores], []
     predicted = np.empty_like(trainer.labels)
     for fold, (_, rows) in enumerate(outer):
@@ -258,7 +258,7 @@ def _option(
 
 
 def outer_folds(trainer: FoldTrainer) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds of a set without splits, as (rows to learn from, rows to score)."""
+    """Folds of a set without splits, as (rows to train on, rows to score)."""
     return _folds(trainer, np.arange(len(trainer.labels)), OUTER_SEED)
 
 
@@ -271,13 +271,13 @@ def _chosen(
     n_dev: int,
 ) -> Validated:
     by_penalty = {f"{p:g}": score for p, score in zip(penalties, scores, strict=True)}
-    best = penalties[int(np.argmax(scores))]  # the first of equals
+    best = penalties[int(np.argmax(scores))]  # the first of ties
     details = {"penalty_dev": by_penalty, "penalty": best, **trainer.counts()}
     return Validated(max(scores), trainer.accuracy(predicted, test), predicted, n_dev, details)
 
 
 def _grid(trainer: FoldTrainer, powers: range, penalised: bool = True) -> list[float]:
-    """Weight decays, or scikit-learn's C as powers of two; or as good as none."""
+    """Weight decays, or scikit-learn's C as powers of two; next to no penalty if not penalised."""
     if trainer.setting.solver == "logistic":
         return [2.0**t for t in powers] if penalised else [1e9]
     if not penalised:
@@ -303,5 +303,5 @@ def _points(share: Any) -> float:
 
 
 def _rounded(value: Any) -> float:
-    """Round a mean as NumPy does: ties are frequent in means of ten, and Python's differ."""
+    """Round a mean as NumPy does: ties are common in means of ten, and Python's differ."""
     return float(np.round(value, 2))
