@@ -1,11 +1,10 @@
 """The index for large collections: inverted lists of short codes, refined with full vectors.
 
-Up to `EXACT_BELOW` vectors a flat index in memory is exact and quick enough. Above, vectors are put
-into lists around centroids (k-means). A query looks only into the lists nearest to it, compares
-codes of four bits for every two dimensions there (product quantisation), and the best hundred by
-code with their true vectors, which stay where they are: in the cache, or in a mapped file. That
-misses a neighbour now and then: how often is measured when the index is built, and kept beside it.
-Needs FAISS.
+Up to `EXACT_BELOW` vectors a flat index in memory is exact and fast enough. Above, vectors are put
+into lists around centroids (k-means). A query probes only the nearest lists, compares codes of four
+bits for every two dimensions there (product quantisation), and re-ranks the best hundred by their
+full vectors, which stay where they are: in the cache, or in a mapped file. A neighbour is sometimes
+missed: the recall is measured when the index is built, and stored with it. Needs FAISS.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from engine.search.index import Index, checked, unit_rows
 EXACT_BELOW = 200_000
 RECALL_AT = 10
 WANTED_RECALL = 0.993
-"""Measured on a few hundred queries: a little more than 0.99, so that others have 0.99 too."""
+"""Measured on a few hundred queries: a little above 0.99, so that other queries reach 0.99 too."""
 REFINED = 100
-"""Candidates by code whose vectors are compared; ten times as many as are asked for, if more."""
+"""Least number of candidates re-ranked by their vectors; else ten times the results requested."""
 _ROUNDS = 10
 _SAMPLE_A_LIST = 48
-"""Vectors a centroid is fitted on; FAISS warns below 39."""
+"""Vectors per centroid in its fit; FAISS warns below 39."""
 _CODED_ON = 50_000
 """Vectors that the codes are fitted on: sixteen values for every two dimensions need no more."""
 _ASKED = 400
-"""Queries that recall is measured with."""
+"""Queries for measuring recall."""
 _BLOCK = 50_000
 
 Rows = Callable[[np.ndarray], np.ndarray]
@@ -43,7 +42,7 @@ Rows = Callable[[np.ndarray], np.ndarray]
 
 
 class Vectors(Protocol):
-    """An array of vectors, or what gives blocks of one without holding all of it."""
+    """An array of vectors, or an object that gives blocks of one without holding all of it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,16 +58,16 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True)
 class Built:
-    """What an index is and what it is worth.
+    """The parameters and the quality of an index.
 
     Attributes:
         n, dim: of the vectors.
-        lists: how many the vectors are put into.
-        probed: how many of them a query looks into.
+        lists: number of inverted lists.
+        probed: number of lists that a query probes.
         recall: share of the exact 10 nearest that it finds, over `asked` vectors of the collection,
             each without itself.
-        asked: how many those were.
-        exact_ms, indexed_ms: median milliseconds a query, comparing with all and with the index.
+        asked: number of queries for `recall`.
+        exact_ms, indexed_ms: median milliseconds per query, by exact search and with the index.
     """
 
     n: int
@@ -82,12 +81,12 @@ class Built:
 
 
 class MappedIndex:
-    """An index on disk to search by cosine; the same interface as `neighbours.Index`.
+    """An index on disk to search by cosine; the same interface as `index.Index`.
 
     Args:
-        lists: what `build` wrote. It must come from a place that only we write to.
-        rows: where the true vectors are read.
-        probed: how many lists a query looks into, as `build` found it.
+        lists: the file that `build` wrote. It must come from a folder that only we write to.
+        rows: reads the full vectors.
+        probed: number of lists that a query probes, as chosen by `build`.
 
     Attributes:
         size: n.
@@ -103,10 +102,10 @@ class MappedIndex:
     def search(
         self, queries: np.ndarray, k: int, among: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return about the k nearest rows of each query, as `neighbours.Index.search` does.
+        """Return approximately the k nearest rows of each query, as `index.Index.search` does.
 
-        Among some positions the answer is exact: their vectors are read and compared. Where fewer
-        are found than asked for, the row ends with cosine -inf and position -1.
+        With `among` the result is exact: the vectors at these positions are read and compared.
+        Where fewer than k are found, the row ends with cosine -inf and position -1.
         """
         queries = checked(queries, k, self.dim)
         k = min(k, self.size if among is None else len(among))
@@ -125,7 +124,7 @@ class MappedIndex:
         return np.minimum(scores, 1.0), ids
 
     def probing(self, lists: int) -> None:
-        """Look into so many lists from now on."""
+        """Set the number of lists that a query probes."""
         self._index.nprobe = lists
 
     def _among(
@@ -143,7 +142,7 @@ class MappedIndex:
 def _best(
     scores: np.ndarray, ids: np.ndarray, cosines: np.ndarray, places: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k best of those so far and of new ones at `places`: nearest first, then by place."""
+    """The k best of those so far and new ones at `places`: nearest first, then by position."""
     scores = np.concatenate([scores, cosines], axis=1)
     ids = np.concatenate([ids, np.broadcast_to(places, cosines.shape)], axis=1)
     order = np.lexsort((ids, -scores))[:, :k]
@@ -151,23 +150,23 @@ def _best(
 
 
 def lists_for(n: int) -> int:
-    """4 sqrt(n) lists, the rule of FAISS's guide for up to a million vectors."""
+    """Return 4 sqrt(n), the number of lists in FAISS's guide for up to a million vectors."""
     return max(1, round(4 * float(np.sqrt(n))))
 
 
 def build(
     vectors: Vectors, lists: Path, rows: Rows | None = None, progress: Progress | None = None
 ) -> Built:
-    """Make the index, choose how many lists a query looks into, and write it to a file.
+    """Build the index, write it to a file, and choose the number of lists that a query probes.
 
-    A query looks into the fewest lists that have a recall of 0.993, or into all; the number is
-    returned, not written into the file.
+    A query probes the fewest lists with a recall of 0.993, or all; the number is returned, not
+    written to the file.
 
     Args:
         vectors: (n, dim), finite, n >= 100, dim >= 2.
-        lists: the centroids, lists and codes, written anew.
-        rows: where later queries will read the true vectors, so that the time a query takes is
-            theirs; None for `vectors` themselves.
+        lists: file of the centroids, lists and codes, overwritten.
+        rows: reads the full vectors as for later queries, so that the time per query is realistic;
+            None for `vectors` themselves.
         progress: called with (steps done, steps); may raise to stop the work.
 
     Raises:
@@ -198,22 +197,22 @@ def build(
 
 
 def index_of(vectors: np.ndarray) -> Index | MappedIndex:
-    """An index for one use: exact, or with lists where comparing all with all would take hours."""
+    """An index for one use: exact, or with lists where exact search of all would take hours."""
     if len(vectors) <= EXACT_BELOW:
         return Index(vectors)
     with tempfile.TemporaryDirectory() as folder:
-        # The mapping keeps the rows alive after the name of their file is gone.
+        # The mapping keeps the rows accessible after their file is unlinked.
         rows = mapped_rows(vectors, Path(folder) / "rows.npy").__getitem__
         lists = Path(folder) / "lists.faiss"
         return MappedIndex(lists, rows, build(vectors, lists, rows).probed)
 
 
 def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:
-    """Vectors at length 1 in a file that is read when they are: for more than memory should hold.
+    """Write unit rows to a file and map it, for vectors that are too large for memory.
 
     Args:
         vectors: (n, dim).
-        file: written anew, as `.npy`.
+        file: overwritten, as `.npy`.
     """
     kept = np.lib.format.open_memmap(file, "w+", np.float32, vectors.shape)
     for start in range(0, len(vectors), _BLOCK):
@@ -223,13 +222,13 @@ def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:
 
 
 def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
-    """Some of the vectors at length 1, the same ones every time."""
+    """A fixed sample of the vectors, at length 1."""
     chosen = np.random.default_rng(0).choice(len(vectors), min(len(vectors), wanted), replace=False)
     return unit_rows(vectors[np.sort(chosen)])
 
 
 def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
-    """Spherical k-means on a sample, a round at a time, so that it can be followed and stopped."""
+    """Spherical k-means on a sample, one round at a time, to report progress and be stopped."""
     faiss = _faiss()
     sample = _sample(vectors, lists * _SAMPLE_A_LIST)
     centroids = None
@@ -245,7 +244,7 @@ def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
 
 
 def _probe(mapped: MappedIndex, vectors: Vectors, lists: int, steps: _Steps) -> Built:
-    """How many lists a query must look into, and what that finds and takes."""
+    """Choose the number of lists to probe, and measure recall and time with it."""
     n, dim = vectors.shape
     rng = np.random.default_rng(1)
     sampled = np.sort(rng.choice(n, min(_ASKED, n), replace=False))
@@ -270,7 +269,7 @@ def _probe(mapped: MappedIndex, vectors: Vectors, lists: int, steps: _Steps) -> 
 
 
 def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
-    """The fewest lists, to about a sixteenth, that have the wanted recall, and theirs; else all."""
+    """The fewest lists, within a sixteenth, with the wanted recall, and their recall; else all."""
     short, probed = 0, 1
     while (share := share_of(probed)) < WANTED_RECALL and probed < lists:
         short, probed = probed, min(lists, 2 * probed)
@@ -285,7 +284,7 @@ def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
 
 
 def _exact(vectors: Vectors, sampled: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
-    """The 10 nearest others of some rows by comparing with all, and the time a query takes so."""
+    """The 10 nearest others of some rows by exact search, and its milliseconds per query."""
     queries = unit_rows(vectors[sampled])
     scores = np.empty((len(sampled), 0), np.float32)
     ids = np.empty((len(sampled), 0), np.int64)
@@ -314,19 +313,19 @@ def _others(found: np.ndarray, sampled: np.ndarray) -> np.ndarray:
 
 
 def recall(found: np.ndarray, exact: np.ndarray) -> float:
-    """Mean share of each row of `exact` that stands in the same row of `found`; both int (q, k)."""
+    """Mean share of each row of `exact` that is in the same row of `found`; both int (q, k)."""
     shares = [len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, exact, strict=True)]
     return float(np.mean(shares))
 
 
 class _Steps:
-    """Counts steps and tells them."""
+    """Counts steps and reports them."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._done, self._total, self._progress = 0, total, progress
 
     def one(self) -> None:
-        """One more is done."""
+        """Count one step."""
         self._done += 1
         if self._progress is not None:
             self._progress(min(self._done, self._total), self._total)

@@ -15,16 +15,16 @@ from engine.progress import Progress
 from engine.search.index import neighbours_of_each, unit_rows
 
 _NEAREST = 20
-"""Neighbours looked at for near duplicates: larger groups are found through each other."""
+"""Neighbours compared for near duplicates: larger groups are linked transitively."""
 _QUERIES = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Sentences that belong together, the largest group first.
+    """Groups of duplicate sentences, the largest first.
 
     Attributes:
-        ids: int64 (m,), positions in the collection, group after group, in order inside each.
+        ids: int64 (m,), positions in the collection, group after group, in order within each.
         group: int64 (m,), 0 for the first group.
         closest: float32 (m,), the highest cosine of each to another of its group.
     """
@@ -35,7 +35,7 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """How many groups."""
+        """Number of groups."""
         return int(self.group[-1]) + 1 if len(self.group) else 0
 
 
@@ -45,7 +45,7 @@ class Ranked:
 
     Attributes:
         ids: int64 (n,), positions in the collection.
-        scores: float32 (n,), what they are ordered by.
+        scores: float32 (n,), by which they are ordered.
     """
 
     ids: np.ndarray
@@ -54,13 +54,13 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False)
 class Leaks:
-    """Sentences of one part that stand in another part too, the closest first.
+    """Sentences of one part that also occur in another part, the closest first.
 
     Attributes:
-        ids: int64 (m,), positions in the part that should be new.
-        twins: int64 (m,), for each its nearest in the part that was seen before.
+        ids: int64 (m,), positions in the part that should be unseen.
+        twins: int64 (m,), for each the position of its nearest in the part seen before.
         cosines: float32 (m,).
-        exact: bool (m,), whether both have the same text, as `plain_text` reads it.
+        exact: bool (m,), whether both have the same `plain_text`.
     """
 
     ids: np.ndarray
@@ -70,13 +70,13 @@ class Leaks:
 
 
 def plain_text(sentence: str) -> str:
-    """A sentence without what does not make it another one: case, spaces, widths, end marks."""
+    """Normalise a sentence: without differences in case, spaces, widths and end marks."""
     folded = unicodedata.normalize("NFKC", sentence).casefold()
     return " ".join(folded.split()).rstrip(" .!?…")
 
 
 def exact_duplicates(sentences: Sequence[str]) -> Groups:
-    """Sentences with the same `plain_text`. Texts with nothing but end marks go by themselves."""
+    """Group sentences with the same `plain_text`; texts of end marks alone are compared as is."""
     places: dict[str, list[int]] = {}
     for position, sentence in enumerate(sentences):
         places.setdefault(plain_text(sentence) or sentence, []).append(position)
@@ -89,12 +89,12 @@ def exact_duplicates(sentences: Sequence[str]) -> Groups:
 def near_duplicates(
     vectors: np.ndarray, threshold: float, index: object = None, progress: Progress | None = None
 ) -> Groups:
-    """Groups linked by cosines of at least `threshold`, from one to the next.
+    """Group sentences linked by cosines of at least `threshold`, transitively.
 
     Args:
         vectors: (n, dim), finite.
         threshold: the least cosine of a link, -1 to 1.
-        index: an index of these very rows; by default an exact one.
+        index: an index of the same rows; by default an exact one.
         progress: called with (rows done, rows); may raise.
     """
     from scipy.sparse import coo_matrix
@@ -111,7 +111,7 @@ def near_duplicates(
     links = coo_matrix((np.ones(len(rows), np.int8), (rows, ids[linked])), shape=(n, n))
     _, label = connected_components(links, directed=False)
     closest = np.where(linked.any(axis=1), cosines[:, 0], -np.inf).astype(np.float32)
-    # A link counts for both ends, also where only one has the other among its nearest.
+    # A link counts for both ends, even where only one has the other among its nearest.
     np.maximum.at(closest, ids[linked], cosines[linked])
     return _grouped(label, closest)
 
@@ -119,14 +119,14 @@ def near_duplicates(
 def outliers(
     vectors: np.ndarray, k: int = 10, index: object = None, progress: Progress | None = None
 ) -> Ranked:
-    """All sentences by their mean cosine to their k nearest others, the loneliest first.
+    """Rank all sentences by their mean cosine to their k nearest others, the lowest first.
 
     The k-nearest-neighbour outlier score of Angiulli, Pizzuti 2002, with cosines for distances.
 
     Args:
         vectors: (n, dim), finite, n >= 2.
-        k: how many; fewer where there are fewer others.
-        index: an index of these very rows; by default an exact one.
+        k: number of neighbours; fewer where there are fewer others.
+        index: an index of the same rows; by default an exact one.
         progress: called with (rows done, rows); may raise.
     """
     cosines, _ = neighbours_of_each(vectors, min(k, len(vectors) - 1), index, progress)
@@ -134,7 +134,7 @@ def outliers(
 
 
 def typical(vectors: np.ndarray) -> Ranked:
-    """All sentences by their cosine to the mean direction, the most typical first.
+    """Rank all sentences by their cosine to the mean direction, the most typical first.
 
     Args:
         vectors: (n, dim), finite, n >= 1.
@@ -157,16 +157,16 @@ def leaks(
     *,
     use_index: Callable[[np.ndarray], object] | None = None,
 ) -> Leaks:
-    """Sentences of `new` that stand in `seen`, word for word or nearly.
+    """Find sentences of `new` that occur in `seen`, exactly or nearly.
 
     Args:
-        seen: what was trained on, n sentences.
+        seen: n sentences trained on.
         seen_vectors: (n, dim).
-        new: what should be unseen, m sentences.
+        new: m sentences that should be unseen.
         new_vectors: (m, dim).
-        threshold: the least cosine to the nearest one that counts, whatever the words.
+        threshold: the least cosine to the nearest sentence that counts, whatever the words.
         progress: called with (sentences done, sentences); may raise.
-        use_index: makes the index of `seen_vectors`; by default an exact one.
+        use_index: builds the index of `seen_vectors`; by default an exact one.
     """
     from engine.search.index import Index
 

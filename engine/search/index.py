@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 _QUERIES = 2048
-"""Rows whose neighbours are looked for between two words of progress."""
+"""Rows searched between two reports of progress."""
 _CELLS = 8_000_000
 """Similarities held at once by the NumPy path: 32 MiB of float32."""
 _COMPONENTS, _GATHERED = 128, 256
@@ -37,18 +37,18 @@ class Index:
         if use_faiss and faiss is None:
             raise ModuleNotFoundError("faiss is not installed; `pip install faiss-cpu`")
         self.size, self.dim = 0, unit_rows(vectors[:0]).shape[1]
-        self._positions: np.ndarray | None = None  # of the searchable rows; None: 0, 1, 2 ...
+        self._positions: np.ndarray | None = None  # of the searchable rows; None for 0, 1, 2 ...
         self._searchable = 0
         self._rows = np.empty((0, self.dim), np.float32)
         self._flat: Any = None if faiss is None else faiss.IndexFlatIP(self.dim)
         self.add(vectors)
 
     def add(self, vectors: np.ndarray, positions: np.ndarray | None = None) -> None:
-        """Take in further rows.
+        """Add rows.
 
         Args:
             vectors: (n, dim).
-            positions: int64 (n,), by which they will be found; None to go on behind the last.
+            positions: int64 (n,), their positions in results; None to continue after the last.
         """
         rows = unit_rows(vectors)
         follow = np.arange(self.size, self.size + len(rows))
@@ -74,7 +74,7 @@ class Index:
 
         Args:
             queries: (q, dim), finite.
-            k: how many; more than there are gives all there are.
+            k: number of rows; all if there are fewer.
             among: positions to choose from, distinct; None for all.
 
         Returns:
@@ -99,7 +99,7 @@ class Index:
         return scores, np.take_along_axis(ids, order, axis=1)
 
     def _rows_at(self, positions: np.ndarray) -> np.ndarray:
-        """Which rows hold these positions; those with NaN are nowhere."""
+        """Rows at these positions; those with NaN are left out."""
         if self._positions is None:
             return np.asarray(positions, np.int64)
         return np.flatnonzero(np.isin(self._positions, positions))
@@ -120,11 +120,11 @@ class Index:
 
 
 class PrefilteredIndex:
-    """PCA-prefiltered kNN of unit rows: candidates by a third of the numbers, compared by all.
+    """PCA-prefiltered kNN of unit rows: candidates by 128 components, re-ranked by all dimensions.
 
-    The first 128 principal components choose twice as many as are asked for. Of the 15 nearest of
-    20,000 sentences it found 93 % with minilm and 87 % with wordllama, where umap-learn's descent
-    found 87 % and 82 % in as much time; an exact search took twice that.
+    The first 128 principal components select twice as many candidates as requested. Of the 15
+    nearest of 20,000 sentences it found 93 % with minilm and 87 % with wordllama, where
+    umap-learn's NN-descent found 87 % and 82 % in the same time; exact search took twice as long.
 
     Args:
         rows: (n, dim), of length 1.
@@ -159,8 +159,8 @@ def neighbours_of_each(
 
     Args:
         vectors: (n, dim), finite, n > k.
-        k: how many.
-        index: an index of these very rows; by default an exact one is made.
+        k: number of neighbours.
+        index: an index of the same rows; by default an exact one is built.
         progress: called with (rows done, rows); may raise to stop the work.
 
     Returns:
@@ -172,8 +172,8 @@ def neighbours_of_each(
     index = Index(vectors) if index is None else index
     scores, ids = np.empty((n, k), np.float32), np.empty((n, k), np.int64)
     blocks = [slice(start, min(n, start + _QUERIES)) for start in range(0, n, _QUERIES)]
-    # Blocks side by side, a thread each: on the threads of BLAS two cores took as long as one.
-    alone = {"initializer": threadpool_limits, "initargs": (1, "openmp")}  # of that thread only
+    # Blocks in parallel, one thread each: with the threads of BLAS two cores took as long as one.
+    alone = {"initializer": threadpool_limits, "initargs": (1, "openmp")}  # in that thread only
     with ThreadPoolExecutor(usable_threads(), **alone) as pool:
         nearest = pool.map(lambda block: index.search(vectors[block], k + 1), blocks)
         for block, (some, found) in zip(blocks, nearest, strict=True):
@@ -186,12 +186,12 @@ def neighbours_of_each(
 
 
 def usable_threads() -> int:
-    """As many as numerical libraries may use now."""
+    """Return the number of threads that numerical libraries may use now."""
     return max((library["num_threads"] for library in threadpool_info()), default=1)
 
 
 def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
-    """Queries as rows of length 1, float32.
+    """Validate queries and return them as unit rows, float32.
 
     Raises:
         ValueError: k below 1, another dimension, or a query that is not finite.
@@ -207,7 +207,7 @@ def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
 
 
 def _only(rows: np.ndarray | None) -> Any:
-    """FAISS's way to search among some rows."""
+    """FAISS parameters that restrict a search to some rows."""
     if rows is None:
         return None
     faiss = _faiss()
@@ -215,7 +215,7 @@ def _only(rows: np.ndarray | None) -> Any:
 
 
 def unit_rows(vectors: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
-    """Rows of length 1, contiguous; a zero row stays zero."""
+    """Normalise rows to length 1, contiguous; a zero row stays zero."""
     rows = np.asarray(vectors, dtype)
     if rows.ndim != 2:
         raise ValueError(f"expected vectors of shape (n, dim), got {rows.shape}")
@@ -224,7 +224,7 @@ def unit_rows(vectors: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -
 
 
 def _faiss() -> Any:
-    """The library, or None: it is optional and slow to import."""
+    """FAISS, or None: it is optional and slow to import."""
     try:
         import faiss
     except ImportError:

@@ -1,12 +1,12 @@
-"""Which test texts occur in a model's training data: exactly, or nearly.
+"""Finds test texts that occur in a model's training data, exactly or nearly.
 
-Two texts resemble one another by the Jaccard index of their character 5-grams, of letters and
-digits alone (Broder 1997, On the resemblance and containment of documents). All pairs above a
-threshold are found, none is estimated: of two sets that resemble one another by t, the
-|x| - ceil(t |x|) + 1 rarest grams of the one meet those of the other (the prefix filter of
-Chaudhuri, Ganti, Kaushik 2006, A primitive operator for similarity joins in data cleaning).
+The resemblance of two texts is the Jaccard index of their character 5-grams, of letters and digits
+alone (Broder 1997, On the resemblance and containment of documents). All pairs above a threshold
+are found, none is estimated: if two sets have the resemblance t, the |x| - ceil(t |x|) + 1 rarest
+grams of each intersect (the prefix filter of Chaudhuri, Ganti, Kaushik 2006, A primitive operator
+for similarity joins in data cleaning).
 
-A sentence inside a longer text is not found: the two differ by all the rest.
+A sentence within a longer text is not found: the two differ in all the rest.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from engine.search.curation import plain_text
 
 GRAM = 5
 LEAST = 0.8
-"""One letter of fifty is changed; Lee et al. 2022 call texts duplicates from 0.8 on, by edits."""
+"""One letter in fifty changed; Lee et al. 2022 call texts duplicates from 0.8 on, by edits."""
 _CHARACTERS, _TESTED = 1 << 21, 1 << 23
-"""Of texts compared at a time: of the training set, and of the test, whose grams are all held."""
+"""Characters compared at once: of the training set, and of the test, whose grams are all held."""
 _PAIRS = 1 << 16
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _NO_LETTER = re.compile(r"[\W_]+")
@@ -33,14 +33,14 @@ _NO_LETTER = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Texts of a test that stand in a training set, those that are the same first.
+    """Texts of a test that occur in a training set, identical ones first.
 
     Attributes:
-        tested, trained: how many texts were compared.
-        ids: int64 (m,), positions among those of the test.
-        twins: int64 (m,), for each the position of the most similar one it was trained on.
+        tested, trained: number of texts compared.
+        ids: int64 (m,), positions in the test.
+        twins: int64 (m,), for each the position of the most similar training text.
         resemblance: float32 (m,), from the threshold to 1.
-        exact: bool (m,), whether both are the same as `curation.plain_text` reads them.
+        exact: bool (m,), whether both have the same `curation.plain_text`.
     """
 
     tested: int
@@ -61,10 +61,10 @@ def overlap(
 
     Args:
         tested: texts of the test.
-        trained: what was trained on.
-        least: resemblance from which on two texts are nearly the same, above 0 to 1.
-        progress: called with (texts looked through, all that are to be), those of the training set
-            once for each part of a large test; may raise.
+        trained: texts of the training set.
+        least: resemblance from which two texts are nearly the same, above 0 to 1.
+        progress: called with (texts searched, texts to search), those of the training set once for
+            each part of a large test; may raise.
     """
     place: dict[str, int] = {}
     for position, text in enumerate(trained):
@@ -85,14 +85,14 @@ def overlap(
 
 
 def _from(progress: Progress, before: int, of: int) -> Progress:
-    """The same of a part, before which some was done."""
+    """Shift the progress of one part by that of the parts before."""
     return lambda done, _: progress(before + done, of)
 
 
 def _nearest(
     tested: list[str], trained: Sequence[str], least: float, progress: Progress | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The highest resemblance of each text to a training text, and which that is; 0 below least."""
+    """The highest resemblance of each text to a training text, and its position; 0 below least."""
     best, twin = np.zeros(len(tested), np.float32), np.full(len(tested), -1, np.int64)
     owner, grams = _grams(tested)
     known, column, often = np.unique(grams, return_inverse=True, return_counts=True)
@@ -109,7 +109,7 @@ def _nearest(
         at = np.minimum(np.searchsorted(known, grams), len(known) - 1)
         there = known[at] == grams
         theirs = _matrix(owner[there], rank[at[there]], (len(their_sizes), len(known)))
-        # Grams that no tested text has are the rarest of all: they come first in the prefix.
+        # Grams that no tested text has count as the rarest: they come first in the prefix.
         shared = np.diff(theirs.indptr)
         length = shared - np.ceil(least * their_sizes - 1e-9).astype(np.int64) + 1
         pairs = (_first(theirs, length) @ rarest).tocoo()
@@ -117,7 +117,7 @@ def _nearest(
             j, i = (side[start : start + _PAIRS] for side in (pairs.row, pairs.col))
             both = np.asarray(mine[i].multiply(theirs[j]).sum(axis=1)).ravel()
             alike = (both / (sizes[i] + their_sizes[j] - both)).astype(np.float32)
-            order = np.lexsort((-j, alike))  # of equal ones the first training text is written last
+            order = np.lexsort((-j, alike))  # among ties the first training text is written last
             i, j, alike = i[order], j[order], alike[order]
             better = alike > best[i]
             best[i[better]], twin[i[better]] = alike[better], j[better] + block.start
@@ -127,7 +127,7 @@ def _nearest(
 
 
 def _grams(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct grams of each text: whose they are, in order, and a hash of each."""
+    """The distinct grams of each text: the text's position, in order, and a hash of each."""
     letters = "\0".join(_NO_LETTER.sub("", plain_text(text)) for text in texts)
     codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), np.uint32)
     codes = codes.astype(np.uint64)
@@ -154,14 +154,14 @@ def _matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> An
 
 
 def _first(matrix: Any, lengths: np.ndarray) -> Any:
-    """The same with so many of each row alone."""
+    """Keep the first `lengths` entries of each row."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     kept = np.arange(len(rows)) - matrix.indptr[rows] < lengths[rows]
     return _matrix(rows[kept], matrix.indices[kept], matrix.shape)
 
 
 def _blocks(texts: Sequence[str], most: int) -> Iterator[slice]:
-    """Parts of about so many characters."""
+    """Yield parts of about `most` characters."""
     start = characters = 0
     for position, text in enumerate(texts, start=1):
         characters += len(text)

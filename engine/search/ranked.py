@@ -1,7 +1,7 @@
 """The top documents of each query, exactly, from as many documents as fit on disk.
 
-Knows vectors and positions. Documents pass in pieces, so that neither a copy of them nor a matrix
-of queries by documents is ever in memory.
+Knows vectors and positions. Documents are processed in blocks, so that neither a copy of them nor a
+matrix of queries by documents is ever in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.progress import ProgressCallback, nobody
 
 _DOCUMENTS = 50_000
 _CELLS = 50_000_000
-"""Similarities at a time, 200 MB."""
+"""Similarities held at once, 200 MB."""
 
 
 def first_of_each(
@@ -25,8 +25,8 @@ def first_of_each(
     Args:
         queries: float32 (q, dim).
         documents: float32 (n, dim); may be mapped from a file.
-        k: how many; all where there are fewer.
-        tick: told the share that is done; what it raises stops the search.
+        k: number of documents; all where there are fewer.
+        tick: called with the share done; an exception it raises stops the search.
 
     Returns:
         scores: float32 and positions: int64, both (q, min(k, n)).
@@ -52,7 +52,7 @@ def first_of_each(
 def _merged(
     scores: torch.Tensor, positions: torch.Tensor, more: torch.Tensor, start: int, k: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The k best of those found before and of a piece that begins at `start`."""
+    """The k best of those found before and of a block that starts at `start`."""
     best, at = torch.topk(more, min(k, more.shape[1]), dim=1)
     scores, positions = torch.cat([scores, best], 1), torch.cat([positions, at + start], 1)
     if scores.shape[1] <= k:
@@ -62,6 +62,6 @@ def _merged(
 
 
 def unit(vectors: np.ndarray) -> torch.Tensor:
-    """Rows of length 1 as torch divides them; a zero row stays zero."""
+    """Return unit rows, normalised by torch; a zero row stays zero."""
     rows = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
     return torch.nn.functional.normalize(rows, p=2, dim=-1)

@@ -1,7 +1,7 @@
-"""Sentences that match a regular expression, matched in a process that can be stopped.
+"""Sentences that match a regular expression, matched in a process that can be killed.
 
 A short pattern can keep Python's `re` busy for years, and nothing in the same process can interrupt
-it. So a child with nothing but `re` in it does the search, and is killed when its time is over.
+it. So a child process does the search, and is killed after a timeout.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from engine.errors import UserError
 
 LONGEST = 1000
-"""Characters of a pattern."""
+"""Most characters of a pattern."""
 SECONDS = 3.0
 _MEMORY = 2 << 30
 
@@ -45,16 +45,16 @@ def matching(
 
     Args:
         pattern: the expression.
-        sentences: where to look.
-        case: whether small and capital letters differ.
-        seconds: after so long the search is given up.
+        sentences: the sentences to search.
+        case: whether the search is case-sensitive.
+        seconds: timeout of the search.
 
     Returns:
         (position, start, end) for each sentence that matches, in order; start and end are those of
         the first match in it.
 
     Raises:
-        UserError: an expression that cannot be read, or that takes too long.
+        UserError: an invalid expression, or one that takes too much time or memory.
     """
     if not pattern or len(pattern) > LONGEST:
         raise UserError(
