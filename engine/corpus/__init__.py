@@ -3,10 +3,10 @@
     cut.json                the cut: which sentences are in which shard
     shards/HASH.txt         sentences of a shard, one a line, named by their SHA-256
     shards/HASH.npy         their vectors, (n, dim); or HASH.parquet with both, and no HASH.txt
-    shards/HASH.keys        16 bytes a sentence, by which it is found
-    shards/HASH.json        what is known of the shard, written last: with it, the shard is done
-    manifest.json           encoder and shards in order; there once every shard is done
+    shards/HASH.keys        16 bytes per sentence, by which it is looked up
+    shards/HASH.json        facts on the shard, written last: it marks the shard as done
+    manifest.json           encoder and shards in order; written once every shard is done
 
-Every file is complete before it has its name, and what has a name is never written again. So a
-killed run loses the shard it was at, and two that work on one folder only do something twice.
+Every file is written under a temporary name and renamed when complete, and shards are never written
+again. So a killed run loses only its current shard, and two runs in one folder only repeat work.
 """

@@ -1,7 +1,7 @@
 """Splits a corpus into shards: the same files always give the same shards.
 
-A shard lies within one file, so that a file which is added or changed leaves the shards of the
-others as they were: they are found by their hash and not encoded again.
+A shard lies within one file, so that adding or changing a file does not affect the shards of the
+others: they are found by their hash and not encoded again.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from engine.errors import UserError
 
 VERSION = 1
 SHARD_ROWS = 16_384
-"""25 MB of 384 numbers: what a killed run loses at most."""
+"""25 MB at 384 dimensions: the most that a killed run loses."""
 SHARD_BYTES = 64 * 2**20
-"""Of text: what is held in memory while a corpus is cut."""
+"""Most bytes of text in a shard: it is held in memory while a corpus is cut."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Shard:
     """Some consecutive rows of a corpus.
 
     Attributes:
-        name: SHA-256 of its sentences, one a line.
-        source: name of the file that they come from.
+        name: SHA-256 of its sentences, one per line.
+        source: name of the file of its sentences.
         start, stop: rows of the corpus.
     """
 
@@ -41,18 +41,18 @@ class Shard:
 
     @property
     def rows(self) -> int:
-        """How many sentences it has."""
+        """Number of sentences."""
         return self.stop - self.start
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A corpus, cut.
+    """The division of a corpus into shards.
 
     Attributes:
-        shards: in the order of the corpus. One that says the same as another is there twice.
+        shards: in the order of the corpus. One with the same content as another is listed twice.
         encoder: canonical spec.
-        fingerprint: of it.
+        fingerprint: of the encoder.
         format: of the shards' files, see `files.ENDINGS`.
         dtype: of the vectors.
     """
@@ -65,24 +65,24 @@ class Cut:
 
     @property
     def rows(self) -> int:
-        """Sentences in all."""
+        """Number of sentences in all."""
         return self.shards[-1].stop if self.shards else 0
 
     @property
     def hash(self) -> str:
-        """Over everything that decides what is in the folder in the end."""
+        """Hash of everything that determines the finished folder."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:32]
 
     def write(self, folder: Path) -> None:
-        """Keep it, in place of the last."""
+        """Write the cut to a folder, in place of an earlier one."""
         write_json(folder / CUT, {"version": VERSION, **asdict(self)})
 
     @classmethod
     def read(cls, folder: Path) -> Cut:
-        """The cut of a folder.
+        """Read the cut of a folder.
 
         Raises:
-            UserError: there is none, or one that a newer version wrote.
+            UserError: the folder has none, or one that another version wrote.
         """
         found = read_json(folder / CUT)
         if found is None:
@@ -98,10 +98,10 @@ class Cut:
 
 
 def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
-    """Refuse a folder that holds something else.
+    """Refuse a folder with other content.
 
     Raises:
-        UserError: vectors of another encoder or in another form, or files of somebody else.
+        UserError: vectors of another encoder, format or dtype, or unrelated files.
     """
     if not folder.exists():
         return
@@ -136,20 +136,20 @@ def cut(
 ) -> Cut:
     """Cut files into shards and write the sentences of those that are not done.
 
-    Interrupted at any moment and begun again, it finds what it wrote.
+    It can be interrupted at any moment; started again, it reuses the shards written.
 
     Args:
         files: in the order of the corpus.
         column: of tables, see `texts_of`.
-        folder: made if need be.
-        encoder: whose vectors it is to hold.
+        folder: created if missing.
+        encoder: the encoder for the vectors.
         format: `npy` or `parquet`.
         dtype: `float32` or `float16`.
-        rows: of a shard, at most.
+        rows: most rows of a shard.
         progress: called with the name of the file and the rows so far; may raise.
 
     Raises:
-        UserError: the folder holds something else, or a file cannot be read or written.
+        UserError: the folder has other content, or a file cannot be read or written.
     """
     check_free(folder, encoder, format, dtype)
     (folder / SHARDS).mkdir(parents=True, exist_ok=True)
@@ -169,7 +169,7 @@ def cut(
 
 
 def _shards(file: Path, column: str | None, rows: int) -> Iterator[list[bytes]]:
-    """Lists of sentences as UTF-8."""
+    """Yield the sentences of each shard as UTF-8."""
     some: list[bytes] = []
     size = 0
     for text in texts_of(file, column):
@@ -184,7 +184,7 @@ def _shards(file: Path, column: str | None, rows: int) -> Iterator[list[bytes]]:
 
 
 def _kept(folder: Path, sentences: Sequence[bytes]) -> str:
-    """Write sentences under their hash, unless they are there; return it."""
+    """Write sentences under their hash, unless they exist; return the hash."""
     content = b"\n".join(sentences) + b"\n"
     name = hashlib.sha256(content).hexdigest()
     file = shard_file(folder, name, ".txt")

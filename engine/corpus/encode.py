@@ -1,4 +1,4 @@
-"""Encodes shards to vectors, and writes the manifest when all are done."""
+"""Encodes shards, and writes the manifest when all are done."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCK = 4096
 
 
 def done(folder: Path, cut: Cut, shard: Shard) -> dict[str, Any] | None:
-    """What is known of a shard whose vectors are there: `bytes`, `dim`, `rows`, `sha256`."""
+    """Return the facts on a shard, or None if it is not done: `bytes`, `dim`, `rows`, `sha256`."""
     facts = read_json(shard_file(folder, shard.name, ".json"))
     file = shard_file(folder, shard.name, ENDINGS[cut.format])
     if facts is None or not file.is_file() or file.stat().st_size != facts["bytes"]:
@@ -44,8 +44,8 @@ def encode_shard(
     """Encode a shard, unless it is done.
 
     Raises:
-        UserError: its sentences are gone or damaged, the encoder is another one, a vector holds NaN
-            or infinity, or the disk refuses.
+        UserError: its sentences are missing or damaged, the encoder has changed, a vector holds NaN
+            or infinity, or a file cannot be written.
     """
     if encoder.fingerprint != cut.fingerprint:
         raise UserError(
@@ -64,14 +64,14 @@ def encode_shard(
         facts = {"rows": len(sentences), "dim": encoder.dim, "sha256": sha256}
         facts["bytes"] = file.stat().st_size
         write_json(shard_file(folder, shard.name, ".json"), facts)
-        if cut.format == "parquet":  # it holds the sentences too
+        if cut.format == "parquet":  # the file holds the sentences too
             shard_file(folder, shard.name, ".txt").unlink(missing_ok=True)
 
 
 def finish(folder: Path, cut: Cut) -> bool:
-    """Write the manifest if every shard is done; whether it is there now.
+    """Write the manifest if every shard is done; return whether it is.
 
-    What killed processes left unfinished is removed then.
+    The temporary files of killed processes are removed then.
     """
     if any(not shard_file(folder, shard.name, ".json").exists() for shard in reversed(cut.shards)):
         return False
@@ -156,7 +156,7 @@ def _write_parquet(
 def _rows(
     encoder: Encoder, sentences: Sequence[str], start: int, dtype: str, progress: Progress | None
 ) -> np.ndarray:
-    """Vectors of the block that begins at `start`, checked."""
+    """Encode and check the block that starts at `start`."""
     block = sentences[start : start + _BLOCK]
     total = len(sentences)
 

@@ -1,4 +1,4 @@
-"""The files of an encoded corpus, and how they are written atomically."""
+"""The files of an encoded corpus, and their atomic writes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ DTYPES = ("float32", "float16")
 
 
 def shard_file(folder: Path, name: str, ending: str) -> Path:
-    """A file of a shard, such as `shards/HASH.npy`."""
+    """Return the path of a file of a shard, such as `shards/HASH.npy`."""
     return folder / SHARDS / (name + ending)
 
 
 @contextmanager
 def whole(file: Path) -> Iterator[Path]:
-    """Write to the path that this yields: it becomes `file` once all of it is on the disk.
+    """Yield a temporary path, which replaces `file` once it is written and synced to disk.
 
     Raises:
-        UserError: the disk refuses; nothing is left behind.
+        UserError: the file cannot be written; nothing is left behind.
     """
     temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
@@ -50,16 +50,16 @@ def whole(file: Path) -> Iterator[Path]:
 
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON object, whole or not at all."""
+    """Write a JSON object atomically."""
     with whole(file) as path:
         path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
-    """The object in a file; None where there is no such file.
+    """Read the JSON object in a file; None for a missing file.
 
     Raises:
-        UserError: it holds none.
+        UserError: the file cannot be read, or holds no JSON object.
     """
     try:
         found = json.loads(file.read_text("utf-8"))

@@ -18,7 +18,7 @@ from engine.encoders.fingerprint import fingerprint
 from engine.errors import UserError, first_line
 
 _MAPPED, _UNPACKED = 64, 4
-"""Shards that stay open at most: arrays are mapped, those of Parquet unpacked in memory."""
+"""Most shards kept open: arrays are mapped, those of Parquet are decoded into memory."""
 
 
 class EncodedCorpus:
@@ -28,12 +28,12 @@ class EncodedCorpus:
         folder: with its manifest.
 
     Attributes:
-        encoder, fingerprint, dim, dtype: of the vectors, as the manifest says.
-        size: rows.
+        encoder, fingerprint, dim, dtype: of the vectors, from the manifest.
+        size: number of rows.
         hash: over the contents of all shards.
 
     Raises:
-        UserError: there is no manifest, as long as shards are missing, or it cannot be read.
+        UserError: the manifest cannot be read, or is missing because shards are not done.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,11 +62,11 @@ class EncodedCorpus:
 
     @property
     def file_bytes(self) -> int:
-        """Of the shards."""
+        """Total bytes of the shards' files."""
         return sum(shard["bytes"] for shard in {s["file"]: s for s in self._shards}.values())
 
     def vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Rows at positions int64 (n,), as float32 (n, dim)."""
+        """Return the vectors at positions int64 (n,), as float32 (n, dim)."""
         out = np.empty((len(positions), self.dim), np.float32)
         shards = np.searchsorted(self._bounds, positions, side="right") - 1
         for shard in np.unique(shards).tolist():
@@ -75,15 +75,15 @@ class EncodedCorpus:
         return out
 
     def find(self, keys: Sequence[bytes]) -> np.ndarray:
-        """Positions of sentences by `sentence_key`, int64 (n,); -1 for one that is not there."""
+        """Return positions of sentences by `sentence_key`, int64 (n,); -1 for a missing one."""
         known, prefixes, order = self._keys
         wanted = np.frombuffer(b"".join(keys), "<u8").reshape(-1, 2)
-        # Of a sentence that is there twice the first; half a key tells a billion sentences apart.
+        # The first of duplicate sentences; half a key tells a billion sentences apart.
         at = order[np.minimum(np.searchsorted(prefixes, wanted[:, 0]), len(prefixes) - 1)]
         return np.where((known[at] == wanted).all(axis=1), at, -1)
 
     def sentences(self) -> Iterator[str]:
-        """Every sentence, in the order of the rows."""
+        """Yield every sentence, in the order of the rows."""
         for name in self._names:
             file = self._file(name)
             if file.suffix == ".npy":
@@ -93,7 +93,7 @@ class EncodedCorpus:
 
     @cached_property
     def _keys(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Keys uint64 (n, 2), their sorted first halves, and the positions of these."""
+        """Keys uint64 (n, 2), their first halves sorted, and the positions of these."""
         parts = [np.fromfile(self._file(name, ".keys"), "<u8") for name in self._names]
         for part, (start, stop), name in zip(
             parts, pairwise(self._bounds.tolist()), self._names, strict=True

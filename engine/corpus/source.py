@@ -18,14 +18,14 @@ from engine.stamps import check_unchanged, stamp
 class VectorFolder(KnownVectors):
     """The vectors of a folder, looked up in place.
 
-    A sentence is found as it was encoded, or with runs of white space as one space.
+    A sentence is looked up as it is, then with each run of white space as one space.
 
     Args:
         name: canonical spec.
         folder: with a manifest.
 
     Raises:
-        UserError: it holds no encoded corpus, or one that is not complete.
+        UserError: the folder holds no encoded corpus, or an incomplete one.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -61,10 +61,10 @@ class VectorFolder(KnownVectors):
 
 
 def open_folder(name: str, folder: Path, columns: Sequence[str | None]) -> VectorFolder:
-    """The encoder of a folder.
+    """Open the encoder of a folder.
 
     Raises:
-        UserError: as `VectorFolder`, or columns are chosen, of which a folder has none.
+        UserError: as for `VectorFolder`, or columns are given, which a folder does not have.
     """
     if any(columns):
         raise UserError(

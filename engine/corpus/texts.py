@@ -31,12 +31,12 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     within a cell becomes a space.
 
     Args:
-        file: one of `formats.ENDINGS`, also `.gz`.
+        file: with one of `formats.ENDINGS`, also `.gz`.
         column: of a table; None where it has only one.
 
     Raises:
-        UserError: no such file, another format than its name says, no such column, a cell that is
-            no text, or what cannot be read; names the row.
+        UserError: a file that is missing, unreadable or not of the format of its name, no such
+            column, or a cell that is not text; names the row.
     """
     name = where(file)
     if not file.is_file():

@@ -1,7 +1,7 @@
-"""The speed of training and comparing for a task: a short, warm run of the real thing.
+"""The speed of a task's training and comparisons, from a short, warm run of the real work.
 
-Vectors are drawn at random, labels are the data's own. Each probe first runs once for nothing:
-libraries are loaded then, and caches filled. Knows neither stores nor pages.
+Vectors are drawn at random, labels are the data's own. Each probe first runs once untimed, to load
+libraries and fill caches. Knows neither stores nor pages.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from engine.progress import nobody
 from engine.tasks.cost import By, Work
 
 _MOST, _FEWEST = 1024, 128
-"""Rows that a timed pass goes through."""
+"""Bounds of the rows in a timed pass."""
 _SECONDS = 0.3
-"""About how long each thing is timed."""
+"""Approximate duration of each timing."""
 
 
 def training_seconds(work: Work, dim: int, probed: dict[object, Speed] | None = None) -> float:
-    """Estimate how long a task trains and compares.
+    """Estimate the seconds of a task's training and comparisons.
 
     Args:
         work: of the task.
         dim: of the vectors.
-        probed: keeps probes for tasks whose classifiers are alike.
+        probed: keeps probes, for tasks with the same kind of classifier.
     """
     known = {} if probed is None else probed
     if len(work.calls) > 1:  # columns that are trained together cost less than each alone
@@ -53,7 +53,7 @@ def _seconds(speed: Speed, work: Work) -> float:
 
 
 def _timed(run: Callable[[], object]) -> float:
-    """Median seconds of at least three runs: of one, others may have taken the processor."""
+    """Median seconds of at least three runs: in a single one the processor may have been busy."""
     seconds: list[float] = []
     while len(seconds) < 3 or (len(seconds) < 9 and sum(seconds) < _SECONDS):
         start = time.perf_counter()
@@ -63,7 +63,7 @@ def _timed(run: Callable[[], object]) -> float:
 
 
 def _fitting(work: Work, dim: int) -> Speed:
-    """A round of one pass and a round of three: what they differ by is two passes."""
+    """Time a round of one pass and a round of three: they differ by two passes."""
     from engine.classifiers import columns, exact
     from engine.classifiers.features import Features, accelerator
     from engine.threads import one_torch_thread
@@ -96,7 +96,7 @@ def _fitting(work: Work, dim: int) -> Speed:
 
 
 def sampled(work: Work, rows: int) -> tuple[list[Fit], np.ndarray]:
-    """The fits of a plan on a sample of its rows; one of them where they are trained in turn."""
+    """The fits of a plan on a sample of its rows; only the first where they are trained in turn."""
     fits = work.asked if work.by == "columns" else work.asked[:1]
     random = np.random.default_rng(1111)
     first = [a[0] for fit in fits for a in (fit.train, fit.stop, fit.test) if a is not None]
@@ -107,7 +107,7 @@ def sampled(work: Work, rows: int) -> tuple[list[Fit], np.ndarray]:
     known: dict[int, np.ndarray] = {}
 
     def part(rows: np.ndarray) -> np.ndarray:
-        # The same array again where it was the same: the solver shares what fits share.
+        # The same array for the same array: the solver recognises shared rows by identity.
         if id(rows) not in known:
             found = place[rows]
             known[id(rows)] = found[found >= 0]
@@ -125,7 +125,7 @@ def sampled(work: Work, rows: int) -> tuple[list[Fit], np.ndarray]:
 
 
 def _regression(work: Work, dim: int) -> Speed:
-    """Iterations of lbfgs on a sample of rows."""
+    """Time iterations of L-BFGS on a sample of rows."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -145,7 +145,7 @@ def _regression(work: Work, dim: int) -> Speed:
 
 
 def _relatedness(work: Work, dim: int) -> Speed:
-    """Training of the regressor that never gets better, and so ends after 250 passes."""
+    """Time a training of the regressor that never improves, and so ends after 250 passes."""
     from engine.classifiers import relatedness
     from engine.classifiers.features import Features
 
@@ -166,7 +166,7 @@ def _relatedness(work: Work, dim: int) -> Speed:
 
 
 def _retrieval(work: Work, dim: int) -> Speed:
-    """A few batches of captions, with as many images as their contrasts need."""
+    """Time a few batches of captions, with as many images as their contrasts need."""
     from engine.classifiers.ranking import BATCH, Matched, ProjectionHeads
     from engine.datasets.types import CAPTIONS
 
@@ -190,7 +190,7 @@ def _neighbours(work: Work, dim: int) -> Speed:
 
 
 def _k_means(work: Work, dim: int) -> Speed:
-    """One small clustering: a vector compared with a centre, as often as that was by the end."""
+    """Time one small clustering, per vector and cluster."""
     from sklearn.cluster import MiniBatchKMeans
 
     from engine.threads import one_blas_thread
@@ -203,7 +203,7 @@ def _k_means(work: Work, dim: int) -> Speed:
 
 
 def _compared(compare: Callable[[np.ndarray], object], dim: int) -> Speed:
-    """All pairs of a few thousand vectors."""
+    """Time a comparison of all pairs of a few thousand vectors."""
     vectors = _drawn(4 * _MOST, dim)  # several blocks of either
     compare(vectors)
     return Speed(_timed(lambda: compare(vectors)) / len(vectors) ** 2)

@@ -1,8 +1,8 @@
 """The cost of an encoder on this machine, measured: speed by length, latency, loading, memory.
 
-It is run as a process of its own (`python -m engine.cost.footprint SPEC`), so that what it loads
-and holds is nobody else's; what it prints is one JSON object. Nothing is cached, and no sentence is
-encoded twice.
+Runs as a process of its own (`python -m engine.cost.footprint SPEC`), so that the libraries and
+memory measured are the encoder's alone; it prints one JSON object. Nothing is cached, and no
+sentence is encoded twice.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from engine.encoders import Encoder
 
 LENGTHS = (16, 64, 256)
-"""Words of a text: common ones, which almost every tokenizer has whole."""
+"""Words per text: common ones, which almost every tokenizer has as one token."""
 REPEATS = 5
 _SECONDS = 0.5
-"""About how long a repeat takes."""
+"""Approximate duration of a repeat."""
 _SINGLES = 60
 """Sentences encoded one by one."""
 _MOST, _FEWEST, _MOST_SENT = 4096, 8, 64
-"""Sentences encoded together; of those that are sent to an endpoint, which may have a price."""
+"""Bounds of sentences encoded together; the most sent to an endpoint, which may charge."""
 _WORDS = (
     "the of and to in is that it was for on are as with they at be this have from or one had by "
     "not what all were we when your can said there use an each which she do how their if will up "
@@ -44,7 +44,7 @@ _WORDS = (
 
 
 class NoCache:
-    """A `VectorCache` that keeps nothing: what is measured is the encoder."""
+    """A `VectorCache` that keeps nothing, so that the encoder itself is measured."""
 
     def get(
         self, fingerprint: str, keys: Sequence[bytes], dim: int
@@ -57,7 +57,7 @@ class NoCache:
 
 
 def sentences(length: int, number: int, seed: int) -> list[str]:
-    """Different texts of so many common words each."""
+    """Return `number` random texts of `length` common words each."""
     drawn = np.random.default_rng(seed).integers(0, len(_WORDS), (number, length))
     return [" ".join(_WORDS[word] for word in row) for row in drawn]
 
@@ -66,13 +66,13 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     """Measure an encoder in this process, which should have done nothing else.
 
     Args:
-        spec: of the encoder. The time of an endpoint is the network's and its server's.
-        send_texts: as of `load`.
+        spec: of the encoder. For an endpoint, times include the network and its server.
+        send_texts: as for `load`.
 
     Returns:
         JSON-able: `dim`, `load_seconds` (of several loads, the first with the libraries),
-        `per_second` (length -> of several repeats), `latency_ms` (of single sentences, in order),
-        `memory_bytes` (what the process grew by, at its peak), `vector_bytes`, `device`.
+        `per_second` (length -> one value per repeat), `latency_ms` (of single sentences, sorted),
+        `memory_bytes` (peak growth of the process), `vector_bytes`, `device`.
 
     Raises:
         UserError: an encoder that cannot be used, or that holds vectors and encodes nothing.
@@ -97,7 +97,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     for seed in range(3):
         start = time.perf_counter()
         encoder = _loaded(spec, send_texts)
-        encoder.encode(sentences(8, 1, seed))  # weights are read at the first
+        encoder.encode(sentences(8, 1, seed))  # weights are read on first use
         loads.append(time.perf_counter() - start)
         held()
     most = _MOST_SENT if "api" in kinds else _MOST
@@ -124,7 +124,7 @@ def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder:
 
 
 def _speed(encoder: Encoder, length: int, most: int, held: Callable[[], None]) -> list[float]:
-    """Sentences per second, in several repeats; how many at a time is found first, and warms up."""
+    """Sentences per second, in several repeats, after a warm-up that finds the batch size."""
     number, seed = _FEWEST, length
     while True:
         texts = sentences(length, number, seed)
@@ -145,7 +145,7 @@ def _speed(encoder: Encoder, length: int, most: int, held: Callable[[], None]) -
 
 
 def _latency(encoder: Encoder) -> list[float]:
-    """Milliseconds of single sentences of 16 words."""
+    """Milliseconds per single sentence of 16 words."""
     found = []
     for text in sentences(16, _SINGLES + 5, 16):
         start = time.perf_counter()
@@ -164,7 +164,7 @@ def _device() -> str:
 
 
 def machine() -> str:
-    """What is measured on: figures of another machine are never shown beside these."""
+    """Return a name of this machine: figures of different machines are never shown together."""
     import psutil
 
     return f"{platform.node()}, {platform.machine()}, {psutil.cpu_count()} cores"
@@ -173,15 +173,15 @@ def machine() -> str:
 def in_own_process(
     spec: str, environment: Mapping[str, str], send_texts: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """`measure` in a process of its own.
+    """Run `measure` in a process of its own.
 
     Args:
         spec: of the encoder.
         environment: of the process.
-        send_texts: as of `load`.
+        send_texts: as for `load`.
 
     Raises:
-        UserError: what it says went wrong.
+        UserError: the process failed, or reports an error.
     """
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "engine.cost.footprint", spec, *send_texts],
@@ -206,7 +206,7 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Measure the encoder that the command line names, and print what was found."""
+    """Measure the encoder that the command line names, and print the result."""
     try:
         found = measure(sys.argv[1], sys.argv[2:])
     except UserError as error:

@@ -1,4 +1,4 @@
-"""What all cost estimates share: timing the real thing briefly, without leaving a trace."""
+"""Shared by all cost estimates: short timings of the real work that leave no trace."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _BLOCK = 64
 """Sentences encoded between two readings of the clock."""
 _WARM = 8
-"""Sentences encoded before, for what is only done once."""
+"""Sentences encoded first, to warm up."""
 SAMPLE = _WARM + _BLOCK
-"""Sentences that give a first idea of the speed."""
+"""Sentences for a first estimate of the speed."""
 _FIRST = 8
-"""Examples of the first batch that is timed; a quarter of them warm up."""
+"""Examples in the first timed batch; a quarter of them warm up."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Speed:
     """Seconds that work takes.
 
     Attributes:
-        each: for one of what is counted.
-        once: for what a round of it does besides.
+        each: per item.
+        once: overhead per round.
     """
 
     each: float
     once: float = 0.0
 
     def seconds(self, count: float, rounds: float = 0.0) -> float:
-        """For so many, in so many rounds."""
+        """Return the seconds for `count` items in some rounds."""
         return self.each * count + self.once * rounds
 
     @property
     def per_second(self) -> float:
-        """How many in a second."""
+        """Items per second."""
         return 1 / self.each
 
 
@@ -63,13 +63,13 @@ def encoding_speed(
     seconds: float = 0.0,
     tick: ProgressCallback = nobody,
 ) -> Speed:
-    """Encode sentences until the time is over or there are no more; return what one takes.
+    """Encode sentences until the time is over or there are no more; return the time of one.
 
     Args:
-        encoder: whose cache keeps what is encoded, so that nothing is lost.
-        sentences: a fair sample of those to come.
-        seconds: about how long; a block of them is encoded in any case.
-        tick: called after each block with the share of the time; what it raises stops the probe.
+        encoder: its cache, if any, keeps the vectors, so that no work is lost.
+        sentences: a representative sample.
+        seconds: approximate time; at least one block is encoded.
+        tick: called after each block with the share of the time; an exception stops the probe.
     """
     sentences = list(sentences)
     if len(sentences) > _BLOCK:  # the first call also warms up
@@ -83,7 +83,7 @@ def encoding_speed(
 
 
 def spread(sentences: Sequence[str], most: int = SAMPLE) -> list[str]:
-    """Some from all over: what a cache holds is among them in its share."""
+    """Sample sentences evenly: cached ones are among them in proportion."""
     places = np.linspace(0, len(sentences) - 1, min(most, len(sentences))).astype(int)
     return [sentences[i] for i in np.random.default_rng(0).permutation(places)]
 
@@ -106,14 +106,14 @@ def timed_updates(
     Args:
         trainer: of an encoder or a decoder, with batches in the order of the run.
         whole: examples of a whole batch.
-        seconds: about how long; a single update may take longer.
+        seconds: approximate time; a single update may take longer.
 
     Yields:
-        The examples of an update and its seconds; the first pays for what is only made once.
+        The examples of an update and its seconds; the first includes one-off initialisation.
     """
     size, points = min(_FIRST, whole), list[tuple[int, float]]()
     began = time.perf_counter()
-    batches = (batch for _ in count() for batch in trainer.batches(0))  # again when it is over
+    batches = (batch for _ in count() for batch in trainer.batches(0))  # repeats at the end
     for number, batch in enumerate(batches):
         part = batch[: size if number else _FIRST // 4]
         start = time.perf_counter()
@@ -129,7 +129,7 @@ def timed_updates(
 
 
 def _wait(device: torch.device) -> None:
-    """Wait until the device has done what it was given."""
+    """Wait until the device has finished its queued work."""
     if device.type == "cuda":
         import torch
 
@@ -137,11 +137,11 @@ def _wait(device: torch.device) -> None:
 
 
 def extended(size: int, points: list[tuple[int, float]]) -> float:
-    """Continue what was measured at smaller sizes in a straight line.
+    """Extrapolate measurements at smaller sizes linearly.
 
     Args:
-        size: to continue to.
-        points: (size, what was measured there), sizes rising.
+        size: the size to extrapolate to.
+        points: (size, measurement), sizes rising.
 
     Returns:
         The median at this size where it was measured; else the line through the medians at the
@@ -168,9 +168,9 @@ def extended(size: int, points: list[tuple[int, float]]) -> float:
 
 @contextmanager
 def trial() -> Iterator[Path]:
-    """A folder for a training that is begun to be timed, and then forgotten.
+    """Yield a temporary folder for a training that is timed and then discarded.
 
-    The state of the random generators is put back, and the memory returned.
+    The state of the random generators is restored, and memory is freed.
     """
     import torch
 

@@ -1,9 +1,9 @@
-"""What several encoders return for each query, as documents to judge.
+"""Pools the documents that several encoders retrieve for each query, to be judged.
 
-Each encoder is measured by its discounted cumulative gain at k, as a share of the highest possible
+Each encoder is scored by its discounted cumulative gain at k, as a share of the highest possible
 (Järvelin and Kekäläinen 2002, with marks of 0 and 1), or by its precision at k. Both are sums over
-documents, so the difference of two encoders is one, and a document that both have at the same rank
-need not be judged.
+documents, so the difference of two encoders is a sum too, and a document that both have at the same
+rank need not be judged.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ Measure = Literal["dcg", "precision"]
 Rankings = Mapping[str, Sequence[Sequence[int]]]
 """Encoder -> for each query, positions of documents, best first."""
 _RANKS = (1, 2, 4, 8)
-"""The best rank of a document, up to which of these, says what is expected of its mark."""
+"""Bins of a document's best rank, by which its mark is predicted."""
 
 
 def gains(k: int, measure: Measure) -> np.ndarray:
-    """What a relevant document adds at each rank, 1 in all: float64 (k,)."""
+    """Return the gain of a relevant document at each rank, with sum 1: float64 (k,)."""
     at = np.ones(k) if measure == "precision" else 1.0 / np.log2(np.arange(k) + 2.0)
     return np.asarray(at / at.sum())
 
 
 def pairs_of(rankings: Rankings) -> list[tuple[str, str]]:
-    """Pairs of encoders in the order of the units' columns."""
+    """Return the pairs of encoders in the order of the units' columns."""
     return list(combinations(rankings, 2))
 
 
 def documents(rankings: Rankings, k: int, measure: Measure) -> tuple[list[tuple[int, int]], Units]:
-    """Documents that tell encoders apart.
+    """Return the documents on which the scores of encoders may differ.
 
     Args:
-        rankings: of at least two encoders, of the same queries.
-        k: how many of each count.
-        measure: how much each rank counts.
+        rankings: of at least two encoders, for the same queries.
+        k: number of top documents scored.
+        measure: metric that gives the weight of each rank.
 
     Returns:
         (query, document) of each unit, by query, and the units.
@@ -70,7 +70,7 @@ def documents(rankings: Rankings, k: int, measure: Measure) -> tuple[list[tuple[
 
 
 def preferences(rankings: Rankings, k: int) -> tuple[list[tuple[int, int]], Units]:
-    """Queries for which two encoders' lists differ; a mark is 1 for the first, -1 for the second.
+    """Return the queries for which two encoders' rankings differ; marks are 1 (first) or -1.
 
     Returns:
         (query, pair) of each unit, by query, and the units.

@@ -1,14 +1,15 @@
-"""Which document to judge next, and what the marks say about each pair of encoders.
+"""Which document to judge next, and the estimated difference of each pair of encoders.
 
 The difference of two encoders is a sum over finitely many units, most often a query with one
-document: what a mark of 1 adds to it is known before, the mark is not. Units are drawn without
-replacement, those likely to tell most with the highest probabilities. Weighted by the inverse of
+document: the weight of its mark is known in advance, the mark is not. Units are drawn without
+replacement, the most informative ones with the highest probabilities. Weighted by the inverse of
 these, and with a prediction for each unit added and corrected (a control variate), every draw gives
-an unbiased bounded observation of the difference: `engine.stats.betting` makes an interval of them.
+an unbiased bounded observation of the difference: `engine.stats.betting` turns these into an
+interval.
 
-A second judge, such as a model, makes the predictions better, never the observations biased: what
-its marks are worth is learnt from the person's marks before (prediction-powered inference:
-Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382; with weights that are tuned:
+A second judge, such as a model, improves the predictions and never biases the observations: the
+weight of its marks is learnt from the person's earlier marks (prediction-powered inference:
+Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382; with tuned weights:
 Angelopoulos, Duchi and Zrnic 2023, PPI++).
 
 After Shekhar, Xu, Lipton, Liang and Ramdas 2023, Risk-limiting financial audits via weighted
@@ -25,23 +26,24 @@ import numpy as np
 from engine.stats.betting import Observations, confidence_sequence
 
 _LEAST_VARIANCE = 0.04
-"""Of a mark, as a share of its highest: keeps each probability above 0.4 of its weight's share."""
+"""Least variance of a mark, as a share of its range squared: keeps each probability above 0.4 of
+its weight's share."""
 _DECIDED = 0.1
-"""What a pair that is decided counts for in the choice of units, beside 1 for the others."""
+"""Weight of a decided pair in the choice of units, against 1 for the others."""
 _ROUNDING = 1e-9
 _SHRINKAGE = 4.0
-"""Marks that the mean of all counts for in the rate of a cell, and of a grade."""
+"""Weight, in marks, of the overall mean in the rate of a cell, and of a grade."""
 GRADES = 4
-"""That a second judge can give, from 1 on."""
+"""Number of grades that a second judge can give, from 1 on."""
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What can be judged.
+    """The units that can be judged.
 
     Attributes:
         weights: float64 (units, pairs), what a mark of 1 adds to the difference of each pair.
-        cells: int64 (units,), groups that are marked alike, such as those at the same rank.
+        cells: int64 (units,), groups with similar marks, such as documents at the same rank.
         low: the lowest mark; the highest is 1.
     """
 
@@ -50,41 +52,41 @@ class Units:
     low: float = 0.0
 
     def bounds(self) -> np.ndarray:
-        """(2, units, pairs): the lowest and highest that each can add."""
+        """Return (2, units, pairs): the lowest and highest value that each can add."""
         return np.sort([self.low * self.weights, self.weights], axis=0)
 
 
 @dataclass(frozen=True, eq=False)
 class SecondMarks:
-    """What a second judge says of the units; it may be wrong in any way.
+    """The marks of a second judge, which may be wrong in any way.
 
     Attributes:
-        grades: int64 (units,), from 1 to `GRADES`; 0 where it has said nothing.
-        ids: int64 (units,), growing in the order in which the marks came; 0 where there is none.
+        grades: int64 (units,), from 1 to `GRADES`; 0 where there is none.
+        ids: int64 (units,), increasing in the order of arrival; 0 where there is none.
     """
 
     grades: np.ndarray
     ids: np.ndarray
 
     def until(self, seen: int) -> SecondMarks:
-        """What had come when the newest mark was the one of this id."""
+        """Return the marks that had arrived when the newest one had this id."""
         came = self.ids <= seen
         return SecondMarks(np.where(came, self.grades, 0), np.where(came, self.ids, 0))
 
     def split(self, units: Units) -> Units:
-        """The units in cells that the marks split."""
+        """Return the units with each cell split by grade."""
         return replace(units, cells=units.cells * (GRADES + 1) + self.grades)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """A unit that was drawn, with all that its probability follows from.
+    """A unit that was drawn, with everything that determined its probability.
 
     Attributes:
         unit: its position.
-        rates: the mean mark that was expected in each cell, which a second judge's marks split.
-        undecided: for each pair, whether it was.
-        seen: id of the newest mark of the second judge by then.
+        rates: the mean mark expected in each cell; cells are split by a second judge's grades.
+        undecided: for each pair, whether it was undecided.
+        seen: id of the second judge's newest mark at the time.
     """
 
     unit: int
@@ -95,11 +97,11 @@ class Draw:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the marks say of a pair, first less second.
+    """The estimated difference of a pair, first minus second.
 
     Attributes:
-        difference: estimated.
-        low, high: of the confidence sequence.
+        difference: the estimate.
+        low, high: bounds of the confidence sequence.
         path: (marks + 1, 3), difference, low and high from before the first mark on.
     """
 
@@ -110,21 +112,21 @@ class Estimate:
 
     @property
     def separated(self) -> bool:
-        """Whether one is better."""
+        """Whether one encoder is better."""
         return self.low > _ROUNDING or self.high < -_ROUNDING
 
     def alike(self, margin: float) -> bool:
-        """Whether they differ by less than matters."""
+        """Return whether the difference is within the margin."""
         return -margin <= self.low and self.high <= margin
 
 
 def rates(units: Units, drawn: Sequence[int], marks: np.ndarray) -> tuple[float, ...]:
-    """The mean mark that is expected in each cell, by the marks so far; few are drawn to the mean.
+    """Return the mean mark expected in each cell, from the marks so far, shrunk to their mean.
 
     Args:
-        units: what can be judged.
-        drawn: positions of those that are.
-        marks: of each of these.
+        units: the units that can be judged.
+        drawn: positions of those that are judged.
+        marks: the mark of each of these.
     """
     cells = units.cells[np.asarray(drawn, np.int64)]
     many = int(units.cells.max(initial=0)) + 1
@@ -137,16 +139,16 @@ def rates(units: Units, drawn: Sequence[int], marks: np.ndarray) -> tuple[float,
 def split_rates(
     units: Units, drawn: Sequence[int], marks: np.ndarray, grades: np.ndarray
 ) -> tuple[float, ...]:
-    """The mean mark that is expected in each cell at each grade of a second judge.
+    """Return the mean mark expected in each cell at each grade of a second judge.
 
-    Cell and grade each add their part, fitted together to the marks so far (ridge regression); no
-    grade adds nothing. So a judge that knows nothing is soon not heard, and one that says the
-    contrary is understood.
+    Effects of cell and grade are additive and fitted together to the marks so far (ridge
+    regression); a missing grade has no effect. So an uninformative judge is soon ignored, and a
+    contrary one is inverted.
 
     Args:
-        units: what can be judged.
-        drawn: positions of those that are.
-        marks: of each of these.
+        units: the units that can be judged.
+        drawn: positions of those that are judged.
+        marks: the mark of each of these.
         grades: int64 (units,), as known now.
     """
     many = int(units.cells.max(initial=0)) + 1
@@ -166,16 +168,16 @@ def split_rates(
 def probabilities(
     units: Units, left: np.ndarray, rates: Sequence[float], undecided: Sequence[bool]
 ) -> np.ndarray:
-    """How likely each unit is drawn next: as its weight times the spread expected of its mark.
+    """Return the probability of each next draw: its weight times the mark's expected deviation.
 
     Args:
-        units: what can be judged.
-        left: bool (units,), what is not drawn yet.
-        rates: as of `Draw`.
-        undecided: as of `Draw`.
+        units: the units that can be judged.
+        left: bool (units,), those not drawn yet.
+        rates: as in `Draw`.
+        undecided: as in `Draw`.
 
     Returns:
-        float64 (units,), 0 where nothing is left.
+        float64 (units,), 0 for units already drawn.
     """
     importance = np.where(undecided, 1.0, _DECIDED)
     size = np.sqrt((units.weights**2 * importance).sum(axis=1)) * np.sqrt(_spread(units, rates))
@@ -198,15 +200,15 @@ def draw(
     rng: np.random.Generator,
     second: SecondMarks | None = None,
 ) -> Draw | None:
-    """Draw the next unit; None when all were.
+    """Draw the next unit; None when all have been drawn.
 
     Args:
-        units: what can be judged.
-        drawn: positions of those that were drawn.
-        marks: of the first of these, as far as they are marked.
-        undecided: for each pair, whether it is.
-        rng: of this draw alone.
-        second: what a second judge has said by now.
+        units: the units that can be judged.
+        drawn: positions of those drawn so far.
+        marks: of the first of these; the rest are not marked yet.
+        undecided: for each pair, whether it is undecided.
+        rng: for this draw alone.
+        second: the marks of a second judge so far.
     """
     left = np.ones(len(units.cells), bool)
     left[list(drawn)] = False
@@ -228,14 +230,14 @@ def observations(
     units: Units, draws: Sequence[Draw], marks: np.ndarray, second: SecondMarks | None = None,
     *, heard: bool = True,
 ) -> list[Observations]:  # fmt: skip
-    """Each draw as an unbiased observation of the difference, for each pair.
+    """Turn each draw into an unbiased observation of the difference, for each pair.
 
     Args:
-        units: what can be judged.
+        units: the units that can be judged.
         draws: in their order, each with a mark.
-        marks: of the unit drawn.
-        second: the marks of a second judge that the draws were made with.
-        heard: whether these predict the person's; else the person's alone do, as without them.
+        marks: of the units drawn.
+        second: the marks of a second judge with which the draws were made.
+        heard: whether to use these for predictions; else only the person's marks are used.
     """
     lowest, highest = units.bounds()
     left = np.ones(len(units.cells), bool)
@@ -267,18 +269,18 @@ def estimates(
     units: Units, draws: Sequence[Draw], marks: np.ndarray, alpha: float = 0.05,
     second: SecondMarks | None = None, *, heard: bool = True,
 ) -> list[Estimate]:  # fmt: skip
-    """The difference of each pair with its interval; all intervals hold together at 1 - alpha.
+    """Estimate the difference of each pair, with intervals that hold simultaneously at 1 - alpha.
 
-    Alpha is shared out among the pairs (Bonferroni). Beside the bets, what is not judged yet bounds
-    each difference: when all is judged, it is known.
+    Alpha is divided among the pairs (Bonferroni). The units not yet judged also bound each
+    difference: when all are judged, it is known exactly.
 
     Args:
-        units: what can be judged.
+        units: the units that can be judged.
         draws: in their order, each with a mark.
-        marks: of the unit drawn.
-        alpha: how often any of the intervals may miss.
-        second: as of `observations`.
-        heard: as of `observations`.
+        marks: of the units drawn.
+        alpha: probability that any of the intervals misses.
+        second: as for `observations`.
+        heard: as for `observations`.
     """
     seen = observations(units, draws, marks, second, heard=heard)
     lowest, highest = units.bounds()

@@ -1,8 +1,8 @@
 """A model as a second judge: its prompt, parsing its answer, and its agreement.
 
-Query and document are sent as JSON, so that no document can end itself and go on as an order. What
-a document says may sway the model all the same: its marks predict a person's, and count for as much
-as these have shown (`engine.judging.sampling`).
+Query and document are sent as JSON, so that no document can break out of its field and pose as an
+instruction. A document's text may still sway the model: its marks predict a person's, and are
+weighted by how well they have done so (`engine.judging.sampling`).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ How well does the document answer what the query is after?
 0: not at all. 1: on the subject, no answer. 2: an answer, in part. 3: a full answer.
 Answer with nothing but JSON: {"grade": 0}, {"grade": 1}, {"grade": 2} or {"grade": 3}."""
 LONGEST = 8000
-"""Characters of a document that are sent."""
+"""Most characters of a document that are sent."""
 RELEVANT = 3
-"""The lowest of the marks 1 to 4, which stand for its grades 0 to 3, that says relevant."""
+"""Lowest mark that counts as relevant; marks 1 to 4 stand for the model's grades 0 to 3."""
 _TIMES = 2
-"""That a question is asked at most while the replies cannot be read."""
+"""Most tries while the answers cannot be parsed."""
 _GRADE = re.compile(r'\{\s*"grade"\s*:\s*([0-3])\s*\}')
 _OPTIONS = ("rpm", "tpm")
 
 
 def canonical(text: str) -> str:
-    """`api:URL#MODEL` in its one form; empty for none.
+    """Return `api:URL#MODEL` in canonical form; empty for none.
 
     Raises:
-        UserError: it is no endpoint, or more than one.
+        UserError: not a single endpoint, or one with other options.
     """
     if not text.strip():
         return ""
@@ -57,18 +57,18 @@ def canonical(text: str) -> str:
 
 
 def address(spec: str) -> Address:
-    """Where the model is, of a spec in its canonical form."""
+    """Return the address of the model, from a spec in canonical form."""
     return Address.parse(parse(spec).sources[0].value)
 
 
 def messages(query: str, document: str) -> list[dict[str, str]]:
-    """What is sent of a query and a document, which is cut where it is very long."""
+    """Return the messages to send for a query and a document, which is cut at `LONGEST`."""
     question = json.dumps({"query": query, "document": document[:LONGEST]}, ensure_ascii=False)
     return [{"role": "system", "content": PROMPT}, {"role": "user", "content": question}]
 
 
 def read(answer: dict[str, Any]) -> int | None:
-    """The mark in an answer, from 1 to 4; None where it says none, or several."""
+    """Parse the mark in an answer, from 1 to 4; None where there is none, or several."""
     try:
         text = answer["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
@@ -83,9 +83,9 @@ class SecondJudge:
     """Asks a model for marks. Thread-safe.
 
     Args:
-        spec: in its canonical form.
+        spec: in canonical form.
         send_texts: URLs that texts may be sent to.
-        sleep: waits.
+        sleep: called with the seconds to wait.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class SecondJudge:
         self._settings = {"temperature": 0}
 
     def mark(self, query: str, document: str) -> int | None:
-        """Its mark, from 1 to 4; None when it replied and that could not be read.
+        """Ask for a mark, from 1 to 4; None when the answers could not be parsed.
 
         Raises:
-            UserError: as `Endpoint.post`.
-            Unacceptable: it will not have this document, which may be too long for it.
+            UserError: as for `Endpoint.post`.
+            Unacceptable: the server refuses this document, which may be too long for it.
         """
         request = messages(query, document)
         for _ in range(_TIMES):
@@ -117,7 +117,7 @@ class SecondJudge:
             return self._endpoint.post(
                 "chat/completions", {"messages": request, **settings}, tokens=many
             )
-        except Unacceptable as error:  # some models take no temperature but their own
+        except Unacceptable as error:  # some models accept only their default temperature
             if not settings or "temperature" not in error.message:
                 raise
             self._settings = {}
@@ -125,7 +125,7 @@ class SecondJudge:
 
 
 def sending(spec: str, request: list[tuple[str, str]]) -> Sending:
-    """What marking these queries with their documents would send, each once."""
+    """Return the amount of text that would be sent to mark these pairs, each once."""
     texts = [messages(*one)[1]["content"] for one in request]
     return Sending(
         address(spec).host, len(texts), sum(map(len, texts)),
@@ -135,15 +135,15 @@ def sending(spec: str, request: list[tuple[str, str]]) -> Sending:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far a second judge marks as the person does, on what both have marked.
+    """Agreement of a second judge with the person, on documents that both have marked.
 
     Attributes:
-        documents: that both have marked.
-        share: on how many of them they agree, from 0 to 1.
-        low, high: of it at 95 % (Wilson), as if these documents had been drawn at random.
-        kappa: Cohen's; nan where chance alone would agree on all.
-        sensitivity: of what the person finds relevant, the share that it does; nan for nothing.
-        specificity: of what the person does not, the share that it does not.
+        documents: number of documents that both have marked.
+        share: share of them on which they agree, from 0 to 1.
+        low, high: its 95 % interval (Wilson), as if these documents had been drawn at random.
+        kappa: Cohen's; nan where agreement by chance is complete.
+        sensitivity: share of the person's relevant documents that it marks relevant; nan for none.
+        specificity: share of the others that it marks not relevant; nan for none.
     """
 
     documents: int
@@ -156,12 +156,12 @@ class Agreement:
 
 
 def agreement(person: np.ndarray, grades: np.ndarray) -> Agreement | None:
-    """How far two judges agree.
+    """Measure the agreement of two judges.
 
     Args:
-        person: of each document 1 for relevant, 0 for not; what judges are divided on lies between,
-            and is left out.
-        grades: of the same documents, from 1 to 4; 0 is left out.
+        person: for each document 1 for relevant, 0 for not; values between, where judges are
+            divided, are left out.
+        grades: for the same documents, from 1 to 4; 0 is left out.
 
     Returns:
         None where no document has both.
