@@ -232,7 +232,7 @@ def interpolate(
     Args:
         first: float (d,).
         second: float (d,).
-        steps: how many points, at least 2.
+        steps: number of points, at least 2.
         spherical: along the great circle, lengths interpolated linearly; else along the line.
 
     Returns:

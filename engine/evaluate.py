@@ -52,7 +52,7 @@ def evaluate(
     """Measure an encoder, one result a task, in the order given.
 
     Names are checked before anything is computed. After that an error in a task is a `Result` with
-    `error` and `hint`, and the other tasks go on.
+    `error` and `hint`, and the other tasks still run.
 
         for result in evaluate(load("wordllama"), "starter"):
             print(result.task, result.error or result.main.score)

@@ -19,7 +19,7 @@ class Score:
             `z-normalised` where a protocol chose between them.
         metric: `spearman`, `pearson`, `accuracy`, `precision_at_10`, `alignment`, `uniformity`, …
         score: points of 100 for correlations, accuracies, precisions and F1; otherwise in `unit`.
-        n: how many examples it was measured on.
+        n: number of examples.
         main: true on exactly one score of a result: the number a table shows.
         unit: empty for points of 100.
     """

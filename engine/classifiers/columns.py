@@ -153,7 +153,7 @@ class _Training:
         return 1 - (len(running) - sum(running)) / len(self.fits)
 
     def run_pass(self, random: np.random.RandomState) -> None:
-        """Go once through the rows."""
+        """Make one pass over the rows."""
         import torch
 
         order = torch.from_numpy(random.permutation(self.pool)).to(self.device)

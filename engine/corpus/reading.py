@@ -33,7 +33,7 @@ class EncodedCorpus:
         hash: over the contents of all shards.
 
     Raises:
-        UserError: the manifest cannot be read, or is missing because shards are not done.
+        UserError: the manifest is missing, as while shards are not done, or cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -254,7 +254,7 @@ def _made(config: dict[str, Any]) -> Any:
 
 
 def _copied(cache: Any) -> Any:
-    """Copy a cache without its tensors: transformers extends the cache that it is given."""
+    """Copy a cache, sharing its tensors: transformers extends the one it is given."""
     found = copy.copy(cache)
     found.layers = [copy.copy(layer) for layer in cache.layers]
     return found

@@ -116,13 +116,7 @@ def mean_interval(values: np.ndarray, times: np.ndarray) -> tuple[float, float]:
 def ratio_interval(
     above: np.ndarray, below: np.ndarray, times: np.ndarray
 ) -> tuple[float, float]:  # fmt: skip
-    """Percentile bootstrap interval of a ratio of two sums; resamples that divide by 0 are skipped.
-
-    Args:
-        above: float or bool (n,), summed to the numerator.
-        below: float or bool (n,), summed to the denominator.
-        times: from `resamples`.
-    """
+    """Percentile bootstrap interval of a ratio of sums; resamples that divide by 0 are skipped."""
     bottom = times @ np.asarray(below, np.float64)
     top = times @ np.asarray(above, np.float64)
     return _ends(top[bottom > 0] / bottom[bottom > 0])

@@ -50,7 +50,7 @@ def differing(sentence: str, decoded: str) -> tuple[Word, ...]:
             found += [Word(text, "kept", apart) for text, apart in after[c:d]]
             continue
         for text, apart in before[a:b]:
-            if moved_out[text]:  # it stands elsewhere: not lost
+            if moved_out[text]:  # at another position: not lost
                 moved_out[text] -= 1
             else:
                 found.append(Word(text, "lost", apart))

@@ -75,13 +75,13 @@ def sample(
     """Draw a token at every step from the smallest set that holds `top_p` of the probability.
 
     Args:
-        model: as of `greedy`.
-        vectors: as of `greedy`.
-        longest: as of `greedy`.
+        model: as for `greedy`.
+        vectors: as for `greedy`.
+        longest: as for `greedy`.
         temperature: the logits are divided by it; above 0.
         top_p: nucleus (Holtzman et al. 2020), above 0, at most 1.
         generator: of the draws.
-        words: as of `greedy`.
+        words: as for `greedy`.
     """
 
     def draw(scores: Tensor) -> Tensor:
@@ -156,9 +156,9 @@ def beam(
     (Wu et al. 2016, eq. 14); a vector is done when no open hypothesis can beat its worst kept one.
 
     Args:
-        model: as of `greedy`.
-        vectors: as of `greedy`.
-        longest: as of `greedy`.
+        model: as for `greedy`.
+        vectors: as for `greedy`.
+        longest: as for `greedy`.
         width: hypotheses kept for a vector.
         penalty: 0 ranks by the plain sum.
         words: as for `greedy`; log-probabilities are still normalised over all tokens.

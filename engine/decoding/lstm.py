@@ -1,4 +1,4 @@
-"""The paper's decoders: an LSTM with the vector joined to every input (Vec2Sent 2, 3.3)."""
+"""The paper's decoders: an LSTM with the vector concatenated to every input (Vec2Sent 2, 3.3)."""
 
 from __future__ import annotations
 

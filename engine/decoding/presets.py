@@ -75,7 +75,7 @@ def preset(name: str) -> DecoderPreset:
     """Return one of `PRESETS` by name.
 
     Raises:
-        UserError: there is none of this name.
+        UserError: no preset has this name.
     """
     for found in PRESETS:
         if found.name == name:

@@ -27,7 +27,7 @@ RECALL_AT = 10
 WANTED_RECALL = 0.993
 """Measured on a few hundred queries: a little above 0.99, so that other queries reach 0.99 too."""
 REFINED = 100
-"""Least number of candidates re-ranked by their vectors; else ten times the results requested."""
+"""Candidates re-ranked by their vectors; ten times the requested results, if that is more."""
 _ROUNDS = 10
 _SAMPLE_A_LIST = 48
 """Vectors per centroid in its fit; FAISS warns below 39."""

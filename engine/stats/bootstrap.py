@@ -219,7 +219,7 @@ def resample_all(
 
 
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
-    """Statistics, 0 to 1, where example i occurs times[r, i] times: (len(samples), r)."""
+    """Statistics, not in points, where example i occurs times[r, i] times: (len(samples), r)."""
     n = times.shape[1]
     if all(sample.gold is None and sample.whole for sample in samples):
         # Sums of whole numbers are exact in any order.
@@ -250,7 +250,7 @@ class _PlainGold:
         self._centred, self._spread = self._spread_of(np.asarray(sample.gold, dtype=np.float64))
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        """Covariance with values, and the product of both variances: float64 (r,) each."""
+        """Sum of products with values, and product of both sums of squares: float64 (r,) each."""
         mine, spread = self._spread_of(sample.plain)
         return np.einsum("ri,ri,ri->r", self._times, mine, self._centred), spread * self._spread
 
@@ -278,7 +278,7 @@ class _RankedGold:
         self._gold *= self._drawn
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        """Covariance with values, and the product of both variances: float64 (r,) each.
+        """Sum of products with values, and product of both sums of squares: float64 (r,) each.
 
         The values' ranks are not centred: the gold's are, so the mean drops out.
         """
@@ -291,7 +291,7 @@ class _RankedGold:
         return below - np.einsum("gr,gr->r", counts, gold) / 2, spread * self._spread
 
     def _spread_of(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How often each value was drawn, and the variance of their ranks, corrected for ties."""
+        """How often each value was drawn, and the sum of squares of their ranks, less the ties'."""
         counts = self._drawn.take(order, axis=0)
         if len(starts) < self._n:
             counts = np.add.reduceat(counts, starts, axis=0)
