@@ -52,16 +52,16 @@ class DecoderSpec(BaseSpec):
             encoder, architecture and sizes: its weights, tokens and standardisation are taken; None
             for random weights.
         words: sentences of more words are cut into clauses, or left out.
-        clauses: whether they are cut.
-        limit: train on the first so many sentences only; None for all.
+        clauses: whether longer sentences are cut into clauses.
+        limit: most sentences, of which the first are taken; None for all.
         held_out: number of held-out sentences; the weights with the lowest loss on them are kept.
         vocabulary: size in tokens.
         width, layers: of the hidden states; None for the architecture's own.
         epochs: over the sentences; fractions allowed.
-        batch_tokens: tokens of an update.
+        batch_tokens: tokens per update.
         learning_rate: the peak, reached after `warmup` updates, then decayed to 0 along a cosine.
             The weights of a base learn at a twentieth of it.
-        warmup: updates.
+        warmup: number of warmup updates.
         dropout: None for the architecture's own.
         noise: standard deviation of Gaussian noise on the standardised vectors, so that the decoder
             also learns points between those of sentences.
