@@ -6,6 +6,9 @@ a browser may cache a module for ever.
 
 from __future__ import annotations
 
+import base64
+import posixpath
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +24,7 @@ _SOURCES = {
     file.relative_to(_FOLDER).as_posix(): file.read_bytes()
     for file in sorted(_FOLDER.rglob("*.js"))
 }
+_IMPORTED = re.compile(rb'from "(\.{1,2}/[^"]+)"')
 BASE = "theodolite/js-" + sha256(b"\0".join(_SOURCES.values())).hexdigest()[:16]
 
 
@@ -38,6 +42,32 @@ def mount(name: str) -> str:
 def names(folder: str) -> list[str]:
     """Names of a component's modules."""
     return [name for name in _SOURCES if name.startswith(folder)]
+
+
+def import_map(name: str) -> dict[str, str]:
+    """The `imports` of an import map by which a document that loads nothing imports a module.
+
+    Args:
+        name: of the module, such as `map/map.js`.
+
+    Returns:
+        The module and all that it imports: name -> its source as a `data:` URL, in which relative
+        names, which such a URL has none of, are whole ones.
+    """
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        module = waiting.pop()
+        if module in found:
+            continue
+
+        def whole(imported: re.Match[bytes], folder: str = posixpath.dirname(module)) -> bytes:
+            waiting.append(posixpath.normpath(posixpath.join(folder, imported[1].decode())))
+            return b'from "' + waiting[-1].encode() + b'"'
+
+        source = _IMPORTED.sub(whole, _SOURCES[module])
+        found[module] = "data:text/javascript;base64," + base64.b64encode(source).decode()
+    return found
 
 
 def as_module(body: str) -> str:

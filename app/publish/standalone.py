@@ -18,17 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from app import formats
+from app.components import modules
 from app.web import theme
 from app.web.routes import plotly_file
 
 HERE = Path(__file__).parent
 COMPONENTS = theme.APP / "components"
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
     "img-src data: blob:; form-action 'none'"
 )
-"""Content security policy: nothing is fetched from any host."""
-CHART_HEIGHT = 360
+"""Content security policy: nothing is fetched from any host. Modules are `data:` URLs."""
+CHART_HEIGHT, MAP_HEIGHT = 360, 560
+MAP = "js/map/map"
+_MODULES = "js/"
 _META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 _RAW = -zlib.MAX_WBITS
 """Deflate without a header, so that packed parts can be concatenated."""
@@ -39,7 +42,7 @@ class Piece:
     """A component in a document.
 
     Attributes:
-        name: of its script among the components: `chart`, `board`, `js/hits`.
+        name: of its script among the components: `chart`, `board`, `js/hits`, `js/map/map`.
         value: what it shows, as on a page.
         props: what else its script is given.
     """
@@ -57,6 +60,11 @@ def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
 def hits(value: str) -> Piece:
     """Sentences that were found, from a value made by `components.hits.columns`."""
     return Piece("js/hits", value, {"palette": list(theme.SERIES)})
+
+
+def point_map(value: dict[str, Any]) -> Piece:
+    """A map, from a value made by `app.pages.map.views.contained`."""
+    return Piece(MAP, value, {"height": MAP_HEIGHT, "palette": list(theme.SERIES)})
 
 
 def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
@@ -94,11 +102,16 @@ def _rest(parts: Sequence[str | Piece], title: str) -> str:
         for part in parts
         if isinstance(part, str) or part in pieces
     )
+    names = dict.fromkeys(piece.name for piece in pieces)
     scripts = "".join(
         f"pieces[{json.dumps(name)}] = ({{ element, props, trigger, watch }}) => {{\n"
-        f"{_body(COMPONENTS / f'{name}.js')}\n}};\n"
-        for name in dict.fromkeys(piece.name for piece in pieces)
+        f"{_body(name)}\n}};\n"
+        for name in names
     )
+    imports: dict[str, str] = {}
+    for name in filter(_has_imports, names):
+        imports |= modules.import_map(_module(name))
+    import_map = f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
     held = [
         {"name": piece.name, "props": {**piece.props, "value": piece.value}} for piece in pieces
     ]
@@ -107,6 +120,7 @@ def _rest(parts: Sequence[str | Piece], title: str) -> str:
         f'<body><div class="gradio-container"><main class="t-page t-alone">{body}</main></div>'
         f"{formats.json_script('t-held', held)}"
         f"<script>{_script(theme.STATIC / 'pieces.js')}</script>"
+        f"{import_map if imports else ''}"
         f"<script>const pieces = {{}};\n{scripts}{_script(HERE / 'standalone.js')}</script>"
         "</body></html>"
     )
@@ -118,15 +132,26 @@ def _script(file: Path) -> str:
     return file.read_text("utf-8").replace("</script", "<\\/script")
 
 
-def _body(file: Path) -> str:
-    """The code that mounts a component, from its script or its module, which may import nothing."""
-    text = _script(file)
-    if file.parent == COMPONENTS:
+def _body(name: str) -> str:
+    """The code that mounts a component, from its script or its module."""
+    text, mount = _script(COMPONENTS / f"{name}.js"), "mount({ element, props, trigger, watch });"
+    if not name.startswith(_MODULES):
         return text
+    if _has_imports(name):
+        return f"import({json.dumps(_module(name))}).then(({{ mount }}) => {mount[:-1]});"
     plain = re.sub(r"^export (?=function|const)", "", text, flags=re.MULTILINE)
-    if re.search(r"^(import|export)\b", plain, flags=re.MULTILINE):
-        raise ValueError(f"{file.name} needs other modules")
-    return f"{plain}\nmount({{ element, props, trigger, watch }});"
+    return f"{plain}\n{mount}"
+
+
+def _has_imports(name: str) -> bool:
+    """Whether a component is a module that imports others."""
+    text = _script(COMPONENTS / f"{name}.js")
+    return name.startswith(_MODULES) and re.search(r"^import\b", text, re.MULTILINE) is not None
+
+
+def _module(name: str) -> str:
+    """Name of a component's module, as `app.components.modules` has it."""
+    return f"{name.removeprefix(_MODULES)}.js"
 
 
 @lru_cache(maxsize=1)

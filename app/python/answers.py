@@ -147,7 +147,7 @@ class Map(Answer, maps.StoredMap):
         return self.to_pandas().to_dict("records")
 
     def _parts(self) -> views.Parts:
-        return views.plane(self)
+        return views.plane(views.thinned(self, views.MOST_POINTS))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.components.chart import drawing, plain
 from app.components.hits import HitsColumn, columns
 from app.pages.overview.service import metric
-from app.publish.standalone import Piece, chart, document
+from app.publish.standalone import Piece, chart, document, point_map
 from app.publish.standalone import hits as hits_piece
+from app.report.file import spread
 from app.web import parts
-from app.web.figures import axis, draw, percent, scatter
+from app.web.figures import percent
 
 if TYPE_CHECKING:
     from app.components.hit import Hit
@@ -35,7 +36,6 @@ MOST_POINTS = 20_000
 _FIRST_HEIGHT = 320
 """Pixels, until the frame reports its height."""
 _LARGEST = 4000
-_MAP_HEIGHT = 520
 
 
 def framed(shown: Parts) -> str:
@@ -99,35 +99,27 @@ def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -
 
 def plane(answer: StoredMap) -> Parts:
     """The map's neighbour recall, and its points."""
-    info = answer.info
-    labels, caption = [""] * len(answer.points), ""
-    column = next((one for one in answer.columns if one.kind == "label"), None)
-    if column is not None:
-        labels = [column.labels[number] for number in answer.values[column.key].tolist()]
+    from app.pages.map import views as map_views
+
+    info, caption = answer.info, ""
     if info["trust"]:
         caption = (
             f"{percent(info['trust']['recall'])} of a sentence's {info['trust']['k']} nearest are "
             "its nearest here too."
         )
     title = f"{len(answer.points):,} sentences of {info['dataset']} as {info['encoder']} has them"
-    places: dict[str, list[int]] = {}
-    for place, label in enumerate(labels[:MOST_POINTS]):
-        places.setdefault(label, []).append(place)
-    traces = [
-        scatter(
-            x=answer.points[mine, 0].tolist(), y=answer.points[mine, 1].tolist(),
-            name=plain(formats.shorten(label)), mode="markers", marker={"size": 4},
-            text=[plain(formats.shorten(answer.sentences[place], 90)) for place in mine],
-            hovertemplate="%{text}<extra>%{fullData.name}</extra>",
-        )
-        for label, mine in places.items()
-    ]  # fmt: skip
-    hidden: dict[str, Any] = {"visible": False, "zeroline": False}
-    figure = draw(
-        traces, axis(**hidden), axis(scaleanchor="x", **hidden), height=_MAP_HEIGHT, left=12,
-        legend=len(places) > 1,
+    return [parts.heading(title, caption), point_map(map_views.contained(answer))]
+
+
+def thinned(found: StoredMap, most: int) -> StoredMap:
+    """The map with at most `most` of its points, evenly spaced."""
+    if len(found.points) <= most:
+        return found
+    kept = list(spread(len(found.points), most))
+    return replace(
+        found, points=found.points[kept], sentences=[found.sentences[i] for i in kept],
+        values={key: values[kept] for key, values in found.values.items()}, nearest=None,
     )  # fmt: skip
-    return [parts.heading(title, caption), chart(drawing(figure, title, name="map"), _MAP_HEIGHT)]
 
 
 def training(happened: Sequence[Event]) -> Parts:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 3
 MOST_ROWS = 200
 """Rows of a table in the document; its file has all."""
+MOST_WITH_NEIGHBOURS = 5_000
+"""Points of a map that has the true neighbours of each in its document."""
 MOST_TRAININGS = 24
 """Maximum number of overlaid curves: more have no colour and dash of their own."""
 
@@ -80,12 +82,17 @@ def map_of(workspace: Workspace, job: MapJob) -> Report:
     Raises:
         UserError: the map was not computed yet, or its encoder or data cannot be used.
     """
+    from app.pages.map import service
+
     found = job.stored(workspace)
     if found is None:
         raise UserError(
             f"There is no {job.title} yet.",
             f"Compute it first: theodolite project {job.encoder!r} {job.dataset}",
         )
+    few = len(found.points) <= MOST_WITH_NEIGHBOURS
+    if few and service.drawn_at_once(workspace, job.encoder, job.dataset):
+        found = replace(found, nearest=service.nearest(workspace, found))
     return of_map(found)
 
 
@@ -103,7 +110,7 @@ def of_map(found: StoredMap) -> Report:
         "map",
         f"Map of {info['dataset']} by {info['encoder']}",
         f"By {how[0].lower() + how[1:] if how[1].islower() else how}.",
-        lambda cap: views.plane(_thinned(found, cap)),
+        lambda cap: views.plane(views.thinned(found, cap.rows)),
         [Table("map", list(table.columns), rows, len(found.points))],
     )
 
@@ -113,15 +120,6 @@ def _number(cell: Any) -> Any:
     if isinstance(cell, str):
         return cell
     return None if cell != cell else json.loads(str(cell))
-
-
-def _thinned(found: StoredMap, cap: Cap) -> StoredMap:
-    """The map with at most `cap.rows` of its points."""
-    kept = list(spread(len(found.points), cap.rows))
-    return replace(
-        found, points=found.points[kept], sentences=[found.sentences[i] for i in kept],
-        values={key: values[kept] for key, values in found.values.items()}, nearest=None,
-    )  # fmt: skip
 
 
 def training(workspace: Workspace, keys: Sequence[str]) -> Report:

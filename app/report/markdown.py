@@ -1,4 +1,4 @@
-"""A report as Markdown: the text and tables of its HTML, charts as pictures, numbers as files."""
+"""A report as Markdown: the text and tables of its HTML, pictures, and its numbers as files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
-from app.publish.standalone import Piece
+from app.publish.standalone import MAP, Piece
 from app.report.file import CAPS, Report, left_out, made
 
+PICTURED = ("chart", MAP)
+"""Names of the pieces that become pictures."""
 MOST_ROWS = 100
 """Rows of a table in the text; its file has all."""
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
@@ -16,7 +18,7 @@ _HEADS = {"h1": "# ", "h2": "## ", "h3": "### "}
 _BLOCKS = (*_HEADS, "p", "li", "dt", "dd", "summary", "div", "section", "ul", "ol", "dl", "small")
 _SILENT = ("script", "style", "svg")
 Picture = Callable[[Piece], bytes]
-"""Draws a chart as a PNG."""
+"""Draws a chart or a map as a PNG."""
 
 
 def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes]:
@@ -25,7 +27,7 @@ def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes
     Args:
         report: to write.
         stem: begins the name of each file.
-        picture: draws a chart; None to leave charts out.
+        picture: draws a chart or a map; None to leave them out.
     """
     cap = CAPS[0]
     tables = [table.cut(cap) for table in report.tables]
@@ -34,7 +36,7 @@ def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes
     for part in report.draw(cap):
         if isinstance(part, str):
             text.append(of_html(part))
-        elif part.name == "chart" and part.value is not None and picture is not None:
+        elif part.name in PICTURED and part.value is not None and picture is not None:
             name = f"{stem}-{len(found) + 1}.png"
             found[name] = picture(part)
             text.append(f"![{_text(part.value['label'])}]({name})")

@@ -1,4 +1,4 @@
-"""Charts as PNG files, rendered by an installed browser."""
+"""Charts and maps as PNG files, rendered by an installed browser."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ WIDTH = 960
 ROOM = 90
 """Pixels below a chart, for its legend and table."""
 SECONDS = 120
-ALONE = "<style>.modebar, .t-twin { display: none !important; }</style>"
-"""Hides what is of no use in a picture: buttons, and the table below."""
+ALONE = (
+    "<style>.modebar, .t-twin, .t-map-bar, .t-map-finder, .t-map-said, .t-map-colours, "
+    ".t-map-options, .t-map-key summary { display: none !important; }</style>"
+)
+"""Hides what is of no use in a picture: buttons, controls, and the table below."""
 OPTIONS = (
     "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions",
@@ -31,10 +34,10 @@ OPTIONS = (
 
 
 def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
-    """A chart as a PNG, in the light theme.
+    """A chart or a map as a PNG, in the light theme.
 
     Args:
-        piece: the chart.
+        piece: the chart or the map.
         command: that starts the browser.
 
     Raises:

@@ -29,7 +29,8 @@ def alone(browser: Browser) -> Page:
     page = context.new_page()
     page.wrong = []  # type: ignore[attr-defined]
     page.on("pageerror", lambda error: page.wrong.append(str(error)))  # type: ignore[attr-defined]
-    page.on("console", lambda said: page.wrong.append(said.text))  # type: ignore[attr-defined]
+    page.on("console", lambda message: page.wrong.append(message.text)  # type: ignore[attr-defined]
+            if "GL Driver Message" not in message.text else None)  # fmt: skip
     page.on("request", lambda asked: page.wrong.append(asked.url)  # type: ignore[attr-defined]
             if not asked.url.startswith(("file:", "blob:", "data:")) else None)  # fmt: skip
     yield page
@@ -60,6 +61,43 @@ def test_a_comparison_is_handed_out_and_opens_from_a_disk(visitor, site, alone, 
         alone.get_by_role("button", name="comparison.csv").click()
     with saved.value.path().open(newline="", encoding="utf-8") as file:
         assert {row["encoder"] for row in csv.DictReader(file)} == {"random:256", "random:64"}
+
+
+def test_a_map_is_handed_out_and_is_the_map_of_the_page(visitor, site, alone, tmp_path) -> None:
+    """Points, names, true neighbours, words and the selection as a table, out of one file."""
+    page = visitor(site).open("map?encoder=minilm&in=starter-topics")
+    expect(page.locator(".t-map-said")).to_contain_text("2,040 points")
+    alone.goto(handed_out(page, tmp_path).as_uri())
+    expect(alone.locator(".t-map-said")).to_contain_text("2,040 points")
+    assert alone.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+    stage = alone.locator(".t-map-over")
+    stage.focus()
+    stage.press("n")
+    stage.press("Enter")
+    card = alone.get_by_role("region", name="The open point")
+    expect(card).to_contain_text("Of its 15 nearest in the full space")
+    expect(card.locator("tbody tr")).to_have_count(15)
+    alone.get_by_label("Find", exact=True).fill("harbour")
+    alone.get_by_label("Find", exact=True).press("Enter")
+    alone.get_by_role("button", name="Select what was found").click()
+    chosen = alone.get_by_role("region", name="Selected", exact=True)
+    with alone.expect_download() as saved:
+        chosen.get_by_role("button", name="CSV").click()
+    with saved.value.path().open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert rows and all("harbour" in row["sentence"].lower() for row in rows)
+
+
+def test_the_picture_of_a_map_is_drawn(tmp_path) -> None:
+    """Its points in the colours of their labels, without the tools."""
+    theodolite("report", "map", "minilm", "starter-topics", "--out", str(tmp_path / "map"),
+               "--store", str(tmp_path / "store"))  # fmt: skip
+    (file,) = tmp_path.glob("map/*.png")
+    with Image.open(file) as picture:
+        assert picture.width == 2 * pictures.WIDTH
+        colours = {colour: n for n, colour in picture.convert("RGB").getcolors(2**24) or []}
+    for name in SERIES[:4]:
+        assert colours.get(ImageColor.getrgb(name)[:3], 0) > 100, name
 
 
 def test_the_pictures_of_markdown_are_drawn(browser, tmp_path) -> None:

@@ -246,6 +246,36 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
     return pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
 
 
+def nearest(
+    workspace: Workspace, found: StoredMap, k: int = NEIGHBOURS
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest neighbours of each point in the full space.
+
+    Returns:
+        Ids, int (n, k), nearest first, and cosines, float32 (n, k).
+    """
+    from engine.search.index import neighbours_of_each
+
+    if found.nearest is not None and k <= found.nearest[0].shape[1]:
+        return found.nearest[0][:, :k], found.nearest[1][:, :k]
+    cosines, ids = neighbours_of_each(unit_vectors(workspace, found), k)
+    return ids, cosines
+
+
+def contained(found: StoredMap) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a document that loads nothing says of a map: `parts` of its value, and its files.
+
+    An opened point has neighbours if the map has `nearest`.
+    """
+    near = None
+    if found.nearest is not None:
+        near = _marked(found, *found.nearest)
+    k = 0 if near is None else near[0].shape[1]
+    texts, shared = texts_of(found.sentences, found.info["data_hash"])
+    parts = {"per": PER_FILE, "k": k, "texts": texts}
+    return parts, {**dict(_numbers(found, near)), **shared[texts]()}
+
+
 def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any], Folders]:
     """Return the value of a published map, from that of `components.map.points`, and its files.
 
@@ -264,25 +294,33 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
     texts, shared = texts_of(found.sentences, found.info["data_hash"])
     parts = {"per": PER_FILE, "k": k, "texts": texts}
     unserved = {"parts": parts, "placing": False, "decoding": False, "training": ""}
-    numbers = {value["url"]: lambda: dict(_numbers(workspace, found, k))}
-    return dict(value) | unserved, {**numbers, **shared}
+
+    def numbers() -> dict[str, bytes]:
+        near = _marked(found, *nearest(workspace, found, k)) if k else None
+        return dict(_numbers(found, near))
+
+    return dict(value) | unserved, {value["url"]: numbers, **shared}
 
 
-def _numbers(workspace: Workspace, found: StoredMap, k: int) -> Iterator[tuple[str, bytes]]:
+def _numbers(
+    found: StoredMap, near: tuple[np.ndarray, np.ndarray] | None
+) -> Iterator[tuple[str, bytes]]:
+    """The files of numbers, given what `_marked` returns."""
     yield "points", found.points.astype("<f4").tobytes()
     for column in found.columns:
         kind = "<u2" if column.kind == "label" else "<f4"
         yield f"column/{column.key}", found.values[column.key].astype(kind).tobytes()
-    if not k:
+    if near is None:
         return
-    near = _near(workspace, found, k)
     for number, start in enumerate(range(0, len(found.points), PER_FILE)):
         marked, cosines = (array[start : start + PER_FILE].tobytes() for array in near)
         yield f"near-{number}", marked + cosines
 
 
-def _near(workspace: Workspace, found: StoredMap, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest neighbours of each point in the full space, as on the live page.
+def _marked(
+    found: StoredMap, ids: np.ndarray, cosines: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mark the nearest neighbours in the full space that are near on the map too.
 
     Returns:
         uint32 (n, k): 2 * id, plus 1 for neighbours that are also among the k nearest on the map;
@@ -290,14 +328,8 @@ def _near(workspace: Workspace, found: StoredMap, k: int) -> tuple[np.ndarray, n
     """
     import numpy as np
 
-    from engine.search.index import neighbours_of_each
-
-    if found.nearest is not None and k <= found.nearest[0].shape[1]:
-        ids, cosines = (array[:, :k] for array in found.nearest)
-    else:
-        cosines, ids = neighbours_of_each(unit_vectors(workspace, found), k)
     ids = np.asarray(ids, np.int64)
-    on_map = _nearest_on_map(found.points, k)
+    on_map = _nearest_on_map(found.points, ids.shape[1])
     n = len(found.points)
     # A pair of points is encoded as one number, so one call intersects all the lists.
     own = np.arange(n)[:, None] * n

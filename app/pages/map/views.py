@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -79,14 +80,35 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
     return parts.empty(f"{count}, not on a map yet", hint)
 
 
+def contained(found: StoredMap) -> dict[str, Any]:
+    """The value of a map in a document that loads nothing, with all its files in it."""
+    info, has = found.info, [column.key for column in found.columns]
+    colour = next((key for key in COLOURS if key in has), None)
+    unserved, files = service.contained(found)
+    value = points(
+        "", _label(found), name=f"map-{found.key[:8]}", columns=found.columns,
+        regions=found.regions, colour=colour, plain=colour, collection=info["data_hash"],
+        neighbours=True,
+    )  # fmt: skip
+    held = {name: base64.b64encode(file).decode() for name, file in files.items()}
+    return value | {"parts": unserved, "held": held}
+
+
+def _label(found: StoredMap) -> str:
+    info = found.info
+    return (
+        f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
+        f"them, by {service.NAMES[info['method']]}"
+    )
+
+
 def _value(found: StoredMap, view: Mapping[str, Any], training: str) -> dict[str, Any]:
     info = found.info
     has = [column.key for column in found.columns]
     plain = next((key for key in COLOURS if key in has), None)
     return points(
         service.url(found.key),
-        f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
-        f"them, by {service.NAMES[info['method']]}",
+        _label(found),
         name=f"map-{found.key[:8]}",
         columns=found.columns,
         regions=found.regions,

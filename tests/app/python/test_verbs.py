@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import zlib
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import theodolite as th
@@ -95,7 +97,12 @@ def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
     table = found.to_pandas()
     assert {"sentence", "x", "y"} <= set(table.columns) and len(table) == len(found.points)
     assert own.store.projections.get(found.key) is not None
-    assert '"scatter' in seen(found._repr_html_()).replace("\\", "")
+    html = seen(found._repr_html_())
+    held = json.loads(re.findall(r'id="t-held"[^>]*>(.*?)</script>', html)[0])
+    (value,) = [piece["props"]["value"] for piece in held]
+    points = np.frombuffer(base64.b64decode(value["held"]["points"]), "<f4").reshape(-1, 2)
+    assert np.array_equal(points, table[["x", "y"]].to_numpy(np.float32))
+    assert '"map/map.js": "data:text/javascript;base64,' in html and "plotly.js v" not in html
 
 
 def test_a_training_shows_its_curves() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import theodolite as th
-from app.report import answers, markdown
-from app.report.file import CAPS, Cap, Report, Table, html
+from app.python import views
+from app.report import markdown
+from app.report.file import CAPS, Report, Table, html
 from app.workspace import Workspace
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
@@ -148,7 +149,7 @@ def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:
 def test_as_many_points_are_drawn_as_rows_are_kept(kept: Workspace) -> None:
     """Of a map that is too large, from all over it."""
     made = th.map("random:8", "starter-pairs", method="pca", workspace=kept)
-    thin = answers._thinned(made, Cap(30, 10))
+    thin = views.thinned(made, 10)
     assert len(thin.points) == len(thin.sentences) == 10
     assert thin.sentences[1] == made.sentences[len(made.points) // 10]
 

@@ -1,16 +1,12 @@
 // What the map fetches from the server, and what of it is seen: coordinates, columns, texts.
 
-import { unpacked } from "../packed.js";
 import { ratio } from "./dom.js";
 import { readTexts } from "./kept.js";
 import { SIZES } from "./sizes.js";
+import { fetched } from "./source.js";
 import { projected } from "./view.js";
 
-export async function asked(ui, part, at = ui.props.value.url) {
-  const answer = await fetch(`${at}/${part}`);
-  if (!answer.ok) throw new Error(`The map's ${part.split("?")[0]} could not be read (${answer.status}).`);
-  return ui.props.value.parts ? unpacked(answer) : answer;
-}
+export const asked = (ui, part, at = ui.props.value.url) => fetched(ui.props.value, at, part);
 
 export const binary = async (ui, part, at) => (await asked(ui, part, at)).arrayBuffer();
 

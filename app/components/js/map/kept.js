@@ -1,7 +1,7 @@
 // Files of a map that nobody serves, `value.parts.per` points a file: each is fetched when one of its points is
 // asked for, and kept. Texts lie at `value.parts.texts`: several maps may be of the same.
 
-import { unpacked } from "../packed.js";
+import { fetched } from "./source.js";
 
 const held = new WeakMap(); // map -> name of a file -> what it holds
 
@@ -9,10 +9,7 @@ export function file(map, name, number, read, at = map.value.url) {
   const mine = held.get(map) ?? held.set(map, new Map()).get(map);
   const key = `${name}-${number}`;
   if (!mine.has(key)) {
-    const found = fetch(`${at}/${key}`).then((answer) => {
-      if (answer.ok) return unpacked(answer)[read]();
-      throw new Error(`The map's ${name} could not be read (${answer.status}).`);
-    });
+    const found = fetched(map.value, at, key).then((answer) => answer[read]());
     found.catch(() => mine.delete(key)); // to be tried again
     mine.set(key, found);
   }

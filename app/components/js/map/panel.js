@@ -64,13 +64,12 @@ function pointCard(ui, point) {
   return el("section", { class: "t-map-card", "aria-label": "The open point" },
     el("h3", {}, point.text),
     first ? el("p", { class: "t-small t-muted" }, `${first[0]}: ${first[1]}`) : "",
-    el("p", { class: "t-small" }, all
-      ? `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`
-      : "It has no neighbours."),
-    neighbourTable(ui, point.neighbours),
+    ...(all ? [el("p", { class: "t-small" },
+      `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`),
+    neighbourTable(ui, point.neighbours)] : []),
     el("details", { class: "t-map-facts" }, el("summary", {}, "All that is known of it"), el("dl", {}, ...facts)),
     el("p", { class: "t-map-acts" }, searchLink(ui, point.text) ?? "",
-      pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")),
+      all ? pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")) : "",
       pressable("Close", () => closePoint(ui))));
 }
 
