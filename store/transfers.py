@@ -20,7 +20,7 @@ UNUSED_HOURS = 24
 
 
 class Damaged(StoreError):
-    """The received data differ from those that were sent."""
+    """The data in the database differ from those that were sent, or are gone: it is sent anew."""
 
 
 class Transfers:
@@ -67,8 +67,8 @@ class Transfers:
 
         Raises:
             FleetAway: when the database does not answer.
-            Damaged: when a chunk or the whole file fails its checksum.
-            StoreError: when it is no longer in the database, or on an I/O error.
+            Damaged: when a chunk or the whole file fails its checksum, or a chunk is gone.
+            StoreError: on an I/O error.
         """
         if path.is_file() and path.stat().st_size == size:
             return
@@ -115,7 +115,7 @@ class Transfers:
             [digest, number],
         )
         if not found:
-            raise StoreError("A file is in the fleet's database no more.", "Try it again.")
+            raise Damaged("A file is in the fleet's database no more.", "Try it again.")
         data = bytes(found[0]["data"])
         if _checksum(data) != found[0]["digest"]:
             self._rows(

@@ -13,6 +13,7 @@ from app.fleet import parcels
 from engine.errors import UserError
 from store import StoreError, portable
 from store.reports import LOG, Reports
+from store.transfers import Damaged
 
 if TYPE_CHECKING:
     from app.fleet.needs import Needs
@@ -70,7 +71,7 @@ class Arrivals:
                 finished = self._store.events.last(run_id, FINISHED, position) or {}
                 part.arrived(self._workspace, finished)
             self._results(needs, answer)
-        except UserError as error:
+        except (UserError, Damaged) as error:  # asking for it again would not bring it
             outcome |= {"error": error.message, "hint": error.hint}
         self._note(run_id, f"{unit['label']}, by {answer['slot']}: {took}")
         return outcome
