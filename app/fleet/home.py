@@ -108,9 +108,9 @@ class Home:
                     message, shares = self._round(sent, waiting[:AHEAD])
                     self._announce(sent, len(waiting), message)
                 except (StoreError, UserError) as error:  # the fleet's database, the disk, the data
-                    said = error.message
+                    message = error.message
                 with contextlib.suppress(StoreError):
-                    runs.shares(run_id, attempt, shares, said)
+                    runs.shares(run_id, attempt, shares, message)
                 time.sleep(LOOK_EVERY)
         finally:
             self._away.pop(run_id, None)
