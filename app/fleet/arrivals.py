@@ -13,7 +13,6 @@ from app.fleet import parcels
 from engine.errors import UserError
 from store import StoreError, portable
 from store.reports import LOG, Reports
-from store.transfers import Damaged
 
 if TYPE_CHECKING:
     from app.fleet.needs import Needs
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
 
 FINISHED = "finished"
 """The event that describes the output of a training."""
+
+
+OWN = (".safetensors", ".npy", ".parquet")
+"""Endings of the files of a folder that no other folder has."""
 
 
 class Arrivals:
@@ -71,7 +74,7 @@ class Arrivals:
                 finished = self._store.events.last(run_id, FINISHED, position) or {}
                 part.arrived(self._workspace, finished)
             self._results(needs, answer)
-        except (UserError, Damaged) as error:  # asking for it again would not bring it
+        except UserError as error:
             outcome |= {"error": error.message, "hint": error.hint}
         self._note(run_id, f"{unit['label']}, by {answer['slot']}: {took}")
         return outcome
@@ -104,7 +107,9 @@ class Arrivals:
                 "Choose another folder; nothing is overwritten.",
             )
         shutil.rmtree(arriving, ignore_errors=True)
-        self._transfers.forget([digest for digest, _ in parcel["files"].values()])
+        # A tokenizer is in other folders too, which may be on their way: `clean` deletes it.
+        own = [digest for name, (digest, _) in parcel["files"].items() if name.endswith(OWN)]
+        self._transfers.forget(own)
 
     def _keep_report(self, run_id: str, position: int, kind: str, data: Mapping[str, Any]) -> None:
         """Store a report: lines of the log, or an event; the event `FINISHED` only once."""

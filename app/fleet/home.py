@@ -24,7 +24,7 @@ from store import StoreError
 from store.reports import Reports
 from store.roster import Member, Roster
 from store.run_rows import STOP
-from store.transfers import Transfers
+from store.transfers import Damaged, Transfers
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
@@ -40,6 +40,7 @@ LYING = 10.0
 
 _BEGUN = 1e-6  # least progress of a unit that a worker is executing
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
+_MOST_DAMAGED = 3
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 
@@ -267,7 +268,13 @@ class Home:
         if status.status == "SUCCESS":
             needs = sent.job.needs(self._catalog, position)
             part = _part(sent.job, position)
-            outcome = self._arrivals.keep(sent.run_id, unit, part, needs, answer)
+            try:
+                outcome = self._arrivals.keep(sent.run_id, unit, part, needs, answer)
+            except Damaged as error:  # its worker has it still, and is asked once more
+                sent.damaged[position] += 1
+                if sent.damaged[position] < _MOST_DAMAGED:
+                    return
+                outcome = {"seconds": 0.0, "error": error.message, "hint": error.hint}
         else:
             outcome = {
                 "seconds": 0.0,
@@ -284,6 +291,7 @@ class _SentRun:
         self.run_id, self.attempt, self.priority = run["id"], attempt, run["priority"]
         self.title, self.job = run["title"], job
         self.several = len(job.units()) > 1
+        self.damaged: Counter[int] = Counter()  # times that a unit's folder did not arrive
         part = _part(job, 0)
         self.work, self.long = queue.KINDS[part.kind], bool(part.leaves())
 

@@ -84,6 +84,8 @@ class Places:
         self.job = job.moved(places)
         if not set(self.job.files()) <= set(places.values()):
             raise UserError("A worker opens no file that a home names.", "")
+        if self.made is not None and self.made.is_dir():
+            self.job.settle(self.made)  # it was sent off before, with its home's paths
 
     def result(self, packed: Mapping[str, Any]) -> dict[str, Any]:
         """A packed result under the paths of the home."""

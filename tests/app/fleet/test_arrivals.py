@@ -12,7 +12,7 @@ from app.pages.train.job import TrainJob
 from app.workspace import Workspace
 from store.postgres import Postgres as Database
 from store.reports import Reports
-from store.transfers import Transfers
+from store.transfers import Damaged, Transfers
 from tests.fakes.small_training import small, write_sentences
 
 pytestmark = pytest.mark.slow
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("change", [
     "UPDATE theodolite.chunks SET data = 'x'", "DELETE FROM theodolite.chunks",
 ])  # fmt: skip
-def test_a_folder_that_does_not_arrive_ends_its_unit(
+def test_a_folder_that_does_not_arrive_is_an_error(
     database: str, tmp_path: Path, change: str
 ) -> None:
-    """With a sentence; it is not asked for without end, and nothing is left in its place."""
+    """Its home can ask for it again; nothing is left in its place."""
     workspace = Workspace(tmp_path / "home")
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out")
     job = TrainJob.of(workspace, spec)
@@ -43,9 +43,8 @@ def test_a_folder_that_does_not_arrive_ends_its_unit(
         "folder": {"name": "out", "files": {"out/model.safetensors": [digest, 7]}},
         "slot": "lab-1",
     }  # fmt: skip
-    outcome = Arrivals(workspace, Reports(shared), transfers).keep(
-        run_id, unit, job, Needs(), answer
-    )
-    assert "fleet's database" in outcome["error"] and outcome["hint"] == "Try it again."
+    arrivals = Arrivals(workspace, Reports(shared), transfers)
+    with pytest.raises(Damaged, match="fleet's database"):
+        arrivals.keep(run_id, unit, job, Needs(), answer)
     assert not Path(spec.out).exists()
     shared.close()

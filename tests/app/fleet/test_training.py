@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from app.fleet.worker import GIVE_BACK_AFTER
@@ -15,6 +16,7 @@ from app.pages.train.job import TrainJob
 from app.pages.train.sweep_job import SweepJob
 from app.pages.trainings import service as trainings
 from app.workspace import Workspace
+from store.run_rows import LIVE
 from tests.app.fleet.conftest import Lab, films, trained, weights
 from tests.app.fleet.test_fleet import over
 from tests.app.jobs.conftest import until
@@ -74,6 +76,44 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
     assert (row.why, row.out, row.encoder) == ("stopped", f"{root}/mine", "")
     assert (tmp_path / "models" / "mine" / "model.safetensors").is_file()
     assert lab.home.encoders.list() == []
+
+
+TEAR = """
+CREATE TABLE theodolite.torn AS SELECT 0 AS n;
+CREATE FUNCTION theodolite.tear() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF length(NEW.data) > 50000 AND (SELECT n FROM theodolite.torn) < {times} THEN
+        UPDATE theodolite.torn SET n = n + 1;
+        NEW.data := 'x';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER tear BEFORE INSERT ON theodolite.chunks
+    FOR EACH ROW EXECUTE FUNCTION theodolite.tear();
+"""
+"""Damages so many of the larger chunks as they get into the database."""
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(1000, marks=pytest.mark.long)])
+def test_weights_that_are_damaged_on_their_way_are_sent_again(
+    lab: Lab, workspace: Workspace, tmp_path: Path, times: int
+) -> None:
+    """Not without end: then the training has failed, and says why."""
+    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=20)
+    lab.start_worker(1)
+    lab.start_home()
+    until(lambda: "waits for parts" in lab.printed())
+    with psycopg.connect(lab.address, autocommit=True) as connection:
+        connection.execute(TEAR.replace("{times}", str(times)).encode())
+    run_id = submit.queue(workspace, TrainJob.of(workspace, spec))
+    until(lambda: lab.home.runs.get(run_id)["state"] not in LIVE)
+    run = lab.home.runs.get(run_id)
+    if times == 1:
+        assert (run["state"], run["error"]) == ("done", None)
+        assert weights(Path(spec.out))
+    else:
+        assert run["error"] == "A file was damaged in the fleet's database."
+        assert not Path(spec.out).exists()
 
 
 @pytest.mark.long
