@@ -95,9 +95,14 @@ def finish(folder: Path, cut: Cut) -> bool:
     form = {"dtype": cut.dtype, "format": cut.format, "count": cut.rows, "corpus": cut.hash}
     manifest = {"version": VERSION, **about, **form, "shards": shards}
     if read_json(folder / MANIFEST) != manifest:
-        write_json(folder / MANIFEST, manifest)
-    for left in (folder / SHARDS).glob(f"*{TEMPORARY}"):
-        left.unlink(missing_ok=True)
+        try:
+            write_json(folder / MANIFEST, manifest)
+        except UserError:  # another process may have written it, and removed our temporary file
+            if read_json(folder / MANIFEST) != manifest:
+                raise
+    for place in (folder, folder / SHARDS):
+        for left in place.glob(f"*{TEMPORARY}"):
+            left.unlink(missing_ok=True)
     return True
 
 

@@ -137,6 +137,19 @@ def test_the_manifest_says_what_is_there(tmp_path):
         )
 
 
+def test_what_a_killed_process_was_writing_is_removed(tmp_path):
+    """A shard, or the manifest; the corpus is whole all the same."""
+    folder = tmp_path / "out"
+    encoded(folder, text(tmp_path)[0])
+    left = [folder / "manifest.json.0badc0de.tmp", folder / "shards" / "a.npy.0badc0de.tmp"]
+    for file in left:
+        file.write_text("half")
+    (folder / "manifest.json").unlink()
+    encoded(folder, text(tmp_path)[0])
+    assert not any(file.exists() for file in left)
+    assert (folder / "manifest.json").is_file()
+
+
 def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
     """Neither within a corpus, nor when a file is added before the others."""
     (tmp_path / "a.txt").write_text("one\ntwo\n" * 4)
