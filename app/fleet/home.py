@@ -18,6 +18,7 @@ from app.fleet import parcels, queue
 from app.fleet.address import Address
 from app.fleet.arrivals import Arrivals
 from app.fleet.needs import lacking
+from app.jobs.priority import queue_priority
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
@@ -39,7 +40,6 @@ LYING = 10.0
 """Seconds for which a worker may omit a unit that it claimed from its heartbeats."""
 
 _BEGUN = 1e-6  # least progress of a unit that a worker is executing
-_MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 _MOST_DAMAGED = 3
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
@@ -247,7 +247,7 @@ class Home:
                 "queue_name": to,
                 "workflow_id": sent.workflow(unit),
                 "app_version": queue.VERSION,
-                "priority": min(max(_MIDDLE_PRIORITY + sent.priority, 1), 2 * _MIDDLE_PRIORITY - 1),
+                "priority": queue_priority(sent.priority),
             },
             queue.Unit(
                 kind=part.kind,

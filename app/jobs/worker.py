@@ -28,6 +28,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from app.jobs import processes
 from app.jobs.asking import Child, ChildCrashed, Stopped
 from app.jobs.kinds import job_of, kind_of, spec_of
+from app.jobs.priority import queue_priority
 from app.jobs.unit import conclude
 from engine.errors import UserError
 from store import Store, StoreError
@@ -49,7 +50,6 @@ _SWEEP_EVERY = 0.25
 _CHECK_EVERY = 5.0
 _WARM_AFTER = 3.0
 _AWAY_AT_ONCE = 8
-_MIDDLE_PRIORITY = 1 << 30  # dbos counts from 1, we count both ways from 0
 
 log = logging.getLogger("theodolite.worker")
 
@@ -233,7 +233,6 @@ class Worker:
                 self._fleet.call_off(run_id, attempt)
 
     def _enqueue(self, run: RunRow) -> None:
-        priority = min(max(_MIDDLE_PRIORITY + run["priority"], 1), 2 * _MIDDLE_PRIORITY - 1)
         DBOS.enqueue_workflow_with_options(
             {
                 "queue_name": self._queue(run),
@@ -241,7 +240,7 @@ class Worker:
                 # The same run enqueued twice, by two workers or after a crash, is one workflow.
                 "workflow_id": _workflow(run),
                 "app_version": VERSION,
-                "priority": priority,
+                "priority": queue_priority(run["priority"]),
             },
             run["id"],
             run["attempt"],

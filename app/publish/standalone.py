@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -109,8 +108,9 @@ def _rest(parts: Sequence[str | Piece], title: str) -> str:
         for name in names
     )
     imports: dict[str, str] = {}
-    for name in filter(_has_imports, names):
-        imports |= modules.import_map(_module(name))
+    for name in names:
+        if name.startswith(_MODULES):
+            imports |= modules.import_map(_module(name))
     import_map = f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
     held = [
         {"name": piece.name, "props": {**piece.props, "value": piece.value}} for piece in pieces
@@ -134,19 +134,10 @@ def _script(file: Path) -> str:
 
 def _body(name: str) -> str:
     """The code that mounts a component, from its script or its module."""
-    text, mount = _script(COMPONENTS / f"{name}.js"), "mount({ element, props, trigger, watch });"
     if not name.startswith(_MODULES):
-        return text
-    if _has_imports(name):
-        return f"import({json.dumps(_module(name))}).then(({{ mount }}) => {mount[:-1]});"
-    plain = re.sub(r"^export (?=function|const)", "", text, flags=re.MULTILINE)
-    return f"{plain}\n{mount}"
-
-
-def _has_imports(name: str) -> bool:
-    """Whether a component is a module that imports others."""
-    text = _script(COMPONENTS / f"{name}.js")
-    return name.startswith(_MODULES) and re.search(r"^import\b", text, re.MULTILINE) is not None
+        return _script(COMPONENTS / f"{name}.js")
+    mount = "mount({ element, props, trigger, watch })"
+    return f"import({json.dumps(_module(name))}).then(({{ mount }}) => {mount});"
 
 
 def _module(name: str) -> str:

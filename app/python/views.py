@@ -16,7 +16,7 @@ from app.components.hits import HitsColumn, columns
 from app.pages.overview.service import metric
 from app.publish.standalone import Piece, chart, document, point_map
 from app.publish.standalone import hits as hits_piece
-from app.report.file import spread
+from app.spaced import evenly_spaced
 from app.web import parts
 from app.web.figures import percent
 
@@ -115,7 +115,7 @@ def thinned(found: StoredMap, most: int) -> StoredMap:
     """The map with at most `most` of its points, evenly spaced."""
     if len(found.points) <= most:
         return found
-    kept = list(spread(len(found.points), most))
+    kept = list(evenly_spaced(len(found.points), most))
     return replace(
         found, points=found.points[kept], sentences=[found.sentences[i] for i in kept],
         values={key: values[kept] for key, values in found.values.items()}, nearest=None,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.publish.standalone import chart
 from app.python import views
-from app.report.file import CAPS, Cap, Parts, Report, Table, shortened, spread
+from app.report.file import CAPS, Cap, Parts, Report, Table, shortened
+from app.spaced import evenly_spaced
 from app.web import parts
 from engine.errors import UserError
 
@@ -103,7 +104,7 @@ def of_map(found: StoredMap) -> Report:
     from app.pages.map import service
 
     info = found.info
-    table = service.table(found, np.array(spread(len(found.points), CAPS[0].rows), np.int64))
+    table = service.table(found, np.array(evenly_spaced(len(found.points), CAPS[0].rows), np.int64))
     rows = [[_number(cell) for cell in row] for row in table.itertuples(index=False)]
     how = service.NAMES[info["method"]]
     return Report(

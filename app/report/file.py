@@ -14,6 +14,7 @@ from typing import Any
 
 from app import formats
 from app.publish.standalone import Piece, document
+from app.spaced import evenly_spaced
 from app.web import parts
 
 Parts = Sequence[str | Piece]
@@ -59,7 +60,7 @@ class Table:
 
     def cut(self, cap: Cap) -> Table:
         """The table within a cap: evenly spaced rows, and shortened texts."""
-        kept = [self.rows[number] for number in spread(len(self.rows), cap.rows)]
+        kept = [self.rows[number] for number in evenly_spaced(len(self.rows), cap.rows)]
         rows = [[shortened(cell, cap) for cell in row] for row in kept]
         return replace(self, rows=rows, total=max(self.total, len(self.rows)))
 
@@ -97,11 +98,6 @@ class Report:
     def name(self) -> str:
         """Stem of its file."""
         return f"theodolite-{self.kind}"
-
-
-def spread(total: int, most: int) -> range | list[int]:
-    """At most `most` evenly spaced indices below `total`."""
-    return range(total) if total <= most else [number * total // most for number in range(most)]
 
 
 def shortened(cell: Any, cap: Cap) -> Any:

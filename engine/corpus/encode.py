@@ -14,7 +14,7 @@ from engine.corpus.files import (
     ENDINGS,
     MANIFEST,
     SHARDS,
-    TEMPORARY,
+    leftovers,
     read_json,
     shard_file,
     whole,
@@ -101,7 +101,7 @@ def finish(folder: Path, cut: Cut) -> bool:
             if read_json(folder / MANIFEST) != manifest:
                 raise
     for place in (folder, folder / SHARDS):
-        for left in place.glob(f"*{TEMPORARY}"):
+        for left in leftovers(place):
             left.unlink(missing_ok=True)
     return True
 

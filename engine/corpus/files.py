@@ -49,6 +49,11 @@ def whole(file: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def leftovers(folder: Path) -> Iterator[Path]:
+    """Temporary files of `whole` in a folder, and no file of anybody else."""
+    return folder.glob(f"*.{'[0-9a-f]' * 8}{TEMPORARY}")
+
+
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON object atomically."""
     with whole(file) as path:

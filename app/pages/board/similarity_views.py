@@ -46,13 +46,13 @@ def finding(found: Similarity) -> str:
     if not pairs:
         return parts.heading("Nothing to compare yet", lead)
     best, worst = pairs[0], pairs[-1]
-    title = f"{best['first']} and {best['second']} are the most similar ({_sentence(best)})"
+    title = f"{best['first']} and {best['second']} are the most similar ({_cosine(best)})"
     if len(pairs) > 1:
-        title += f", {worst['first']} and {worst['second']} the least similar ({_sentence(worst)})"
+        title += f", {worst['first']} and {worst['second']} the least similar ({_cosine(worst)})"
     return parts.heading(title, lead, beside=f" {parts.SHIPPED}" if found.shipped else "")
 
 
-def _sentence(pair: Mapping[str, Any]) -> str:
+def _cosine(pair: Mapping[str, Any]) -> str:
     return formats.score(round(pair["cosine"], 2) + 0.0)
 
 

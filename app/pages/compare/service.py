@@ -221,7 +221,7 @@ def ask(
     if len(names) < 2:
         raise UserError(
             f"A comparison needs at least two encoders, not {len(names)}.",
-            "Name another one.",
+            "Name more of them.",
         )
     rows = workspace.store.results.table(encoders=names)
     measured = {row["task"] for row in rows}
@@ -267,7 +267,7 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
     """
     if (found := _ANSWERED.get(question)) is not None:
         return found
-    cells = _cells(_rows(question))
+    cells = _cells(_rows_of_protocol(question))
     tasks = _ordered(question, cells)
     if not tasks:
         under = f" under {question.protocol}" if question.protocol else ""
@@ -354,7 +354,7 @@ def _answer(
     )
 
 
-def _rows(question: ComparisonSpec) -> list[Row]:
+def _rows_of_protocol(question: ComparisonSpec) -> list[Row]:
     """The rows of the requested protocol."""
     only = question.protocol
     return [row for row in question.rows if only is None or row["protocol"] == only]

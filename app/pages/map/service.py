@@ -267,13 +267,9 @@ def contained(found: StoredMap) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     An opened point has neighbours if the map has `nearest`.
     """
-    near = None
-    if found.nearest is not None:
-        near = _marked(found, *found.nearest)
-    k = 0 if near is None else near[0].shape[1]
-    texts, shared = texts_of(found.sentences, found.info["data_hash"])
-    parts = {"per": PER_FILE, "k": k, "texts": texts}
-    return parts, {**dict(_numbers(found, near)), **shared[texts]()}
+    near = None if found.nearest is None else _marked(found, *found.nearest)
+    parts, shared = _parts(found, 0 if near is None else near[0].shape[1])
+    return parts, {**dict(_numbers(found, near)), **shared[parts["texts"]]()}
 
 
 def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any], Folders]:
@@ -291,8 +287,7 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
     if found is None:
         raise UserError("A map to be published no longer exists.", "Compute it again.")
     k = min(NEIGHBOURS, len(found.points) - 1) if value["neighbours"] else 0
-    texts, shared = texts_of(found.sentences, found.info["data_hash"])
-    parts = {"per": PER_FILE, "k": k, "texts": texts}
+    parts, shared = _parts(found, k)
     unserved = {"parts": parts, "placing": False, "decoding": False, "training": ""}
 
     def numbers() -> dict[str, bytes]:
@@ -300,6 +295,12 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
         return dict(_numbers(found, near))
 
     return dict(value) | unserved, {value["url"]: numbers, **shared}
+
+
+def _parts(found: StoredMap, k: int) -> tuple[dict[str, Any], Folders]:
+    """`parts` of the value of a map without a server, with k neighbours; and its texts."""
+    texts, shared = texts_of(found.sentences, found.info["data_hash"])
+    return {"per": PER_FILE, "k": k, "texts": texts}, shared
 
 
 def _numbers(

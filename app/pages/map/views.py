@@ -82,16 +82,21 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
 
 def contained(found: StoredMap) -> dict[str, Any]:
     """The value of a map in a document that loads nothing, with all its files in it."""
-    info, has = found.info, [column.key for column in found.columns]
-    colour = next((key for key in COLOURS if key in has), None)
+    colour = _default_colour(found)
     unserved, files = service.contained(found)
     value = points(
         "", _label(found), name=f"map-{found.key[:8]}", columns=found.columns,
-        regions=found.regions, colour=colour, plain=colour, collection=info["data_hash"],
+        regions=found.regions, colour=colour, plain=colour, collection=found.info["data_hash"],
         neighbours=True,
     )  # fmt: skip
     held = {name: base64.b64encode(file).decode() for name, file in files.items()}
     return value | {"parts": unserved, "held": held}
+
+
+def _default_colour(found: StoredMap) -> str | None:
+    """Key of the column that a map is coloured by at first."""
+    has = {column.key for column in found.columns}
+    return next((key for key in COLOURS if key in has), None)
 
 
 def _label(found: StoredMap) -> str:
@@ -105,7 +110,7 @@ def _label(found: StoredMap) -> str:
 def _value(found: StoredMap, view: Mapping[str, Any], training: str) -> dict[str, Any]:
     info = found.info
     has = [column.key for column in found.columns]
-    plain = next((key for key in COLOURS if key in has), None)
+    plain = _default_colour(found)
     return points(
         service.url(found.key),
         _label(found),
