@@ -220,11 +220,11 @@ def on_the_page(rounds: int) -> list[float]:
         browser = chromium(playwright)
         page = browser.new_page()
         page.goto(f"{address}decode?encoder={SHIPPED}&method=greedy")
-        page.locator(".t-empty").wait_for()
         said = page.locator("#told .t-sentence")
+        said.first.wait_for(timeout=PATIENCE * 1000)  # the example
         for turn in range(rounds + 1):
             page.locator("#sentence textarea").fill(f"{NUMBERS[turn % len(NUMBERS)]} dogs slept.")
-            before = said.first.inner_text() if turn else ""
+            before = said.first.inner_text()
             began = time.perf_counter()
             page.keyboard.press("Enter")
             page.wait_for_function(ANOTHER, arg=before, timeout=PATIENCE * 1000)

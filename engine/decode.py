@@ -28,6 +28,8 @@ from engine.space.geometry import cosine
 
 Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
 BATCH = 64
+FOUND = 0.9999
+"""Cosine from which a sentence needs no correction: its vector is the target but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,8 @@ class Decoder:
         """Decode repeatedly, each time with a corrected query, and keep the best by cosine.
 
         The loop of vec2text (Morris et al. 2023) without a trained corrector: the query moves by
-        `step` times the gap between the target and the vector of the decoded sentence.
+        `step` times the gap between the target and the vector of the decoded sentence. A vector
+        is done when the cosine of its sentence reaches `FOUND`.
 
         Args:
             vectors: float (n, dim).
@@ -137,15 +140,18 @@ class Decoder:
             )
         targets = np.asarray(vectors, np.float32)
         best = self.decode(targets, encoder=encoder, **how)
-        query, latest = targets, best
+        query, latest = targets.copy(), list(best)
         for _ in range(rounds):
-            again = encoder.encode([found.sentence for found in latest])
-            query = query + step * (targets - again)
-            latest = self.decode(query, encoder=encoder, targets=targets, **how)
-            best = [
-                new if _near(new) > _near(old) else old
-                for old, new in zip(best, latest, strict=True)
-            ]
+            left = [row for row, found in enumerate(best) if _near(found) < FOUND]
+            if not left:
+                break
+            again = encoder.encode([latest[row].sentence for row in left])
+            query[left] += step * (targets[left] - again)
+            found = self.decode(query[left], encoder=encoder, targets=targets[left], **how)
+            for row, new in zip(left, found, strict=True):
+                latest[row] = new
+                if _near(new) > _near(best[row]):
+                    best[row] = new
         return best
 
     def too_long(self, sentence: str) -> bool:

@@ -100,8 +100,8 @@ class CausalDecoder(nn.Module):
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Mean cross entropy of the tokens after BEGIN; see `PrefixTransformer.loss`."""
-        pieces, at, wanted = targets(ids, vectors.device)
-        given = self.base.get_input_embeddings()(self._own(pieces))
+        tokens, at, wanted = targets(ids, vectors.device)
+        given = self.base.get_input_embeddings()(self._own(tokens))
         states = torch.cat([self._read(vectors), given], 1)
         # The attention is causal and the padding is on the right: no real position sees it.
         logits = self.base(inputs_embeds=states, use_cache=False).logits[:, self.prefix :]

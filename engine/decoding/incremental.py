@@ -49,7 +49,7 @@ class Incremental:
         self._read = self._matrix(model.read.weight), model.read.bias.detach()
         self._ends = [model.norm.weight.detach(), model.norm.bias.detach(),
                       self._matrix(model.pieces.weight)]  # fmt: skip
-        self._pieces, self._places = model.pieces.weight.detach(), model.places.weight.detach()
+        self._tokens, self._positions = model.pieces.weight.detach(), model.places.weight.detach()
         self._heads = next(model.layers()).heads
 
     def _matrix(self, weight: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class Incremental:
         """
         cache, filled, rows = state
         logits, cache = _step(
-            self._layers, self._ends, self._pieces, self._places, self.model.prefix, self._heads,
+            self._layers, self._ends, self._tokens, self._positions, self.model.prefix, self._heads,
             cache, filled, rows, last, ROOM, self._packed,
         )  # fmt: skip
         return logits, (cache, filled + 1, None)
@@ -110,17 +110,17 @@ def _fill(layers: list[list[Tensor]], read: Tensor, cache: Tensor, packed: bool)
 
 @scripted
 def _step(
-    layers: list[list[Tensor]], ends: list[Tensor], pieces: Tensor, places: Tensor, prefix: int,
+    layers: list[list[Tensor]], ends: list[Tensor], tokens: Tensor, positions: Tensor, prefix: int,
     heads: int, cache: Tensor, filled: int, rows: Tensor | None, last: Tensor, room: int,
     packed: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Logits, and a cache with one more position; see `PrefixTransformer` for what is computed."""
-    width, n = pieces.shape[1], last.shape[0]
+    width, n = tokens.shape[1], last.shape[0]
     chosen = cache.clone() if rows is None else cache.index_select(2, rows)
     if filled == chosen.shape[3]:
         more = chosen.new_empty([len(layers), 2, n, room, width])
         chosen = torch.cat([chosen, more], 3)
-    x = width**0.5 * (pieces.index_select(0, last) + places[filled - prefix])
+    x = width**0.5 * (tokens.index_select(0, last) + positions[filled - prefix])
     for i, layer in enumerate(layers):
         normed = F.layer_norm(x, [width], layer[0], layer[1])
         query, key, value = _linear(normed, layer[2], layer[3], "none", packed).chunk(3, 1)

@@ -68,18 +68,18 @@ class _Mean(torch.autograd.Function):
     ) -> Tensor:
         """Multiply matrices in `low`; compute the rest in float32 or wider."""
         wide = torch.promote_types(states.dtype, torch.float32)
-        given, pieces = states.to(low), table.to(low)
+        given, weight = states.to(low), table.to(low)
         to_states, to_table = torch.empty_like(given), torch.zeros_like(table)
         total = states.new_zeros((), dtype=wide)
         for start in range(0, len(states), ROWS):
             part = slice(start, start + ROWS)
-            chances = F.log_softmax(F.linear(given[part], pieces), -1, dtype=wide)
+            chances = F.log_softmax(F.linear(given[part], weight), -1, dtype=wide)
             place = wanted[part, None]
             total -= chances.gather(1, place).sum()
             # The gradient of a row is its probabilities, minus one at the target token.
             chances.exp_().scatter_add_(1, place, chances.new_full(place.shape, -1.0))
             errors = chances.to(low)
-            torch.mm(errors, pieces, out=to_states[part])
+            torch.mm(errors, weight, out=to_states[part])
             to_table += torch.mm(errors.T, given[part])
         ctx.save_for_backward(to_states.to(states.dtype), to_table)
         return total / len(states)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HYPOTHESES = 80
 """Most hypotheses of a batch: sixteen points by five beams. More are hardly faster per point."""
-REMEMBERED = 2000
+REMEMBERED = 500
 """Answers held in memory; each is a few kilobytes of text at most."""
 
 _batches = Batches(at_once=2)
@@ -33,7 +33,7 @@ def decode(
     options: DecodeOptions,
     waiting: Waiting | None = None,
 ) -> list[Decoded]:
-    """Decode points with `Decoder.decode`, or `Decoder.correct` when the options ask for rounds.
+    """Decode points with `Decoder.correct`, or `Decoder.decode` when there are no rounds.
 
     Args:
         decoder: its answers are cached by fingerprints, point and options.
@@ -82,7 +82,7 @@ def _decoded(
         "top_p": options.top_p, "seed": options.seed, "known_words": options.known_words,
     }  # fmt: skip
     with one_torch_thread():  # the steps are too small for a second thread to help
-        if options.rounds:
+        if options.rounds and options.method != "vec2sent-ref":
             return decoder.correct(points, encoder, rounds=options.rounds, **given)
         return decoder.decode(points, encoder=encoder, **given)
 

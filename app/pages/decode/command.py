@@ -52,7 +52,7 @@ def _options(
         int,
         typer.Option(
             help="Rounds of correction: encode the result, shift the vector by the error, keep "
-            "the best."
+            "the best. None with vec2sent-ref."
         ),
     ] = DecodeOptions.rounds,
     known_words: Annotated[

@@ -70,10 +70,11 @@ def render(controls: Controls) -> None:
     def fitting(method: str) -> dict[Any, Any]:
         drawn = gr.update(visible=method == "sample")
         beams = gr.update(visible=method in ("beam", "sample"))
-        words = gr.update(visible=method != "vec2sent-ref")
+        ours = gr.update(visible=method != "vec2sent-ref")
         return {
             controls["beams"]: beams,
-            controls["known_words"]: words,
+            controls["rounds"]: ours,
+            controls["known_words"]: ours,
             **dict.fromkeys(sampled, drawn),
         }
 

@@ -48,7 +48,7 @@ class DecodeOptions:
         temperature: sampling temperature.
         top_p: sampling: probability mass to draw from.
         seed: sampling seed.
-        rounds: corrections after the first decoding; 0 for none.
+        rounds: corrections after the first decoding; the reference code's search has none.
         known_words: whether to write only words of the decoder's training text.
     """
 
@@ -57,7 +57,7 @@ class DecodeOptions:
     temperature: float = 1.0
     top_p: float = 0.9
     seed: int = 0
-    rounds: int = 0
+    rounds: int = 1
     known_words: bool = True
 
     def __post_init__(self) -> None:

@@ -132,6 +132,25 @@ def test_correction_goes_where_it_must(decoder: Decoder, encoder: Encoder) -> No
     assert found[0].cosine == pytest.approx(max(near(encoder, s, target[0]) for s in tried))
 
 
+def test_what_came_back_whole_is_not_corrected(decoder: Decoder, encoder: Encoder) -> None:
+    """Beside another vector, which alone is decoded again."""
+    asked: list[int] = []
+
+    class Counted(Decoder):
+        def decode(self, vectors: np.ndarray, **how: object) -> list:
+            asked.append(len(vectors))
+            return super().decode(vectors, **how)
+
+    vectors = encoder.encode(known_sentences()[:20])
+    found = decoder.decode(vectors, encoder=encoder)
+    whole = next(row for row, one in enumerate(found) if one.sentence == known_sentences()[row])
+    given = np.stack([vectors[whole], vectors[whole] + 0.4])
+    counted = Counted(decoder.model, decoder.vocabulary, decoder.facts)
+    corrected = counted.correct(given, encoder, rounds=2)
+    assert asked == [2, 1, 1]
+    assert corrected[0].sentence == known_sentences()[whole]
+
+
 def test_no_correction_is_a_decoding(
     decoder: Decoder, encoder: Encoder, points: np.ndarray
 ) -> None:

@@ -104,6 +104,15 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
     ]
 
 
+def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Encoder) -> None:
+    """It finds what it finds, however many rounds are asked for."""
+    decoder.go.set()
+    points = encoder.encode(known_sentences()[:2]) + 0.4
+    found = answering.decode(decoder, encoder, points, DecodeOptions("vec2sent-ref", rounds=3))
+    assert decoder.passes == [1, 1]
+    assert found == decoder.decode(points, encoder=encoder, method="vec2sent-ref")
+
+
 @pytest.mark.slow
 def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
     """The same point with the same options; another option is another question."""
