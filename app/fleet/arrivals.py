@@ -82,7 +82,7 @@ class Arrivals:
     def _results(self, needs: Needs, answer: Answer) -> None:
         for result in answer["results"]:
             if result["data_hash"] and result["data_hash"] not in needs.data.values():
-                raise UserError("It was measured on other data.", "Try again.")
+                raise UserError("It was evaluated on other data.", "Try again.")
             try:
                 portable.keep(self._store.results, result)
             except StoreError as error:

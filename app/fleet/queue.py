@@ -7,6 +7,7 @@ its answer are JSON; nothing is unpickled.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -102,6 +103,17 @@ def config_of(address: Address, slot: str) -> Any:
         "enable_otlp": False,
         "sys_db_pool_size": 4,
     }
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of dbos is printed: not that a unit has gone.
+
+    It waits for the answer to a unit that was given back, which its home takes off the queue.
+    """
+    from dbos._error import DBOSNonExistentWorkflowError
+
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, DBOSNonExistentWorkflowError)
 
 
 @contextlib.contextmanager

@@ -103,6 +103,7 @@ class Worker:
         from dbos import DBOS
 
         DBOS(config=queue.config_of(self._address, self._slot))
+        logging.getLogger("dbos").addFilter(queue.is_news)
 
         @DBOS.workflow(name=queue.WORKFLOW, max_recovery_attempts=_STARTS_ALLOWED)
         def workflow(unit: queue.Unit) -> dict[str, Any]:

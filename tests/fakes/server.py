@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Generic, Self, TypeVar
 
 Fake = TypeVar("Fake", bound="FakeServer")
+
+
+class _Server(ThreadingHTTPServer):
+    """Knows its connections: a client that keeps one would be answered after the end, too."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._open: set[Any] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, in a thread of its own."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """End every connection."""
+        for request in list(self._open):
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
 
 
 class FakeServer:
@@ -17,16 +43,17 @@ class FakeServer:
         url: of its root.
     """
 
-    def __init__(self, handler: type[Handler[Any]]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    def __init__(self, handler: type[Handler[Any]], host: str = "127.0.0.1") -> None:
+        self._server = _Server((host, 0), handler)
         self._server.daemon_threads = True
         self._server.fake = self  # type: ignore[attr-defined]
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.url = f"http://{host}:{self._server.server_port}"
 
     def close(self) -> None:
         """Stop answering, as without a network: the port refuses from now on."""
         self._server.shutdown()
         self._server.server_close()
+        self._server.hang_up()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

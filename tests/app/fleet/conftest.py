@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -20,8 +24,10 @@ from app.jobs.submit import perform
 from app.pages.train.job import TrainDecoderJob, TrainJob
 from app.workspace import Workspace
 from store import Store
+from tests.app.fleet.network import Network
 
 NOBODY = "nobody"
+PASSWORD = secrets.token_hex(8)
 
 
 class Postgres:
@@ -29,9 +35,10 @@ class Postgres:
 
     Args:
         programs: folder of `initdb` and `postgres`.
+        network: of machines which reach it as well, by TLS and with a password.
     """
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, network: Network | None = None) -> None:
         # Not below pytest's own folder: that is for one user, and a socket's path is short.
         self._folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
         if os.getuid() == 0:
@@ -41,6 +48,29 @@ class Postgres:
         made = [programs / "initdb", "-D", self._data, "-U", "lab", "-A", "trust", "--no-sync"]
         subprocess.run(self._command(*map(str, made)), check=True, capture_output=True)
         self._log = (self._folder / "log").open("wb")
+        self.network = network
+        self._port = 5432
+        self._listens: list[str] = ["-c", "listen_addresses="]
+        if network is not None:
+            self._listens = self._open_to(network)
+
+    def _open_to(self, network: Network) -> list[str]:
+        """Let the machines in; options of the server for that."""
+        with socket.create_server((network.address, 0)) as free:
+            self._port = free.getsockname()[1]
+        key, certificate = self._folder / "key.pem", self._folder / "certificate.pem"
+        subprocess.run(
+            self._command(
+                "openssl", "req", "-x509", "-new", "-nodes", "-days", "2", "-newkey", "rsa:2048",
+                "-subj", "/CN=lab", "-keyout", str(key), "-out", str(certificate),
+            ),
+            check=True, capture_output=True,
+        )  # fmt: skip
+        with (self._data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"hostssl all lab {network.machines} scram-sha-256\n")
+        given = {"listen_addresses": network.address, "port": str(self._port), "ssl": "on",
+                 "ssl_key_file": str(key), "ssl_cert_file": str(certificate)}  # fmt: skip
+        return [word for name, value in given.items() for word in ("-c", f"{name}={value}")]
 
     @property
     def _data(self) -> Path:
@@ -48,7 +78,12 @@ class Postgres:
 
     def url(self, name: str) -> str:
         """The address of a database."""
-        return f"postgresql:///{name}?host={self._folder}&user=lab"
+        return f"postgresql:///{name}?host={self._folder}&user=lab&port={self._port}"
+
+    def url_elsewhere(self, name: str) -> str:
+        """The address of a database for a machine of the network; the password is not in it."""
+        assert self.network is not None
+        return f"postgresql://lab@{self.network.address}:{self._port}/{name}"
 
     def make(self, name: str) -> str:
         """Make a database; its address."""
@@ -56,9 +91,18 @@ class Postgres:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
 
+    def machines(self) -> set[tuple[str, bool]]:
+        """(address, whether encrypted) of the connections from other machines."""
+        with psycopg.connect(self.url("postgres")) as connection:
+            rows = connection.execute(
+                "SELECT host(client_addr), ssl FROM pg_stat_activity JOIN pg_stat_ssl USING (pid)"
+                " WHERE client_addr IS NOT NULL"
+            )
+            return {(str(row[0]), bool(row[1])) for row in rows}
+
     def start(self) -> None:
         """Start, and wait until it answers."""
-        options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={self._folder}"]
+        options = [*self._listens, "-c", f"unix_socket_directories={self._folder}"]
         # Processes are killed here, not machines: nothing needs to reach the disk for that.
         options += ["-c", "max_connections=200", "-c", "fsync=off"]
         command = self._command(str(self._programs / "postgres"), "-D", str(self._data), *options)
@@ -104,10 +148,17 @@ def postgres() -> Iterator[Postgres]:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         pytest.skip("there is no Postgres below /usr/lib/postgresql")
-    made = Postgres(found[-1].parent)
+    network = None
+    with suppress(OSError):  # then machines are separate stores only
+        network = Network()
+    made = Postgres(found[-1].parent, network)
     made.start()
+    with psycopg.connect(made.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"ALTER USER lab PASSWORD '{PASSWORD}'")
     yield made
     made.close()
+    if network is not None:
+        network.close()
 
 
 @pytest.fixture
@@ -117,9 +168,16 @@ def database(postgres: Postgres) -> str:
 
 
 class Lab:
-    """Homes and workers of one fleet, each a process with a store of its own."""
+    """Homes and workers of one fleet, each a process with a store of its own.
 
-    def __init__(self, folder: Path, address: str) -> None:
+    Args:
+        folder: for the stores.
+        address: of the database.
+        postgres: the server; where it has a network, workers are on machines of that.
+    """
+
+    def __init__(self, folder: Path, address: str, postgres: Postgres | None = None) -> None:
+        self._postgres = postgres
         self.folder = folder
         self.address = address
         self.home = Store.open(folder / "home")
@@ -137,10 +195,21 @@ class Lab:
         given = ["--store", str(store or self.home.folder), "--slot", "local-0", "--fleet"]
         return self._start("app.jobs.worker", *given, *more)
 
-    def start_worker(self, number: int, *more: str) -> subprocess.Popen[bytes]:
+    @property
+    def host(self) -> str:
+        """The address of this machine for the workers."""
+        network = self._postgres.network if self._postgres else None
+        return network.address if network else "127.0.0.1"
+
+    def start_worker(self, number: int, *more: str, **environment: str) -> subprocess.Popen[bytes]:
         """`theodolite worker --fleet`, with a store by that number."""
-        store = ["--store", str(self.folder / f"worker-{number}")]
-        return self._start("app.cli", "worker", *store, "--slot", f"lab-{number}", *more)
+        given = ["--store", str(self.folder / f"worker-{number}"), "--slot", f"lab-{number}", *more]
+        if self._postgres is None or self._postgres.network is None:
+            return self._start("app.cli", "worker", *given, **environment)
+        name = urlsplit(self.address).path.strip("/")
+        there = {"THEODOLITE_FLEET": self._postgres.url_elsewhere(name), "PGPASSWORD": PASSWORD}
+        machine = self._postgres.network.inside(number)
+        return self._start("app.cli", "worker", *given, machine=machine, **there, **environment)
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """As the system does when memory runs out."""
@@ -160,19 +229,22 @@ class Lab:
         """What all of them said so far."""
         return (self.folder / "log").read_text()
 
-    def _start(self, module: str, *given: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, module: str, *given: str, machine: Sequence[str] = (), **environment: str
+    ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *given], stdin=subprocess.DEVNULL,
-            stdout=self._log, stderr=self._log, process_group=0, env=self._environment,
+            [*machine, sys.executable, "-m", module, *given], stdin=subprocess.DEVNULL,
+            stdout=self._log, stderr=self._log, process_group=0,
+            env=self._environment | environment,
         )  # fmt: skip
         self._started.append(process)
         return process
 
 
 @pytest.fixture
-def lab(tmp_path: Path, database: str) -> Iterator[Lab]:
+def lab(tmp_path: Path, database: str, postgres: Postgres) -> Iterator[Lab]:
     """A fleet of which nothing runs yet."""
-    made = Lab(tmp_path, database)
+    made = Lab(tmp_path, database, postgres)
     yield made
     print(made.close())  # noqa: T201 - shown when a test fails
 

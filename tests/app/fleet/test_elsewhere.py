@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def lab(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A home and a worker for all tests here: starting them takes longer than what they do."""
-    made = Lab(tmp_path_factory.mktemp("lab"), postgres.make("elsewhere"))
+    made = Lab(tmp_path_factory.mktemp("lab"), postgres.make("elsewhere"), postgres)
     made.start_worker(1)
     made.start_home()
     yield made

@@ -76,13 +76,18 @@ def corpus_job(workspace: Workspace, text: Path, out: Path) -> EncodeCorpusJob:
     return EncodeCorpusJob.of(workspace, [text], None, encoder, out, form, lambda *_: None)
 
 
-def test_a_killed_worker_costs_nothing(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+def test_a_killed_worker_costs_nothing(
+    lab: Lab, workspace: Workspace, postgres: Postgres, tmp_path: Path
+) -> None:
     """One that comes back, then one that does not: every unit once, as on one machine."""
     encoders = [f"random:{dim}" for dim in (32, 48, 64, 96)]
     run_id = queue_evaluation(workspace, encoders, TASKS)
     workers = [lab.start_worker(number) for number in (1, 2)]
     lab.start_home()
     until(lambda: lab.home.runs.get(run_id)["done"] > 0)
+    if postgres.network is not None:
+        joined = {(postgres.network.address_of(number), True) for number in (1, 2)}
+        until(lambda: postgres.machines() == joined)
     lab.kill(workers[0])
     lab.start_worker(1)
     over(lab.home, run_id)

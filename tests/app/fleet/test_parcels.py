@@ -6,6 +6,7 @@ import pytest
 
 from app.fleet import outs, parcels
 from engine.errors import UserError
+from tests.fakes.bucket import FakeBucket
 
 DIGEST = "0" * 64
 
@@ -84,4 +85,20 @@ def test_models_stay_below_the_root_that_a_worker_allows(tmp_path: Path) -> None
     made = folder(tmp_path / "made", "config.json", "1_Pooling/config.json")
     outs.leave(made, f"{root}/mine")
     assert (tmp_path / "models/mine/1_Pooling/config.json").read_text() == "1_Pooling/config.json"
+    assert not made.exists()
+
+
+def test_models_are_left_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in S3, by its protocol; one that may not be written to is refused, and nothing is lost."""
+    with FakeBucket(tmp_path / "s3") as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        made = folder(tmp_path / "made", "config.json", "1_Pooling/config.json")
+        s3.closed.add("theirs")
+        with pytest.raises(UserError, match=r"cannot be left at s3://theirs/mine.*(denied|Denied)"):
+            outs.leave(made, "s3://theirs/mine")
+        outs.leave(made, "s3://lab/models/mine")
+    left = tmp_path / "s3/lab/models/mine"
+    assert (left / "config.json").read_text() == "config.json"
+    assert (left / "1_Pooling/config.json").read_text() == "1_Pooling/config.json"
     assert not made.exists()

@@ -20,6 +20,7 @@ from store.run_rows import LIVE
 from tests.app.fleet.conftest import Lab, films, trained, weights
 from tests.app.fleet.test_fleet import over
 from tests.app.jobs.conftest import until
+from tests.fakes.bucket import FakeBucket
 from tests.fakes.small_training import small, write_sentences
 
 pytestmark = pytest.mark.slow
@@ -56,25 +57,28 @@ def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("scheme", ["file", "s3"])
 def test_a_training_stops_elsewhere_and_keeps_its_best(
-    lab: Lab, workspace: Workspace, tmp_path: Path
+    lab: Lab, workspace: Workspace, tmp_path: Path, scheme: str
 ) -> None:
     """And stays at an address, where one was named that the worker may write to."""
-    text, root = write_sentences(tmp_path / "text.txt"), f"file://{tmp_path}/models"
+    text, models = write_sentences(tmp_path / "text.txt"), tmp_path / "models"
+    root = f"file://{models}" if scheme == "file" else "s3://models"
     spec = replace(small(text, tmp_path, steps=100_000), out=f"{root}/mine")
-    lab.start_worker(1)
-    lab.start_home()
-    run_id = submit.queue(workspace, TrainJob.of(workspace, spec))
-    until(lambda: "leave to write to" in lab.home.runs.get(run_id)["message"])
-    lab.start_worker(2, "--out", root)
-    until(lambda: trainings.curves(workspace, run_id).evals)
-    jobs.stop(workspace, run_id)
-    over(lab.home, run_id)
+    with FakeBucket(tmp_path, lab.host) as bucket:
+        lab.start_worker(1)
+        lab.start_home()
+        run_id = submit.queue(workspace, TrainJob.of(workspace, spec))
+        until(lambda: "leave to write to" in lab.home.runs.get(run_id)["message"])
+        lab.start_worker(2, "--out", root, **bucket.environment)
+        until(lambda: trainings.curves(workspace, run_id).evals)
+        jobs.stop(workspace, run_id)
+        over(lab.home, run_id)
     run = lab.home.runs.get(run_id)
     assert run["message"] == f"It is at {root}/mine."
     (row,) = trainings.table(workspace)
     assert (row.why, row.out, row.encoder) == ("stopped", f"{root}/mine", "")
-    assert (tmp_path / "models" / "mine" / "model.safetensors").is_file()
+    assert (models / "mine" / "model.safetensors").is_file()
     assert lab.home.encoders.list() == []
 
 
@@ -137,3 +141,4 @@ def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_pat
     evaluation = queue_evaluation(workspace, ["random:24"], ["StarterTopics"])
     over(lab.home, evaluation)
     over(lab.home, there_only)
+    assert "Traceback" not in lab.printed()
