@@ -77,5 +77,5 @@ def of_views(
                 trainings += value.split(",")
     return choose(
         workspace, list(dict.fromkeys(encoders)), None, mask, list(dict.fromkeys(data)),
-        list(dict.fromkeys(trainings)), measured_only=False,
+        list(dict.fromkeys(trainings)), evaluated_only=False,
     )  # fmt: skip

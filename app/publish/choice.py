@@ -85,7 +85,7 @@ def choose(
     data: Sequence[str] = (),
     trainings: Sequence[str] = (),
     *,
-    measured_only: bool = True,
+    evaluated_only: bool = True,
 ) -> Choice:
     """Choose what is published.
 
@@ -97,12 +97,12 @@ def choose(
         data: data sets to show maps, spaces and geometry of; none for those of the tasks, if these
             are few, else for those of them that were drawn before.
         trainings: keys of trainings whose curves are shown beside those that made the encoders.
-        measured_only: whether encoders that were not measured on these tasks are left out, or
+        evaluated_only: whether encoders that were not evaluated on these tasks are left out, or
             refused where they are named.
 
     Raises:
         UserError: for visitors, for a spec, task, data set or training that cannot be read, or when
-            nothing was measured and no data set is named.
+            nothing was evaluated and no data set is named.
     """
     from app.pages.encoders.service import shown_first
     from engine.tasks import expand
@@ -114,19 +114,19 @@ def choose(
     if tasks is not None:
         wanted = expand(tasks, workspace.catalog, None, {row["task"] for row in rows})
         rows = [row for row in rows if row["task"] in wanted]
-    measured = {row["encoder"] for row in rows}
+    evaluated = {row["encoder"] for row in rows}
     for name in data:
         workspace.catalog.load(name)
-    if data or not measured_only:
-        measured |= set(names)
-    if not measured:
-        raise UserError("There is nothing to publish: no encoder was measured on these tasks.",
-                        "Measure them first: theodolite evaluate.")  # fmt: skip
-    missing = [name for name in names if name not in measured]
+    if data or not evaluated_only:
+        evaluated |= set(names)
+    if not evaluated:
+        raise UserError("There is nothing to publish: no encoder was evaluated on these tasks.",
+                        "Evaluate one first: theodolite evaluate.")  # fmt: skip
+    missing = [name for name in names if name not in evaluated]
     if encoders and missing:
-        raise UserError(f"{formats.listed(missing)} was not measured on these tasks.",
-                        "Leave it out, or measure it: theodolite evaluate.")  # fmt: skip
-    kept = [name for name in names if name in measured]
+        raise UserError(f"{formats.listed(missing)} was not evaluated on these tasks.",
+                        "Leave it out, or evaluate it: theodolite evaluate.")  # fmt: skip
+    kept = [name for name in names if name in evaluated]
     alias = Alias(mask)
     public = {row["task"]: alias.data(row["task"]) for row in rows}
     readable = dict.fromkeys([*data, *_datasets(workspace, public)])

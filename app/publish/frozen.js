@@ -98,12 +98,21 @@ async function choose(control, value) {
 }
 for (const control of document.querySelectorAll("fieldset[id]")) {
   const address = control.id;
-  const first = control.querySelector("input:checked, option:checked")?.value;
-  control.addEventListener("change", ({ target }) => {
-    theodolite.address([address], [target.value], { [address]: first });
-    choose(control, target.value);
-  });
-  const wanted = [...control.querySelectorAll("input, option")].find(({ value }) => value === query.get(address));
+  const all = [...control.querySelectorAll("input, option")];
+  const usual = all.find((one) => one.defaultChecked || one.defaultSelected) ?? control.querySelector("option");
+  const first = usual?.value;
+  const changed = (value) => {
+    theodolite.address([address], [value], { [address]: first });
+    choose(control, value);
+  };
+  control.addEventListener("change", ({ target }) => changed(target.value));
+  // Who chose before the modules were loaded was not heard.
+  const chosen = all.find((one) => one.checked || one.selected)?.value;
+  if (chosen !== first) {
+    changed(chosen);
+    continue;
+  }
+  const wanted = all.find(({ value }) => value === query.get(address));
   if (!wanted || wanted.checked || wanted.selected) continue;
   wanted.checked = wanted.selected = true;
   choose(control, wanted.value);

@@ -116,7 +116,7 @@ def _copy_vectors(
     """Copy the cached vectors of the published texts: the read-only app adds none."""
     try:
         loaded = workspace.load(encoder)
-    except UserError:  # it was measured, but is gone now
+    except UserError:  # it was evaluated, but is gone now
         return
     for dataset in datasets:
         sentences, _ = workspace.catalog.sentences(dataset)

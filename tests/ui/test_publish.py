@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
 from app.publish import choice, folder, site
@@ -38,35 +38,35 @@ SHOWN = """() => [...document.querySelectorAll(
 
 
 @pytest.fixture(scope="module")
-def measured_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A store with two encoders measured, and invented accuracies."""
-    made = starter_store(tmp_path_factory.mktemp("measured"))
+def evaluated_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A store with two encoders evaluated, and invented accuracies."""
+    made = starter_store(tmp_path_factory.mktemp("evaluated"))
     for place, name in enumerate(NAMES):
         for task in ("MR", "CR", "SUBJ"):
             invent(made, name, task, (0.86, 0.85, 0.6)[place])
             invent(made, name, task, (0.85, 0.86, 0.6)[place], protocol="senteval-fast")
     for name in NAMES[:2]:
-        assert measured(made, name, "StarterSTS")["error"] is None
+        assert evaluated(made, name, "StarterSTS")["error"] is None
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def live(measured_here: Workspace) -> Iterator[str]:
+def live(evaluated_here: Workspace) -> Iterator[str]:
     """The app over it, for visitors, with the starter set alone as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
-        looking = Workspace(measured_here.store.folder, read_only=True)
+        looking = Workspace(evaluated_here.store.folder, read_only=True)
     with served(looking) as address:
         yield address
     looking.close()
 
 
 @pytest.fixture(scope="module")
-def frozen(measured_here: Workspace, web: tuple[Path, str]) -> str:
+def frozen(evaluated_here: Workspace, web: tuple[Path, str]) -> str:
     """Address of the frozen workbench, below a path of its own."""
     root, address = web
-    made = site.freeze(measured_here, choice.choose(measured_here, NAMES))
+    made = site.freeze(evaluated_here, choice.choose(evaluated_here, NAMES))
     folder.write(root / "some" / "where", made.files)
     return f"{address}/some/where"
 
@@ -146,11 +146,11 @@ def test_a_chart_is_drawn_and_its_numbers_saved(visitor, frozen):
     assert "random:64" in Path(saved.value.path()).read_text()
 
 
-def test_a_map_answers_out_of_its_files(visitor, frozen, measured_here):
+def test_a_map_answers_out_of_its_files(visitor, frozen, evaluated_here):
     """Its neighbours are those of the live page; words are found, points taken away as a table."""
     name = "random:64"
-    found = MapJob.of(name, "starter-pairs", method="quick").make(measured_here)
-    first = maps.point(measured_here, found, 0, maps.NEIGHBOURS)
+    found = MapJob.of(name, "starter-pairs", method="quick").make(evaluated_here)
+    first = maps.point(evaluated_here, found, 0, maps.NEIGHBOURS)
     page = visitor(frozen).open(f"map?encoder={name}&find={quote(first['text'])}")
     expect(page.locator(".t-map-said")).to_contain_text("960 points, 1 found")
     assert page.locator(".t-views select option:checked").inner_text().startswith(name)
@@ -179,7 +179,7 @@ def table_of(page) -> bytes:
 
 
 def test_two_spaces_and_geometry_are_drawn(visitor, frozen):
-    """Side by side or as one map that moves; charts of what was measured."""
+    """Side by side or as one map that moves; charts of what was evaluated."""
     page = visitor(frozen).open("spaces")
     for side in ("left", "right"):
         expect(page.locator(f"#{side}-map .t-map-said")).to_contain_text("960 points")
@@ -235,7 +235,7 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, web, tmp_path):
         names.append(encoders.add(made, f"words:{quote(str(words))}")["name"])
     for name in (*names, "random:16", "random:64"):
         made.store.encoders.add(name, {})
-        assert measured(made, name, "MR")["error"] is None
+        assert evaluated(made, name, "MR")["error"] is None
     every = (*names, "random:16", "random:64")
     folder.write(root / "hostile", site.freeze(made, choice.choose(made, every)).files)
     made.close()

@@ -21,7 +21,7 @@ import yaml
 from playwright.sync_api import expect
 
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.publish import choice, folder, live, readme, targets
 from app.workspace import Workspace
 from tests.fakes.started import started, steps_of
@@ -34,12 +34,12 @@ USER = 1000
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A store with two encoders measured on the starter set."""
+    """A store with two encoders evaluated on the starter set."""
     made = starter_store(tmp_path_factory.mktemp("kept"))
     for name in NAMES:
         encoders.add(made, name)
         for task in ("StarterSTS", "StarterSearch"):
-            assert measured(made, name, task)["error"] is None
+            assert evaluated(made, name, task)["error"] is None
     yield made
     made.close()
 

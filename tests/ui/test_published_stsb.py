@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.publish import choice, folder, site
 from app.workspace import Workspace
 from tests.ui.conftest import LOOKS
@@ -39,11 +39,11 @@ FIRST_PAINT = 1.0
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, data_root: Path) -> Iterator[Workspace]:
-    """A store with three encoders measured."""
+    """A store with three encoders evaluated."""
     made = Workspace(tmp_path_factory.mktemp("stsb") / "store", data_root)
     for name in ENCODERS:
         encoders.add(made, name)
-        assert measured(made, name, TASK)["error"] is None
+        assert evaluated(made, name, TASK)["error"] is None
     yield made
     made.close()
 

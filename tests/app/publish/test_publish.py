@@ -10,7 +10,7 @@ import pytest
 
 from app.pages.compare import ranking_view
 from app.pages.compare import service as comparison
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.publish import answers, choice, folder, mask, site
 from app.publish.opened import OpenedPage
 from app.publish.page import POLICY
@@ -199,7 +199,7 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     made = Workspace(home / "store")
     for name in ("random:64", "random:16"):
         made.store.encoders.add(name, {})
-        measured(made, name, "StarterSTS")
+        evaluated(made, name, "StarterSTS")
     sentences = made.catalog.load("starter-pairs").sentences
     made.close()
     target = str(home / "site")

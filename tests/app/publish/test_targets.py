@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.publish import choice, folder, leaving, live, readme, source, targets
 from app.publish.site import Site
 from app.web.frozen import Choice
@@ -42,7 +42,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     made = starter_store(tmp_path_factory.mktemp("kept"))
     for name in (*NAMES, "random:32"):
         encoders.add(made, name)
-        assert measured(made, name, "StarterSTS")["error"] is None
+        assert evaluated(made, name, "StarterSTS")["error"] is None
     yield made
     made.close()
 
