@@ -20,7 +20,7 @@ from app.report import command as reporting
 app = typer.Typer(
     name="theodolite",
     help=(
-        "A workbench for sentence encoders: load or name them, measure them, compare them "
+        "A workbench for sentence encoders: load or name them, evaluate them, compare them "
         "fairly, search with them, train your own.\n\nWithout a command, the app opens in "
         "the browser."
     ),

@@ -20,8 +20,8 @@ from engine.progress import Progress
 if TYPE_CHECKING:
     from engine.encoders.base import Encoder, VectorCache
 
-MEMORY_BYTES = 64 * 2**20
-"""Memory for the vectors of typed sentences: 40,000 of 384 dimensions."""
+MEMORY_BYTES = 8 * 2**20
+"""Memory for the vectors of typed sentences: 5,000 of 384 dimensions."""
 TOGETHER = 64
 """Sentences encoded in one batch."""
 

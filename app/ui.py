@@ -23,12 +23,12 @@ from gradio.utils import LRUCache
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import formats, pages
+from app import formats, memory, pages
 from app.components import modules
 from app.pages.curate import routes as curation_routes
 from app.pages.map import routes as map_routes
 from app.publish import routes as publish_routes
-from app.web import frame, palette, template, theme
+from app.web import assets, frame, palette, template, theme
 from app.web.blocks import Pages, keep_signatures
 from app.web.guard import links
 from app.web.guard.accounts import Accounts
@@ -96,19 +96,22 @@ def head() -> str:
     )
 
 
-def first_painted(*, publish: bool = False) -> str:
+def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> str:
     """HTML at the beginning of every page: the rail, its style, and our script, which draws it.
 
     It is inline, so that it shows at once and nothing moves when the page appears.
 
     Args:
+        demo: the app; the files of its components are fetched while the first page is idle.
         publish: whether the person may publish pages.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
     freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "FROZEN")]
+    kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
     drawn = {"rail": frame.rail(RAIL, publish=publish), "titles": titles, "early": early,
-             "modules": f"./{modules.BASE}/", "freezes": freezes}  # fmt: skip
+             "modules": f"./{modules.BASE}/", "freezes": freezes,
+             "later": assets.of_components(kinds)}  # fmt: skip
     return (
         f"<style>{theme.frame_css()}</style>"
         f"{formats.json_script('t-frame', drawn)}"
@@ -148,11 +151,13 @@ def launch(
     """
     _refuse_open_doors(host, share, auth, workspace)
     _check_port(host, port)
+    if workspace.demo:
+        memory.keep_flat()
     open_to_all = bool(auth or root_path or workspace.demo)
     names = [] if open_to_all or host not in ("127.0.0.1", "localhost") else [_NAMES]
     demo = build(workspace)
     app = _server(workspace, names, frame_ancestors, root_path or "")
-    template.begin_with(app, first_painted(publish=not workspace.read_only))
+    template.begin_with(app, first_painted(demo, publish=not workspace.read_only))
     if auth and not isinstance(auth, Accounts):
         auth = Accounts.one(*auth)
     demo.launch(

@@ -82,8 +82,8 @@ class Workspace:
 
     def __init__(
         self,
-        store_folder: Path,
-        data_root: Path | None = None,
+        store_folder: str | Path,
+        data_root: str | Path | None = None,
         *,
         read_only: bool = False,
         demo: bool = False,
@@ -91,9 +91,9 @@ class Workspace:
     ) -> None:
         self.demo = demo
         self.read_only = read_only or demo
-        self.store = Store.open(store_folder.resolve(), reading=demo)
+        self.store = Store.open(Path(store_folder).resolve(), reading=demo)
         self.catalog = Catalog(
-            data_root.resolve() if data_root else None,
+            Path(data_root).resolve() if data_root else None,
             StoredUploads(self.store),
             partial(corpora.folders, self.store),
             hub_files=hub_files and not self.read_only,

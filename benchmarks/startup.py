@@ -26,7 +26,7 @@ from urllib.request import urlopen
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from benchmarks.claims import claim
 
 REPEATS = 5
@@ -75,7 +75,7 @@ def fill(store: Path) -> None:
     workspace = Workspace(store)
     for name in ("random:64", "random:256"):
         encoders.add(workspace, name)
-        measured(workspace, name, "StarterSTS")
+        evaluated(workspace, name, "StarterSTS")
     workspace.close()
 
 

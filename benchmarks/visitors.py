@@ -136,6 +136,7 @@ class Site:
         self.client, self.chance = client, random.Random(seed)
         self._events = [one for one in config["dependencies"] if one["backend_fn"]]
         self._names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
+        self._values = {one["id"]: one["props"].get("value") for one in config["components"]}
         self._asked: set[str] = set()
         self.pages = cycle([path for path, *_ in config["pages"]])
         self.encoders = cycle(STARTER_ENCODERS)
@@ -153,8 +154,9 @@ class Site:
         wanted = set(self._event(element, event, {})["inputs"])
         for one in self._events:
             loads = any(name == "load" for _, name in one["targets"])
-            if loads and not one["inputs"] and wanted & set(one["outputs"]):
-                await self._answer(session, one["id"], [], query)
+            if loads and wanted & set(one["outputs"]):
+                data = [self._values[number] for number in one["inputs"]]
+                await self._answer(session, one["id"], data, query)
 
     async def _answer(
         self, session: str, number: int, data: list[Any], query: dict[str, list[str]]

@@ -1,10 +1,15 @@
 """The lines that every benchmark ends with."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from benchmarks.claims import at_least, at_most, claim, within
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_a_claim_is_the_median_of_its_rounds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,3 +39,14 @@ def test_what_is_no_time_is_no_claim(capsys: pytest.CaptureFixture[str]) -> None
     assert at_most("GiB", 2.5, 2.5)
     assert not at_most("GiB", 2.6, 2.5)
     assert "{" not in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_visitors_are_answered() -> None:
+    """The benchmark of a demonstration opens every page as a browser does; it broke unnoticed."""
+    command = [sys.executable, "-m", "benchmarks.visitors", "--visitors", "4", "--rate", "2"]
+    done = subprocess.run(
+        [*command, "--rounds", "2", "--seconds", "6"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert "requests that failed: 0 (at most 0)" in done.stdout, done.stdout + done.stderr
+    assert '"visitors.decode.p95 within 2 s"' in done.stdout

@@ -18,7 +18,7 @@ from store.errors import StoreError
 CHANGES = ("evaluate",)
 NAMES = ("encoders", "data", "results", "board", "compare", "search", "decode", *CHANGES)
 ABOUT = (
-    "Theodolite measures and compares sentence encoders. Scores are points of 100 unless their "
+    "Theodolite evaluates and compares sentence encoders. Scores are points of 100 unless their "
     "metric says otherwise. Differences are real only where a verdict says so."
 )
 

@@ -93,6 +93,10 @@ class DecodedRow:
     error: str | None
 
 
+# A class for each tool, not one generic class: the schema of a generic one would be that of an
+# object with a single field, `result`.
+
+
 @dataclass(frozen=True)
 class Encoders:
     """Rows of encoders; `left_out` more exceed the limit."""

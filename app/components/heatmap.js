@@ -213,7 +213,7 @@ box.addEventListener("change", () => { state.published = box.checked; remember()
 save.addEventListener("click", () => {
   const { columns } = value();
   const moved = new Set(columns.map((c) => c.key).filter((key) => rows().some((row) => row.cells[key]?.spread)));
-  const lines = rows().map((row) => [row.name, row.published ? "published" : "measured",
+  const lines = rows().map((row) => [row.name, row.published ? "published" : "evaluated",
     ...columns.flatMap((column) => {
       const cell = row.cells[column.key];
       const score = hasScore(cell) && cell.state !== "waiting" ? cell.score : "";

@@ -22,7 +22,7 @@ from app.pages.curate import service as curate
 from app.pages.decode import example as decode
 from app.pages.diagnose import example as diagnose
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.geometry import service as geometry
 from app.pages.judge import example as judge
 from app.pages.map import service as maps
@@ -109,7 +109,7 @@ def _make_cost(workspace: Workspace) -> None:
     for encoder in STARTER_ENCODERS:
         cost.measure(workspace, encoder)
         for task in SUITES["starter"]:
-            measured(workspace, encoder, task)
+            evaluated(workspace, encoder, task)
     standings = board.board(workspace, board.BoardSpec("starter"))
     shipped.write(cost.KIND, {
         "rows": list(cost.measured(workspace).values()),

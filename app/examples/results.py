@@ -25,7 +25,7 @@ NAME = "results"
 
 def make(workspace: Workspace) -> None:
     """Evaluate the encoders, and write their scores with the values per example."""
-    from app.pages.evaluate.results import measured
+    from app.pages.evaluate.results import evaluated
     from app.workspace import STARTER_ENCODERS
     from engine.tasks import SUITES
     from store.results import KEY
@@ -35,7 +35,7 @@ def make(workspace: Workspace) -> None:
     fields = (*KEY, "dim", "seconds", "error", "hint")
     for encoder in STARTER_ENCODERS:
         for task in SUITES["starter"]:
-            row = measured(workspace, encoder, task)
+            row = evaluated(workspace, encoder, task)
             full = workspace.store.results.in_full([row["id"]])[row["id"]]
             own = workspace.store.results.examples(row["id"])
             arrays |= {f"{len(rows)}/{name}": array for name, array in own.items()}

@@ -75,10 +75,10 @@ def evaluate(
         if isinstance(encoder, str):
             results += _kept(own(workspace), encoder, tasks, protocol, seed)
         else:
-            from engine import evaluate as measure
+            from engine import evaluate as run
 
             data = workspace.catalog if workspace else None
-            results += measure(
+            results += run(
                 encoder, tasks, protocol=protocol, seed=seed, data=data, progress=progress
             )
     return Results(tuple(results))

@@ -1,6 +1,6 @@
 """What can be reported: a comparison, a map, trainings, a judgement, a decision.
 
-Each is looked up where its page looks it up, and shown as the page shows it. Nothing is measured,
+Each is looked up where its page looks it up, and shown as the page shows it. Nothing is evaluated,
 drawn or trained for a report: the error for what is missing names the verb that makes it.
 """
 
@@ -47,7 +47,7 @@ def comparison(spec: ComparisonSpec) -> Report:
         spec: made by `app.pages.compare.service.ask`.
 
     Raises:
-        UserError: nothing was measured yet.
+        UserError: nothing was evaluated yet.
     """
     from app.pages.compare import differences, service
 

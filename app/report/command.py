@@ -133,7 +133,7 @@ def report_comparison(
     protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Report a comparison of measured encoders, with its verdicts, intervals and ranks.
+    """Report a comparison of evaluated encoders, with its verdicts, intervals and ranks.
 
     theodolite report comparison minilm wordllama --out comparison.html
 

@@ -142,6 +142,21 @@ def followed(
         yield found[""]
 
 
+def changes(
+    work: Callable[[Say], Mapping[str, Any]], first: str, session: str | None, words: str
+) -> Iterator[Mapping[str, Any]]:
+    """`followed` for changes of a page's components by name.
+
+    Args:
+        work: returns the changes.
+        first: the progress at first.
+        session: session of the tab.
+        words: name of the component which displays the progress.
+    """
+    for progress, found in followed(lambda say: [work(say)], first, session):
+        yield {words: progress} if found is None else found[0]
+
+
 def waiting(say: Say) -> Callable[[int], None]:
     """A callback which reports how many requests of others are ahead in the queue."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features, pieces
+from engine.classifiers.features import Features, batches
 from engine.classifiers.models import ColumnsLinear, ColumnsModel, Hidden, Scaling, TwoClasses
 from engine.classifiers.optimisers import OPTIMISERS
 from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
@@ -157,9 +157,9 @@ class _Training:
         import torch
 
         order = torch.from_numpy(random.permutation(self.pool)).to(self.device)
-        for rows in pieces(order, self.batch * _BATCHES):
-            x = pieces(self.features.rows(rows), self.batch)
-            y = pieces(self.target.index_select(0, rows), self.batch)
+        for rows in batches(order, self.batch * _BATCHES):
+            x = batches(self.features.rows(rows), self.batch)
+            y = batches(self.target.index_select(0, rows), self.batch)
             for x_batch, y_batch, weight in zip(x, y, self._weights(rows), strict=True):
                 self.model.gradients(x_batch, y_batch, weight, self._gradients)
                 self.optimiser.step(self.model.parameters, self._gradients)
@@ -170,10 +170,10 @@ class _Training:
         import torch
 
         if self.visible is None:
-            for batch in pieces(rows, self.batch):
+            for batch in batches(rows, self.batch):
                 yield torch.full((1, 1), 1 / len(batch), device=self.device)
             return
-        for seen in pieces(self.visible.index_select(0, rows), self.batch):
+        for seen in batches(self.visible.index_select(0, rows), self.batch):
             weight = seen / seen.sum(0).clamp_(min=1)
             yield weight.index_select(1, self._columns)
 
@@ -229,7 +229,7 @@ class _Training:
         import torch
 
         columns = torch.from_numpy(positions).to(self.device)
-        chunks = pieces(torch.from_numpy(rows).to(self.device), _CHUNK)
+        chunks = batches(torch.from_numpy(rows).to(self.device), _CHUNK)
         found = [self.model.predict(self.features.rows(chunk), columns) for chunk in chunks]
         return torch.cat(found).cpu().numpy()
 

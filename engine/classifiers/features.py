@@ -33,7 +33,7 @@ def accelerator() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def pieces(tensor: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:
+def batches(tensor: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:
     """Cut a tensor into views of `size` rows, the last one shorter."""
     return tensor.split(size)  # type: ignore[no-untyped-call]
 
@@ -95,7 +95,7 @@ class Features:
         import torch
 
         total, square = torch.zeros(2, self.width, dtype=torch.float64, device=self.device)
-        for chunk in pieces(torch.from_numpy(rows).to(self.device), _CHUNK):
+        for chunk in batches(torch.from_numpy(rows).to(self.device), _CHUNK):
             x = self.rows(chunk).double()
             total += x.sum(0)
             square += x.square_().sum(0)

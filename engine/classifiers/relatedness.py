@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features, pieces
+from engine.classifiers.features import Features, batches
 from engine.classifiers.models import Parameter, linear_start
 from engine.classifiers.optimisers import Adam
 from engine.progress import ProgressCallback
@@ -80,7 +80,7 @@ def fit(
             tick(min(1.0, max(passes / _MAX_PASSES, misses / (_TENACITY + 1))))
             order = torch.from_numpy(random.permutation(len(train))).to(features.device)
             x, y = train.index_select(0, order), target.index_select(0, order)
-            for x_batch, y_batch in zip(pieces(x, _BATCH), pieces(y, _BATCH), strict=True):
+            for x_batch, y_batch in zip(batches(x, _BATCH), batches(y, _BATCH), strict=True):
                 optimiser.step([weights], [_gradient(weights.values, x_batch, y_batch)])
         passes += _PASSES
         found = correlation(_predict(weights.values, features, splits["dev"]), gold[splits["dev"]])

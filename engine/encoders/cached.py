@@ -47,11 +47,12 @@ class MemoryCache:
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
-        rows = np.array(vectors, np.float32)  # a copy: the caller may reuse its array
+        rows = np.asarray(vectors, np.float32)
         with self._lock:
             for key, row in zip(keys, rows, strict=True):
                 if (fingerprint, key) not in self._rows:
-                    self._rows[fingerprint, key] = row
+                    # A copy: the caller may reuse its array, and a view would keep all of it.
+                    self._rows[fingerprint, key] = row.copy()
                     self._bytes += row.nbytes
             while self._bytes > self.max_bytes:
                 self._bytes -= self._rows.popitem(last=False)[1].nbytes

@@ -115,11 +115,12 @@ def _word_facts(spec: SourceSpec) -> dict[str, Any]:
     pooling = spec.option("pooling")
     facts: dict[str, Any] = {"pooling": pooling or "avg"}
     if spec.kind == "wordllama":
-        from engine.encoders.packaged import WORDLLAMA_WEIGHTS, WordLlama
+        from engine.encoders.packaged import WORDLLAMA_LICENCE, WORDLLAMA_WEIGHTS, WordLlama
 
         size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
         table = 32_000 * 256
-        facts |= {"dim": 256, "parameters": table, "embedding_parameters": table, "bytes": size}
+        facts |= {"dim": 256, "parameters": table, "embedding_parameters": table, "bytes": size,
+                  "licence": WORDLLAMA_LICENCE}  # fmt: skip
     elif spec.kind == "words":
         from engine.encoders.words import WordVectors
 

@@ -41,6 +41,8 @@ MINILM_FILES = {
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
 WORDLLAMA = "wordllama"
+WORDLLAMA_LICENCE = "mit"
+"""Of the package. The vectors are derived from the token embeddings of Llama 2."""
 WORDLLAMA_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
 WORDLLAMA_FILES = {

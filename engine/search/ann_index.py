@@ -140,11 +140,11 @@ class MappedIndex:
 
 
 def _best(
-    scores: np.ndarray, ids: np.ndarray, cosines: np.ndarray, places: np.ndarray, k: int
+    scores: np.ndarray, ids: np.ndarray, cosines: np.ndarray, positions: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k best of those so far and new ones at `places`: nearest first, then by position."""
+    """The k best of those so far and new ones at `positions`: nearest first, then by position."""
     scores = np.concatenate([scores, cosines], axis=1)
-    ids = np.concatenate([ids, np.broadcast_to(places, cosines.shape)], axis=1)
+    ids = np.concatenate([ids, np.broadcast_to(positions, cosines.shape)], axis=1)
     order = np.lexsort((ids, -scores))[:, :k]
     return np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)
 

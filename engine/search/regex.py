@@ -1,7 +1,8 @@
 """Sentences that match a regular expression, matched in a process that can be killed.
 
 A short pattern can keep Python's `re` busy for years, and nothing in the same process can interrupt
-it. So a child process does the search, and is killed after a timeout.
+it. So a child process does the search, and is killed after a timeout. The package `regex` has
+timeouts, but no limit of memory: `(?:(?:x?){1000}){1000}y` took it 600 MiB within a second.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def matching(
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise UserError(
-            f"The pattern was not through {len(sentences):,} sentences after {seconds:g} seconds "
-            "and was stopped.",
+            f"The pattern was not through {len(sentences):,} sentences after "
+            f"{round(seconds, 1):g} seconds and was stopped.",
             "Patterns that repeat a repetition, such as (a+)+, take for ever: write it simpler.",
         ) from None
     if done.returncode != 0:

@@ -29,7 +29,7 @@ class Layout:
 
     Attributes:
         ids: int64 (t,), the sentences one after another.
-        places: int64 (t,), index of every token in the flattened padded view (n * w).
+        indices: int64 (t,), index of every token in the flattened padded view (n * w).
         positions: int64 (t,), from 0 in every sentence.
         starts: int64 (n,), first token of every sentence in the row.
         lengths: int64 (n,), tokens of every sentence.
@@ -38,7 +38,7 @@ class Layout:
     """
 
     ids: torch.Tensor
-    places: torch.Tensor
+    indices: torch.Tensor
     positions: torch.Tensor
     starts: torch.Tensor
     lengths: torch.Tensor
@@ -51,10 +51,10 @@ class Layout:
         lengths = np.array([len(row) for row in ids], np.int64)
         width = int(lengths.max())
         mask = np.arange(width) < lengths[:, None]  # (n, w)
-        places = np.flatnonzero(mask)
+        indices = np.flatnonzero(mask)
         flat = np.fromiter((token for row in ids for token in row), np.int64, int(lengths.sum()))
         starts = np.cumsum(lengths) - lengths
-        parts = [flat, places, places % width, starts, lengths]
+        parts = [flat, indices, indices % width, starts, lengths]
         whole = to_device(np.concatenate(parts), device)  # one transfer
         row, at, positions, first, sizes = torch.split(whole, [len(part) for part in parts])
         uneven = int(lengths.min()) < width
@@ -67,12 +67,12 @@ class Layout:
         if self.mask is None:
             return row.view(n, width, -1)
         view = row.new_full((n * width, row.shape[-1]), value)
-        return view.index_copy(0, self.places, row).view(n, width, -1)
+        return view.index_copy(0, self.indices, row).view(n, width, -1)
 
     def unpad(self, view: torch.Tensor) -> torch.Tensor:
         """(n, w, d) -> (t, d)."""
         flat = view.reshape(self.shape[0] * self.shape[1], -1)
-        return flat if self.mask is None else flat.index_select(0, self.places)
+        return flat if self.mask is None else flat.index_select(0, self.indices)
 
 
 def can_pack(model: Any) -> bool:
@@ -122,7 +122,7 @@ def packed_states(
 def padded_states(model: Any, layout: Layout, pad: int, every: bool = False) -> list[torch.Tensor]:
     """Hidden states of any model of transformers, by its own padded forward."""
     n, width = layout.shape
-    ids = layout.ids.new_full((n * width,), pad).index_copy(0, layout.places, layout.ids)
+    ids = layout.ids.new_full((n * width,), pad).index_copy(0, layout.indices, layout.ids)
     mask = None if layout.mask is None else layout.mask.to(torch.int64)
     options = {"output_hidden_states": True} if every else {}
     out = model(input_ids=ids.view(n, width), attention_mask=mask, return_dict=True, **options)

@@ -14,7 +14,7 @@ import pytest
 import pytrec_eval
 from sentence_transformers import SentenceTransformer
 
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.overview import views
 from app.pages.search import service as search
 from app.workspace import Workspace
@@ -108,7 +108,7 @@ def test_each_side_is_encoded_with_its_prompt(
     """By our code and by mteb's; the result says both prompts, and so does its card."""
     if protocol:
         pytest.importorskip("mteb")
-    row = measured(workspace, f"dir:{folder}?{options}", name, protocol)
+    row = evaluated(workspace, f"dir:{folder}?{options}", name, protocol)
     assert row["error"] is None, row["error"]
     wanted = expected(name, cosines(folder, SAID["query_prompt"], SAID["prompt"]))
     assert row["score"] == pytest.approx(wanted, abs=1e-3)
@@ -127,7 +127,7 @@ def test_the_sides_matter_and_are_told_apart(workspace: Workspace, folder: Path,
         "prompt=query&query_prompt=document": (SAID["prompt"], SAID["query_prompt"]),
         "prompt=": ("", ""),
     }
-    rows = [measured(workspace, f"dir:{folder}?{options}", name) for options in pairs]
+    rows = [evaluated(workspace, f"dir:{folder}?{options}", name) for options in pairs]
     wanted = [expected(name, cosines(folder, *sides)) for sides in pairs.values()]
     assert [row["score"] for row in rows] == pytest.approx(wanted, abs=1e-3)
     assert len({round(score, 2) for score in wanted}) == len(pairs), "or nothing is told apart"
@@ -154,7 +154,7 @@ def test_an_audit_on_queries_measures_what_the_task_does(
     where = ("--store", str(workspace.store.folder), "--data", str(workspace.catalog.root))
     rows = objects(theodolite("encoders", "audit", spec, "--on", "ranked", "--json", *where))
     scores = {row["setting"]: row["score"] for row in rows}
-    task = measured(workspace, spec, "ranked")["score"]
+    task = evaluated(workspace, spec, "ranked")["score"]
     assert scores["as asked"] == pytest.approx(task, abs=1e-3)
     swapped = expected("ranked", cosines(folder, SAID["prompt"], SAID["query_prompt"]))
     assert scores["its two prompts swapped"] == pytest.approx(swapped, abs=1e-3)

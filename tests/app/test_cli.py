@@ -58,7 +58,7 @@ def test_every_number_is_one_object_and_one_of_them_is_main(home: Path) -> None:
     assert {row["metric"] for row in rows} >= {"spearman", "pearson", "accuracy", "precision_at_10"}
 
 
-def test_what_was_measured_is_read_and_not_measured_again(home: Path) -> None:
+def test_what_was_evaluated_is_read_and_nothing_evaluated_again(home: Path) -> None:
     """A second evaluation prints the same numbers."""
     first = theodolite("evaluate", "random:16", "--tasks", "StarterSTS", "--json")
     assert theodolite("evaluate", "random:16", "--tasks", "StarterSTS", "--json") == first
@@ -91,7 +91,7 @@ def test_no_p_value_is_printed_as_zero() -> None:
 
 @pytest.mark.slow
 def test_compare_under_one_protocol(home: Path) -> None:
-    """Only the tasks that were measured under it; none is said plainly."""
+    """Only the tasks that were evaluated under it; none is said plainly."""
     theodolite("evaluate", *TWO, "--tasks", "StarterSTS,StarterTopics")
     rows = objects(theodolite("compare", *TWO, "--protocol", "starter-1", "--json"))
     assert {row["task"] for row in rows if "task" in row} == {"StarterTopics"}
@@ -244,7 +244,7 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
 
 
 def test_an_upload_becomes_a_task(home: Path) -> None:
-    """A file of one's own is added, shown, measured and removed."""
+    """A file of one's own is added, shown, evaluated and removed."""
     file = home / "mine.csv"
     lines = [f"the {w} sat,a {w} was sitting,{i % 6}" for i, w in enumerate("abcdefghij")]
     file.write_text("sentence1,sentence2,score\n" + "\n".join(lines))

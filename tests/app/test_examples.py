@@ -23,7 +23,7 @@ from app.pages.decode import service as decoding
 from app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
 from app.pages.diagnose import example as diagnosed
 from app.pages.evaluate.job import welcome
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.geometry import densities
 from app.pages.geometry import service as geometry
 from app.pages.judge import example as judged
@@ -242,9 +242,9 @@ def test_results_ship_and_give_way_to_those_measured_here(welcomed):
     assert "shipped example" in shown["headline"] and "StarterSearch" in shown["comparison"]
     assert shown["forest"] is not None and shown["ranks"] and shown["stability"]
     assert welcomed.store.results.table() == []
-    measured(welcomed, "random:256", "StarterSTS")
+    evaluated(welcomed, "random:256", "StarterSTS")
     assert "shipped example" in compared(welcomed, "random:256", "wordllama")["headline"]
-    measured(welcomed, "wordllama", "StarterSTS")
+    evaluated(welcomed, "wordllama", "StarterSTS")
     mine = compared(welcomed, "random:256", "wordllama")
     assert "shipped" not in mine["headline"] and "StarterSearch" not in mine["comparison"]
     assert "being computed" in compared(welcomed, "random:64", "random:32")["busy"]
@@ -256,7 +256,7 @@ def test_a_result_that_ships_is_the_one_measured_here(fresh):
     assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
     scratch = results.standing_in(fresh)
     assert len(scratch.store.results.table()) == 9
-    row = measured(fresh, "random:256", "StarterSTS")
+    row = evaluated(fresh, "random:256", "StarterSTS")
     assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
     fresh.store.results.remove([row["id"]])
 
@@ -269,7 +269,7 @@ def test_the_first_table_has_scores_that_wait_for_ours(welcomed):
     assert all(cell.score is not None and cell.result is None for cell in cells)
     html = overview.headline(columns, rows)
     assert "minilm has the highest score on all 3 tasks" in html
-    assert "shipped example" in html and "0 of 9 scores measured" in html
+    assert "shipped example" in html and "0 of 9 scores computed" in html
 
 
 def test_how_alike_the_topics_are_is_known_at_once(fresh):
@@ -278,7 +278,7 @@ def test_how_alike_the_topics_are_is_known_at_once(fresh):
         job = similarity.SimilarityJob.of(name, similarity.EXAMPLE)
         found = similarity.found(fresh, job)
         assert found.shipped and not found.missing and len(found.rows) == 20
-        assert not similarity.run_measurement(fresh, job)
+        assert not similarity.queue_similarity(fresh, job)
         assert similarity.found(fresh, replace(job, sentences=20)).rows == ()
     assert fresh.store.derived.list(similarity.KIND) == []
 

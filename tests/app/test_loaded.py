@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sqlite_utils
 
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.workspace import Workspace
 from engine.datasets import Catalog
 from engine.encoders import load
@@ -55,14 +55,14 @@ def test_a_changed_file_is_another_encoder_at_once(
     workspace: Workspace, tmp_path: Path, kind: str, name: str,
     write: Callable[[Path, int], Path],
 ) -> None:  # fmt: skip
-    """Its score is measured anew though the encoder was in memory; unchanged, it stays there."""
+    """It is evaluated anew though the encoder was in memory; unchanged, it stays there."""
     spec = f"{kind}:{write(tmp_path / name, 0)}"
-    first = measured(workspace, spec, "StarterSTS")
+    first = evaluated(workspace, spec, "StarterSTS")
     assert first["error"] is None
     held = workspace.load(spec)
     assert workspace.load(spec) is held
     write(tmp_path / name, 1)
-    second = measured(workspace, spec, "StarterSTS")
+    second = evaluated(workspace, spec, "StarterSTS")
     assert (second["id"], second["fingerprint"]) != (first["id"], first["fingerprint"])
     assert second["score"] != first["score"]
 
@@ -138,7 +138,7 @@ def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path)
     np.testing.assert_allclose(named.encode(["a boat"]), centred, atol=1e-6)
     task = workspace.bound("random:8 | center:@task", "unlabelled/mine")
     np.testing.assert_allclose(task.encode(["a boat"]), centred, atol=1e-6)
-    row = measured(workspace, "random:8 | whiten:@task", "StarterSTS")
+    row = evaluated(workspace, "random:8 | whiten:@task", "StarterSTS")
     mapped = workspace.bound("random:8 | whiten:@task", "starter-pairs")
     assert row["fingerprint"] == mapped.fingerprint
     workspace.close()

@@ -9,7 +9,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from app import vectors
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.overview import views
 from app.pages.search import service as search
 from app.workspace import Workspace
@@ -44,18 +44,18 @@ def test_a_search_asks_with_the_query_prompt(
     assert vectors.missing(starter, spec, TOPICS) == 0
 
 
-def test_a_result_says_which_prompt_it_was_measured_with(starter: Workspace, folder: Path) -> None:
+def test_a_result_says_which_prompt_it_was_evaluated_with(starter: Workspace, folder: Path) -> None:
     """That of the task where the task decides; its score is that of the spec that names it."""
-    measured_row = measured(starter, f"dir:{folder}?prompt=STS", "StarterSTS", None, None)
-    decided = measured(starter, f"dir:{folder}?prompt=@task", "StarterSTS", None, None)
-    for row in (measured_row, decided):
+    stated = evaluated(starter, f"dir:{folder}?prompt=STS", "StarterSTS", None, None)
+    decided = evaluated(starter, f"dir:{folder}?prompt=@task", "StarterSTS", None, None)
+    for row in (stated, decided):
         assert row["error"] is None
         assert row["details"]["prompts"] == {"prompt": "dog "}
         assert "<dt>prompt</dt><dd><code>dog </code></dd>" in views.card(starter, row["id"])
-    assert decided["score"] == measured_row["score"]
-    assert decided["fingerprint"] != measured_row["fingerprint"]
-    again = measured(starter, f"dir:{folder}?prompt=@task", "StarterSTS", None, None)
+    assert decided["score"] == stated["score"]
+    assert decided["fingerprint"] != stated["fingerprint"]
+    again = evaluated(starter, f"dir:{folder}?prompt=@task", "StarterSTS", None, None)
     assert again["id"] == decided["id"]
-    plain = measured(starter, f"dir:{folder}", "StarterSTS", None, None)
+    plain = evaluated(starter, f"dir:{folder}", "StarterSTS", None, None)
     assert "prompts" not in plain["details"]
     assert "<dt>prompt</dt>" not in views.card(starter, plain["id"])

@@ -1,4 +1,4 @@
-"""The workspace: what is measured once, what is kept, and what is said when it goes wrong."""
+"""The workspace: what is evaluated once, what is kept, and what is said when it goes wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from app import vectors
 from app.pages.compare import service as comparison
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.evaluate.service import evaluate
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
@@ -19,20 +19,20 @@ A, B = "random:32", "random:96"
 
 
 def test_the_same_question_has_one_answer(workspace: Workspace) -> None:
-    """Measured again, a result is the one that is kept."""
-    first, again = (measured(workspace, A, "StarterSTS") for _ in range(2))
+    """Evaluated again, a result is the one that is kept."""
+    first, again = (evaluated(workspace, A, "StarterSTS") for _ in range(2))
     assert first == again
     assert len(workspace.store.results.table(all_versions=True)) == 1
 
 
 def test_another_seed_is_another_question(workspace: Workspace) -> None:
     """Results of two seeds stand side by side."""
-    ids = {measured(workspace, A, "StarterTopics", seed=seed)["id"] for seed in (1, 2, 1)}
+    ids = {evaluated(workspace, A, "StarterTopics", seed=seed)["id"] for seed in (1, 2, 1)}
     assert len(ids) == 2
 
 
 def test_an_encoder_that_cannot_be_loaded_is_a_result(workspace: Workspace, tmp_path: Path) -> None:
-    """The other encoders of the run are measured all the same."""
+    """The other encoders of the run are evaluated all the same."""
     missing = f"dir:{tmp_path / 'nothing'}"
     rows = list(evaluate(workspace, EvaluateJob.of(workspace, [missing, A], ["StarterSTS"])))
     assert rows[0]["error"] and rows[0]["score"] is None
@@ -67,7 +67,7 @@ def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -
 
 def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
     """A difference is the second encoder's score less the first one's."""
-    scores = [measured(workspace, name, "StarterSTS")["score"] for name in (A, B)]
+    scores = [evaluated(workspace, name, "StarterSTS")["score"] for name in (A, B)]
     report = comparison.compare(workspace, [A, B])
     assert report.differences[B, "StarterSTS"].delta == pytest.approx(scores[1] - scores[0])
     assert report.common == ("StarterSTS",)
@@ -77,7 +77,7 @@ def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
 def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
     """A task that one of them lacks is in nobody's average, and it is said which."""
     for name, task in ((A, "StarterSTS"), (B, "StarterSTS"), (A, "StarterSearch")):
-        measured(workspace, name, task)
+        evaluated(workspace, name, task)
     report = comparison.compare(workspace, [A, B])
     assert {average.tasks for average in report.averages.values()} == {("StarterSTS",)}
     assert any("StarterSearch" in w and B in w for w in report.warnings)
@@ -89,7 +89,7 @@ def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
     tasks = ("StarterSTS", "StarterSearch")
     for name in (A, B):
         for task in tasks:
-            measured(workspace, name, task)
+            evaluated(workspace, name, task)
     report = comparison.compare(workspace, [A, B])
     mean = report.average_differences[B]
     deltas = [report.differences[B, task].delta for task in tasks]
@@ -104,8 +104,8 @@ def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
 @pytest.mark.slow
 def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
     """Results that answer different questions get no difference, and it is said why."""
-    measured(workspace, A, "StarterTopics", seed=1)
-    measured(workspace, B, "StarterTopics", seed=2)
+    evaluated(workspace, A, "StarterTopics", seed=1)
+    evaluated(workspace, B, "StarterTopics", seed=2)
     report = comparison.compare(workspace, [A, B])
     assert report.differences == {}
     assert any("seeds" in warning for warning in report.warnings)
@@ -115,7 +115,7 @@ def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
 def test_one_more_seed_ends_no_comparison(workspace: Workspace) -> None:
     """Of several results the one counts that the others can be compared with."""
     for name, seed in ((A, 1), (B, 1), (A, 2)):
-        measured(workspace, name, "StarterTopics", seed=seed)
+        evaluated(workspace, name, "StarterTopics", seed=seed)
     report = comparison.compare(workspace, [A, B])
     assert {row["seed"] for row in report.cells.values()} == {1}
     assert set(report.differences) == {(B, "StarterTopics")}
@@ -127,7 +127,7 @@ def test_a_missing_baseline_is_remarked(workspace: Workspace) -> None:
     with pytest.raises(UserError):
         comparison.compare(workspace, ["wordllama", "minilm"])  # nothing measured yet
     for name in (A, B):
-        measured(workspace, name, "StarterSTS")
+        evaluated(workspace, name, "StarterSTS")
     assert not any("baseline" in w for w in comparison.compare(workspace, [A, B]).warnings)
 
 

@@ -24,7 +24,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from app import ui
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.workspace import Workspace
 from tests.fakes.stores import starter_store
 
@@ -97,11 +97,11 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A store with two baselines measured on the starter set."""
+    """A store with two baselines evaluated on the starter set."""
     made = starter_store(tmp_path_factory.mktemp("ui"))
     for name, task in MEASURED:
         encoders.add(made, name)
-        assert measured(made, name, task)["error"] is None
+        assert evaluated(made, name, task)["error"] is None
     yield made
     made.close()
 

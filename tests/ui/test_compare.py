@@ -26,7 +26,7 @@ ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
 def classified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of an app over invented accuracies: two encoders close together, one far behind.
 
-    MRPC was measured with two classifiers that disagree, MR with two seeds.
+    MRPC was evaluated with two classifiers that disagree, MR with two seeds.
     """
     made = starter_store(tmp_path_factory.mktemp("classified"))
     for name, accuracy in ACCURACIES.items():
@@ -63,10 +63,10 @@ def test_the_difference_and_its_verdict_stand_beside_the_scores(visit, workspace
 
 
 def test_an_average_says_over_how_many_tasks(visit):
-    """StarterSearch was measured on one of them only: the mean is over what both share."""
+    """StarterSearch was evaluated for one of them only: the mean is over what both share."""
     page = visit.open(TWO)
     expect(page.locator("#comparison tfoot")).to_contain_text("tasks: those that all share")
-    expect(page.locator("#comparison")).to_contain_text("not measured")
+    expect(page.locator("#comparison")).to_contain_text("not evaluated")
 
 
 def test_unfair_comparisons_are_pointed_out(visit):
@@ -164,7 +164,7 @@ def test_ranks_have_intervals_of_two_kinds(visitor, classified):
 
 
 def test_the_order_under_another_classifier(visitor, classified):
-    """What turns is said in words; what is not measured leads to Evaluate."""
+    """What turns is said in words; what is not evaluated leads to Evaluate."""
     page = visitor(classified).open(THREE)
     expect(page.locator("#stability")).to_be_hidden()
     tabs = page.get_by_role("navigation", name="Compare")
@@ -190,7 +190,7 @@ def test_the_order_under_another_classifier(visitor, classified):
 
 
 def test_a_protocol_for_all_tasks(visitor, classified):
-    """One task was measured under it; the address keeps it."""
+    """One task was evaluated under it; the address keeps it."""
     page = visitor(classified).open(f"{THREE}&protocol=senteval-fast")
     expect(page.locator("#comparison tbody tr")).to_have_count(1)
     expect(page.locator("#comparison tbody")).to_contain_text("senteval-fast")
@@ -203,7 +203,7 @@ def test_a_printed_accuracy_stands_beside_its_own_protocol_only(visitor, classif
     expect(page.locator("#comparison tbody tr").first.locator(".t-printed")).to_have_text("81.18")
     page = visitor(classified).open(f"{THREE}&{row}&protocol=senteval-fast")
     expect(page.locator("#comparison .t-printed").first).to_have_text("–")
-    expect(page.locator("#cautions")).to_contain_text("measured otherwise")
+    expect(page.locator("#cautions")).to_contain_text("computed otherwise")
 
 
 def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, classified):

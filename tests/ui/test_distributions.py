@@ -6,7 +6,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from tests.ui.addresses import address_of
 
 TWO = "distributions?encoder=random:256&encoder=random:64&task=StarterSTS"
@@ -53,7 +53,7 @@ def test_what_is_not_measured_can_be_measured_here(visit, workspace):
     address_of(page, "run=")
     run = next(r for r in workspace.store.runs.list() if "random:8" in r["spec"]["encoders"])
     workspace.store.runs.start(run["id"], 1, "local-0", ["StarterSTS"])
-    measured(workspace, "random:8", "StarterSTS")
+    evaluated(workspace, "random:8", "StarterSTS")
     workspace.store.runs.end_unit(run["id"], 0, 0.1)
     workspace.store.runs.finish(run["id"], 1, "done")
     expect(page.locator(".t-readings li")).to_have_count(2)

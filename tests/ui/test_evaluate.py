@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from app.jobs.kinds import job_of
 from app.pages.encoders import service as encoders
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from tests.fakes import folder
@@ -31,7 +31,7 @@ def clean(workspace):
 
 
 def test_the_plan_says_what_is_in_the_store_and_the_command(visit):
-    """Two of three are measured; the command line is the same work."""
+    """Two of three are evaluated; the command line is the same work."""
     page = visit.open(f"{CHOSEN}&starter=StarterTopics&seed=1111")
     expect(page.locator("#plan")).to_contain_text("2 of 3 already in the store")
     expect(page.locator("#plan pre")).to_have_text(
@@ -77,7 +77,7 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, clean):
     runs.start(run_id, 1, "local-0", ["StarterSearch"])
     again = visitor(site).open(address_of(page))
     expect(again.locator("#following")).to_contain_text("0 of 1 done")
-    assert measured(clean, "random:48", "StarterSearch")["error"] is None
+    assert evaluated(clean, "random:48", "StarterSearch")["error"] is None
     runs.end_unit(run_id, 0, 0.5)
     runs.finish(run_id, 1, "done")
     for tab in (page, again):
@@ -99,7 +99,7 @@ def test_a_run_can_be_cancelled_and_run_again(visit, clean):
 def test_an_error_is_a_row_that_can_be_tried_again(visit, clean, tmp_path):
     """An encoder whose folder is gone says so and the rest stands."""
     name = encoders.add(clean, "random:16")["name"]
-    bad = dict(clean.store.results.by_id(measured(clean, name, "StarterSTS")["id"]))
+    bad = dict(clean.store.results.by_id(evaluated(clean, name, "StarterSTS")["id"]))
     bad |= {"encoder": "dir:/nowhere", "fingerprint": "", "data_hash": "", "scores": [],
             "error": "The folder has no <model>.", "hint": "Name another."}  # fmt: skip
     clean.store.encoders.add("dir:/nowhere", {})

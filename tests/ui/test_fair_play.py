@@ -1,4 +1,4 @@
-"""The tab Fairness of Compare: advice with nothing measured and with results, evidence, runs."""
+"""The tab Fairness of Compare: advice with nothing evaluated and with results, evidence, runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENGTH = (5.0, 2.0, 3.0, 4.0, 1.0, 6.0)
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Six encoders with invented results: two change places at 64 dimensions."""
     made = starter_store(tmp_path_factory.mktemp("fair"))
     dims = (384, 256, 64, 128, 256, 512)
@@ -36,9 +36,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 @pytest.fixture(scope="module")
-def place(measured: Workspace) -> Iterator[str]:
+def place(evaluated: Workspace) -> Iterator[str]:
     """Address of the app over these results."""
-    with served(measured) as address:
+    with served(evaluated) as address:
         yield address
 
 
@@ -49,14 +49,14 @@ def opened(visit, query: str = ""):
     return page
 
 
-def test_with_nothing_measured_it_says_what_to_do(visit):
-    """Seven points, each with words; what can be measured here has a button and a command."""
+def test_with_nothing_evaluated_it_says_what_to_do(visit):
+    """Seven points, each with words; what can be evaluated here has a button and a command."""
     page = opened(visit, "?encoder=random:256&encoder=random:64")
     heads = page.locator(".t-point-head")
     expect(heads).to_have_count(7)
     size = page.locator("#size")
     expect(size).to_contain_text("64 to 256 dimensions")
-    expect(size.get_by_role("button", name="Measure")).to_be_visible()
+    expect(size.get_by_role("button", name="Evaluate")).to_be_visible()
     size.get_by_text("The same on the command line").click()
     command = "theodolite evaluate 'random:256 | dims:64,pca,@task'"
     expect(size.locator(".t-command").first).to_contain_text(command)
@@ -114,7 +114,7 @@ def test_a_picture_opened_late_has_the_width_of_its_card(visitor, place):
 
 
 def test_the_choices_are_in_the_address(visitor, place):
-    """A copied link shows the other projection, which was not measured."""
+    """A copied link shows the other projection, which was not evaluated."""
     page = opened(visitor(place), "?projection=random")
     expect(page.locator("#size .t-tag")).to_have_text("missing")
     expect(page.locator("#projection input").nth(1)).to_be_checked()
@@ -123,7 +123,7 @@ def test_the_choices_are_in_the_address(visitor, place):
 def test_the_button_queues_what_is_missing(visit, workspace):
     """The variants of one size, not listed; the run is followed on the page."""
     page = opened(visit, "?encoder=random:256&encoder=random:64")
-    page.locator("#size").get_by_role("button", name="Measure").click()
+    page.locator("#size").get_by_role("button", name="Evaluate").click()
     expect(page.locator("#following")).to_contain_text("Fairness, size")
     address_of(page, "run=")
     runs = [run for run in workspace.store.runs.list() if run["kind"] == "evaluate"]

@@ -171,3 +171,29 @@ def test_a_page_at_rest_asks_for_no_frames(visitor, site):
         frames.append(page.evaluate("frames_asked") - before)
     page.close()  # its script would stay with it
     assert frames[-1] < 40, frames  # one loop asks for 60; polling takes some
+
+
+LAID_OUT = """() => {
+  const rests = performance.getEntriesByType("navigation")[0].loadEventEnd || Infinity;
+  return performance.getEntriesByType("resource")
+    .filter(({ name, startTime }) => name.includes("/assets/") && startTime < rests + 2500)
+    .map(({ name, transferSize }) => [name, transferSize]);
+}"""
+"""The files that a page was laid out with, and their bytes, none where they were there already."""
+
+
+def test_the_scripts_of_other_pages_come_while_this_one_rests(browser, site):
+    """A page with components that no page before had does not have to fetch them."""
+    page = browser.new_context().new_page()
+    page.goto(f"{site}/jobs")
+    page.wait_for_selector("link[rel=prefetch]", state="attached", timeout=30_000)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('link[rel=prefetch]')]"
+        ".every(({ href }) => performance.getEntriesByName(href).length)"
+    )
+    page.goto(f"{site}/train")
+    page.wait_for_selector(".t-header")
+    names = page.evaluate(LAID_OUT)
+    assert len(names) > 40
+    assert [name for name, size in names if size] == []
+    page.context.close()

@@ -14,7 +14,7 @@ import pytest
 
 from app.pages.data.service import keep
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.workspace import Workspace
 from engine.datasets.tables import Mapping
 from tests.ui.conftest import served
@@ -41,8 +41,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
                "split": "split"}  # fmt: skip
     keep(made, table, table.name, "hostile", Mapping("pairs", columns, True))
     for name in (*names, broken):
-        measured(made, name, "upload:hostile")
-        measured(made, name, "StarterSTS")
+        evaluated(made, name, "upload:hostile")
+        evaluated(made, name, "StarterSTS")
     run = made.store.runs.create(
         "evaluate", {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None}, title=TITLE
     )

@@ -123,6 +123,13 @@ def test_a_store_that_is_removed_meanwhile_is_said(visitor, tmp_path):
     made.close()
 
 
+def test_of_a_fleet_only_the_workers_here_are_counted(visit, monkeypatch):
+    """The others are a click away."""
+    monkeypatch.setenv("THEODOLITE_FLEET", "postgresql://lab@127.0.0.1:1/fleet")
+    page = visit.open("jobs")
+    expect(page.locator(".t-status")).to_contain_text("here; those of the fleet are on Workers")
+
+
 def test_the_workers_stand_beside_the_jobs(visit, workspace, run):
     """Who is at the run, as text; a worker that comes is seen without a reload."""
     page = visit.open("workers")

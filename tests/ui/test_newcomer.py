@@ -29,7 +29,7 @@ from tests.ui.conftest import Visit
 
 pytestmark = pytest.mark.data
 TASKS = {"STSBenchmark": 0, "SICKRelatedness": 1}
-"""What is measured, and how many lines of heads its files have."""
+"""What is evaluated, and how many lines of heads its files have."""
 FEW = 100
 FIRST_RESULTS = 30.0  # seconds from the first page to the first number on it
 ALL_RESULTS = 600_000  # milliseconds; the cores of a test machine are few and busy

@@ -30,7 +30,7 @@ def cell(page, row, column):
 
 
 def test_it_shows_the_numbers_of_the_store(page, workspace):
-    """Each cell is the main score, to two decimals; what was not measured is a dash."""
+    """Each cell is the main score, to two decimals; what was not evaluated is a dash."""
     (row,) = workspace.store.results.table(encoders=["random:256"], tasks=["StarterSTS"])
     expect(cell(page, "random:256", "StarterSTS")).to_have_text(f"{row['score']:.2f}")
     expect(cell(page, "random:64", "StarterSearch")).to_have_text("–")
@@ -111,7 +111,7 @@ def test_the_csv_holds_the_table(page):
     with Path(download.value.path()).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["encoder"] for row in rows] == ["random:256", "random:64"]
-    assert {row["origin"] for row in rows} == {"measured"}
+    assert {row["origin"] for row in rows} == {"evaluated"}
     assert rows[1]["StarterSearch"] == ""
 
 

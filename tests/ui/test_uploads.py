@@ -59,7 +59,7 @@ def take_in(page: Page, name: str) -> None:
 
 
 def evaluate(page: Page, workspace: Workspace, tasks: int = 1) -> None:
-    """Measure both encoders, as a worker does in the background."""
+    """Evaluate both encoders, as a worker does in the background."""
     page.get_by_role("link", name="Evaluate on it").click()
     expect(page.locator("#plan")).to_contain_text(f"2 encoders on {tasks} task")
     page.locator("#evaluate").click()
@@ -123,7 +123,7 @@ def test_a_table_of_pairs_is_known_by_its_columns(
     visitor: Visitor, home: str, newcomer: Workspace, tmp_path: Path, name: str, text: str,
     holds: str, task: str,
 ) -> None:  # fmt: skip
-    """Graded or labelled: which column is what is guessed, and measured at once."""
+    """Graded or labelled: which column is what is guessed, and evaluated at once."""
     file = tmp_path / name
     file.write_text(text)
     page = bring(visitor, home, file)

@@ -73,16 +73,16 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
     rows = [row for row in rows if row["task"] in wanted]
     under = _protocols(rows, "" if protocol == PUBLISHED else protocol)
     cells = _cells(rows, under)
-    measured = {task for _, task in cells}
+    evaluated = {task for _, task in cells}
     by_mteb = _described_by_mteb(workspace, cells)
-    there = {bare(task) for task in measured}
+    there = {bare(task) for task in evaluated}
     named = {task for task in others if suites.is_suite(suite) or bare(task) not in there}
     languages = {info.name: info.languages for info in workspace.catalog.list()}
     here = {task.name: task for task in available(workspace.catalog)}
     columns = [
         _column(name, under[name], here.get(name), languages, by_mteb.get(name))
-        if name in measured else _of_others(workspace, name, others[name])
-        for name in in_suite(workspace, suite, measured | named)
+        if name in evaluated else _of_others(workspace, name, others[name])
+        for name in in_suite(workspace, suite, evaluated | named)
     ]  # fmt: skip
     return Chosen(tuple(columns), cells)
 

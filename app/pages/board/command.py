@@ -67,7 +67,7 @@ def board(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Put every measured encoder in order: means, Borda count, rank intervals, tie groups.
+    """Put every evaluated encoder in order: means, Borda count, rank intervals, tie groups.
 
     theodolite board
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,8 @@ from app.components.board import board as table
 from app.components.chart import chart
 from app.pages.board import cost, cost_views, curves, service, views
 from app.pages.encoders import choices
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.web import address, parts
+from app.web import parts
 from app.web.controls import Control, Controls, Values
 from engine.errors import UserError
 
@@ -66,7 +66,7 @@ def build(workspace: Workspace) -> None:
 
     panel.connect(
         controls, shown, shown["headline"], shown["measure"], notice,
-        load=lambda request: _loaded(workspace, controls, request), show=show, make=make,
+        load=partial(_loaded, workspace), show=show, make=make,
     )  # fmt: skip
 
 
@@ -111,11 +111,10 @@ def _curves(workspace: Workspace, values: Values) -> dict[str, Any]:
     return {"said": text, "curves": picture}
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """Values of the controls from the address."""
-    values = controls.from_address(request)
     suites = service.offered(workspace)[0]
-    chosen = choices.first(workspace, address.first(request, "encoder"))
+    chosen = choices.first(workspace, values.encoder)
     offered = curves.tasks(workspace, chosen or "")
     first = next(iter(offered), None)
     return {
@@ -129,5 +128,4 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
             choices=curves.tasks(workspace, ""),
             value=values.task if values.task else first,
         ),
-        "run": run_panel.from_address(workspace, request),
     }

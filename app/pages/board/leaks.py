@@ -194,9 +194,9 @@ def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
     from engine.tasks import available, in_order
 
     rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
-    measured = {row["task"] for row in rows if row["error"] is None}
+    evaluated = {row["task"] for row in rows if row["error"] is None}
     names = {task.name for task in available(workspace.catalog)}
-    return in_order(sorted(names & measured or names))
+    return in_order(sorted(names & evaluated or names))
 
 
 def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | None]:

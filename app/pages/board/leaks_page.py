@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -10,7 +11,6 @@ import gradio as gr
 from app.pages.board import leaks, leaks_views, trained
 from app.pages.board.leaks import LeakJob
 from app.pages.encoders import choices
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
 from app.web.controls import Control, Controls, Values
@@ -53,10 +53,9 @@ def build(workspace: Workspace) -> None:
             yield {"headline": choices.nothing()}
             return
         first = f"Looking up what {values.encoder} was trained on"
-        for words, found in background_call.followed(
-            lambda say: _shown(workspace, values), first, session
-        ):
-            yield found or {"headline": words}
+        yield from background_call.changes(
+            lambda say: _shown(workspace, values), first, session, "headline"
+        )
         # Importing mteb takes seconds, once, and seldom knows more.
         for _, more in background_call.followed(
             lambda say: [trained.look_up(workspace, [values.encoder])], first, session
@@ -66,7 +65,7 @@ def build(workspace: Workspace) -> None:
 
     panel.connect(
         controls, shown, shown["headline"], shown["look"], notice,
-        load=lambda request: _loaded(workspace, controls, request), show=show,
+        load=partial(_loaded, workspace), show=show,
         make=lambda values: leaks.run_look(workspace, LeakJob.of(*_chosen(workspace, values))),
     )  # fmt: skip
 
@@ -115,9 +114,8 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """Values of the controls from the address."""
-    values = controls.from_address(request)
     sets = [info.name for info in workspace.catalog.list()]
     offered = leaks.tasks(workspace)
     return {
@@ -128,5 +126,4 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
         "tasks": gr.update(
             choices=offered, value=[name for name in values.tasks if name in offered]
         ),
-        "run": run_panel.from_address(workspace, request),
     }

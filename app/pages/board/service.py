@@ -164,17 +164,17 @@ def _board(workspace: Workspace, spec: BoardSpec, now: columns.Edition, _listed:
         if spec.wants(column) and lengths.fits(workspace, column.dataset, spec)
     }  # fmt: skip
     facts = workspace.store.encoders.infos()
-    measured = dict.fromkeys(name for name, task in chosen.cells if task in kept)
+    evaluated = dict.fromkeys(name for name, task in chosen.cells if task in kept)
     if not kept:
         raise _nothing(spec, bool(chosen.columns))
-    names = [name for name in measured if spec.fits(facts.get(name, {}))]
-    if measured and not names:
+    names = [name for name in evaluated if spec.fits(facts.get(name, {}))]
+    if evaluated and not names:
         raise UserError(
-            f"None of {len(measured)} encoders is known to match the filters.",
+            f"None of {len(evaluated)} encoders is known to match the filters.",
             "Relax the filters for size, dimensions, tokens or licence.",
         )
     shown = [column for column in chosen.columns if column.task in kept]
-    return _standings(spec, shown, names, chosen.cells, facts, len(measured) - len(names))
+    return _standings(spec, shown, names, chosen.cells, facts, len(evaluated) - len(names))
 
 
 def _standings(
@@ -215,11 +215,11 @@ def _standings(
     )
 
 
-def _nothing(spec: BoardSpec, measured: bool) -> UserError:
+def _nothing(spec: BoardSpec, evaluated: bool) -> UserError:
     under = f" under {spec.protocol}" if spec.protocol else ""
-    if measured:
+    if evaluated:
         return UserError(
-            f"No measured task is of that type, language and length{under}.", "Widen them."
+            f"No evaluated task is of that type, language and length{under}.", "Widen them."
         )
     return UserError(
         f"No task of the suite {spec.suite} has been evaluated{under} yet.",

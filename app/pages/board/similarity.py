@@ -191,7 +191,7 @@ def quick(workspace: Workspace, job: SimilarityJob) -> bool:
     return not workspace.demo and job.compared == EXAMPLE and job.sentences <= SENTENCES
 
 
-def run_measurement(workspace: Workspace, job: SimilarityJob) -> str:
+def queue_similarity(workspace: Workspace, job: SimilarityJob) -> str:
     """Queue a comparison; return the run's id, empty if no mean is missing.
 
     Raises:

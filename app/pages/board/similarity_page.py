@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -12,7 +13,6 @@ from app.pages.board import similarity
 from app.pages.board import similarity_views as views
 from app.pages.board.similarity import SimilarityJob
 from app.pages.encoders import choices
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
 from app.web.controls import Control, Controls, Values
@@ -58,15 +58,15 @@ def build(workspace: Workspace) -> None:
         job = _job(values)
         ask = similarity.measure if similarity.quick(workspace, job) else similarity.found
         first = f"Loading {job.encoder}; this takes some seconds"
-        for words, found in background_call.followed(
-            lambda say: ask(workspace, job), first, session
-        ):
-            yield {"headline": words} if found is None else _drawn(workspace, found, values.order)
+        yield from background_call.changes(
+            lambda say: _drawn(workspace, ask(workspace, job), values.order), first, session,
+            "headline",
+        )  # fmt: skip
 
     panel.connect(
         controls, shown, shown["headline"], shown["measure"], notice,
-        load=lambda request: _loaded(workspace, controls, request), show=show,
-        make=lambda values: similarity.run_measurement(workspace, _job(values)),
+        load=partial(_loaded, workspace), show=show,
+        make=lambda values: similarity.queue_similarity(workspace, _job(values)),
     )  # fmt: skip
 
 
@@ -95,9 +95,8 @@ def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None
     return {"headline": text, "measure": go, "matrix": views.picture(found, order or "cluster")}
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """Values of the controls from the address."""
-    values = controls.from_address(request)
     encoder = choices.first(workspace, values.encoder)
     offered = similarity.offered(workspace)
     compared = values.compared or similarity.opening(workspace, encoder or "")
@@ -107,5 +106,4 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
         "encoder": choices.one(workspace, encoder),
         "compared": gr.update(choices=views.names(offered), value=compared),
         "order": values.order, "sentences": values.sentences,
-        "run": run_panel.from_address(workspace, request),
     }  # fmt: skip

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 COLUMNS = (("Tasks", TASKS), ("Types", TYPES), ("Languages", LANGUAGES))
 SUITES = {
-    service.ALL: "All measured",
+    service.ALL: "All evaluated",
     "starter": "Starter set",
     "sts": "STS, the seven",
     "transfer": "Transfer, the seven",
@@ -35,14 +35,14 @@ SUITES = {
 }
 OF_OTHERS = "Published by others"
 """Label of the protocol PUBLISHED."""
-NOTHING: Cell = (formats.MISSING, "t-muted", "not measured", False)
+NOTHING: Cell = (formats.MISSING, "t-muted", "not evaluated", False)
 MOST_NAMED = 3
 READING = (
     "Encoders with a score on every task come first, ordered by their mean. Each mean states "
     "its number of tasks: a missing score is left out, never counted as zero, so only means "
     "over the same tasks can be compared. Borda, as MTEB counts it: on every task an encoder "
     "gets a point for each one that it beats and half a point for each that it equals; a "
-    "task that it was not measured on gives no points, so a rank with a task missing is the "
+    "task that it was not evaluated on gives no points, so a rank with a task missing is the "
     "lowest it can have. The rank interval holds 95 % of 2,000 resamples of the examples, by "
     "the mean, of those with every task; bold scores tie with the best of their column. "
     "Point at a cell for more."
@@ -113,7 +113,7 @@ def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
         f"{formats.plural(len(imported), 'published model')} on "
         f"{formats.plural(number, 'task')}; none of them was evaluated here"
     )
-    lead = ["These were measured by others: they are references, without rank, interval or test."]
+    lead = ["These were evaluated by others: they are references, without rank, interval or test."]
     if len(whole) > 1:
         lead.insert(
             0, f"{whole[0].model} has the highest mean of the {len(whole)} with every task."

@@ -63,8 +63,8 @@ class Candidate:
                 "bytes_per_vector": self.bytes}  # fmt: skip
 
 
-def measured(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
-    """A candidate from an encoder's measurements in the store."""
+def stored(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
+    """A candidate from an encoder's result and costs in the store."""
     from engine.encoders import describe
     from engine.stats.bootstrap import main_sample
 

@@ -38,7 +38,7 @@ def found(
         workspace: holds the data that encoders were trained on.
         job: the job of the sheet.
         dataset: the data set of the job.
-        every: the measured encoders, the baseline among them.
+        every: the evaluated encoders, the baseline among them.
         sheet: the sheet without its warnings.
     """
     return [

@@ -11,7 +11,7 @@ from app.jobs.job import Job
 from app.pages.board import cost
 from app.pages.choose import data, sheet
 from app.pages.choose.sheet import Sheet
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ChooseJob(Job):
 
         return next((name for name in self.encoders if baseline(name) == "random"), BASELINE)
 
-    def measured(self) -> list[str]:
+    def with_baseline(self) -> list[str]:
         """The requested encoders and the baseline."""
         return list(dict.fromkeys([*self.encoders, self.baseline]))
 
@@ -101,12 +101,12 @@ class ChooseJob(Job):
 
     def units(self) -> list[str]:
         """One unit per encoder, and one for the sheet."""
-        return [*(f"Measuring {name} on {self.dataset}" for name in self.measured()),
+        return [*(f"Evaluating {name} on {self.dataset}" for name in self.with_baseline()),
                 "Decision sheet"]  # fmt: skip
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Sheet]:
         """Measure one encoder, or make and yield the sheet."""
-        names = self.measured()
+        names = self.with_baseline()
         if position == len(names):
             yield sheet.make(workspace, self, reporter.tick)
             return
@@ -115,7 +115,7 @@ class ChooseJob(Job):
         if task is None:
             data.vectors(workspace, encoder, self.dataset, reporter)
         else:
-            row = measured(workspace, encoder, task, progress=reporter)
+            row = evaluated(workspace, encoder, task, progress=reporter)
             if row["error"] is not None:
                 raise UserError(row["error"], row["hint"] or "")
         if encoder not in cost.measured(workspace):

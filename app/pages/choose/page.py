@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,10 @@ from app.pages.choose import freezing, service, views
 from app.pages.choose.job import LEAST_BYTES, ChooseJob
 from app.pages.encoders import choices
 from app.pages.encoders import service as encoders
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.report import answers
 from app.report.button import report_button
-from app.web import address, background_call, parts
+from app.web import background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on
 from app.web.frozen import LIVE, Frozen
 from store import run_rows
@@ -90,11 +89,10 @@ def build(workspace: Workspace) -> None:
     shown = {"plan": plan, "command": command, "sheet": sheet_html, "files": files,
              "finding": finding, "front": front, "numbers": numbers}  # fmt: skip
 
-    def show(chosen: Values, session: str | None) -> Iterator[dict[str, Any]]:
-        for words, found in background_call.followed(
-            lambda say: [_shown(workspace, chosen)], f"Reading {chosen.dataset}", session
-        ):
-            yield {"plan": words} if found is None else found[0]
+    def show(chosen: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        yield from background_call.changes(
+            lambda say: _shown(workspace, chosen), f"Reading {chosen.dataset}", session, "plan"
+        )
 
     def make(chosen: Values) -> str:
         choices.need(chosen.encoder)
@@ -104,7 +102,7 @@ def build(workspace: Workspace) -> None:
 
     panel.connect(
         controls, shown, plan, go, notice,
-        load=partial(_loaded, workspace, controls), show=show, make=make,
+        load=partial(_loaded, workspace), show=show, make=make,
     )  # fmt: skip
     if workspace.read_only:
         return
@@ -124,17 +122,15 @@ def build(workspace: Workspace) -> None:
        show_progress="full", show_progress_on=plan)  # fmt: skip
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    values = controls.from_address(request)
     known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
     return {
-        "dataset": _data(workspace, address.first(request, "data")),
+        "dataset": _data(workspace, values.dataset or ""),
         "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
         "max_ms": values.max_ms,
         "max_bytes": values.max_bytes,
         "licences": gr.update(choices=known, value=values.licences),
-        "run": run_panel.from_address(workspace, request),
     }
 
 

@@ -185,21 +185,22 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
     else:
         named = words.EXAMPLES.get(dataset.kind, ("example",))
-        what = f"{formats.plural(rows or 0, *named)}{of}, measured as {task}."
+        what = f"{formats.plural(rows or 0, *named)}{of}, evaluated as {task}."
     if without := evidence.unlabelled(workspace, job.dataset):
         what += f" {formats.plural(without, 'row')} without a label are left out."
-    left = [name for name in job.measured() if name not in cost.measured(workspace)]
-    timed = f" Timing takes about {10 * len(left)} s." if left else ""
-    many = formats.plural(len(job.measured()), "encoder")
+    every = job.with_baseline()
+    left = len(set(every) - cost.measured(workspace).keys())
+    timed = f" Timing takes about {10 * left} s." if left else ""
+    many = formats.plural(len(every), "encoder")
     baseline = f"{many}, among them random words ({job.baseline}) as the baseline.{timed}"
     return [what, baseline, *sent(workspace, job)]
 
 
 def sent(workspace: Workspace, job: ChooseJob) -> Iterator[str]:
     """The texts that endpoints would get, in a sentence each."""
+    timed = cost.measured(workspace)
     for name, counts in endpoints.announced(workspace, job.encoders, job.dataset):
-        timed = name in cost.measured(workspace)
-        yield counts if timed else f"{counts} Made-up texts are sent too, to time it."
+        yield counts if name in timed else f"{counts} Made-up texts are sent too, to time it."
 
 
 def command(job: ChooseJob) -> list[str]:

@@ -15,7 +15,7 @@ from app.pages.board import cost, curves
 from app.pages.board import examples as apart
 from app.pages.choose import candidates, cautions, data
 from app.pages.choose.candidates import Candidate
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from engine.errors import UserError
 from engine.progress import ProgressCallback, nobody
 from store.hashing import hash_of, to_json
@@ -65,7 +65,7 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
     """
     dataset = workspace.catalog.load(job.dataset)
     task = data.task_of(workspace, job.dataset)
-    every = [candidates.measured(workspace, job, task, name) for name in job.measured()]
+    every = [candidates.stored(workspace, job, task, name) for name in job.with_baseline()]
     tick(0.2)
     inside = [one for one in every if one.encoder in job.encoders and not one.outside]
     scored = {one.encoder: one for one in inside if one.sample is not None}
@@ -209,13 +209,13 @@ def _in_int8(
     if name is None or one.ms is None:
         return None
     try:
-        if measured(workspace, name, task)["error"] is not None:
+        if evaluated(workspace, name, task)["error"] is not None:
             return None
         if name not in cost.measured(workspace):
             cost.measure(workspace, name)
     except UserError:  # not on this machine
         return None
-    found = candidates.within(workspace, job, task, candidates.measured(workspace, job, task, name))
+    found = candidates.within(workspace, job, task, candidates.stored(workspace, job, task, name))
     if found.outside or found.sample is None or found.ms is None or found.ms >= one.ms:
         return None
     return found if _as_good(found.sample, best) else None
@@ -284,7 +284,7 @@ def _agreement(workspace: Workspace, job: ChooseJob) -> list[dict[str, Any]]:
     from engine.space.compare import change
 
     found = {}
-    for name in job.measured():
+    for name in job.with_baseline():
         with contextlib.suppress(UserError):
             if not data.lacking(workspace, name, job.dataset):
                 found[name] = data.vectors(workspace, name, job.dataset)

@@ -26,7 +26,7 @@ OPEN = {
     "no_labels": "the data has no labels",
     "few_examples": "too few examples are labelled",
     "no_encoder_within_limits": "no encoder is within the limits",
-    "encoder_failed": "no encoder could be measured",
+    "encoder_failed": "no encoder could be evaluated",
 }
 """Code of a warning -> reason for no decision."""
 FRONT = (

@@ -58,7 +58,7 @@ def _row(report: Comparison, name: str, spreads: Spreads) -> Line:
 def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> Cell:
     row: Mapping[str, Any] | None = report.cells.get((name, task))
     if row is None:
-        return formats.MISSING, "t-muted", "not measured", False
+        return formats.MISSING, "t-muted", "not evaluated", False
     if row["error"] is not None:
         return "error", "t-bad", row["error"], False
     note, marked = "", "tie"

@@ -94,7 +94,7 @@ def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
         yield Caution(
             "There is no random baseline. Add random:256 to see how much word overlap alone "
             "achieves.",
-            "Measure random:256",
+            "Evaluate random:256",
             "evaluate",
             {"encoder": "random:256", "task": tasks},
         )
@@ -102,7 +102,7 @@ def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
         yield Caution(
             "There is no average of word vectors, so nothing shows how much word order "
             "contributes.",
-            "Measure wordllama",
+            "Evaluate wordllama",
             "evaluate",
             {"encoder": "wordllama", "task": tasks},
         )
@@ -115,7 +115,7 @@ def _one_way(
     shown = [cells[pair] for pair in cells if pair[1] in tasks and cells[pair]["error"] is None]
     trained = list(dict.fromkeys(row["task"] for row in shown if is_trained(row)))
     scored = [row for row in rows if row["task"] in trained and row["error"] is None]
-    classified = [row for row in scored if measured_as(row) in ("transfer", "probing")]
+    classified = [row for row in scored if evaluated_as(row) in ("transfer", "probing")]
     protocols = {row["protocol"] for row in classified}
     if len(protocols) == 1:
         yield Caution(
@@ -155,7 +155,7 @@ def _draws(task: str, protocol: str) -> bool:
         return False
 
 
-def measured_as(row: Row) -> str:
+def evaluated_as(row: Row) -> str:
     """The task type by which a result was scored; empty if task or protocol is unknown."""
     return _type(row["task"], row["protocol"])
 
@@ -182,7 +182,7 @@ def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Ite
             absent = [n for n in names if cells.get((n, task), {"error": ""})["error"] is not None]
             yield Caution(
                 f"{task} has no score for {', '.join(absent)}.",
-                "Measure",
+                "Evaluate",
                 "evaluate",
                 {"encoder": absent, "task": task},
             )

@@ -26,7 +26,7 @@ def compare(
     protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which differences between measured encoders are real.
+    """Say which differences between evaluated encoders are real.
 
     theodolite compare minilm wordllama random:256
 
@@ -36,7 +36,7 @@ def compare(
     verdict after Holm's correction over the tasks (McNemar's test where examples are right or
     wrong). Tie groups are another question: all pairs of encoders on one task, with Holm's
     correction over the pairs; those with the letter a tie with the best. With --json: every
-    p-value, and the ranks that hold 95 % of the resamples. What was not measured yet is measured
+    p-value, and the ranks that hold 95 % of the resamples. What was not evaluated yet is evaluated
     by `theodolite evaluate`.
     """
     from app.pages.compare import service as comparison

@@ -49,7 +49,7 @@ CONTROLS = (
     Control("tasks", "Tasks", gr.CheckboxGroup, (), "None selected: every evaluated task.",
             (), key="task"),
     Control("published", "Published rows", gr.Dropdown, (),
-            "From papers, not measured here: never part of a test.", (),
+            "From papers, not evaluated here: never part of a test.", (),
             {"multiselect": True}),
     Control("drawn", "What is resampled", gr.Radio, "within", choices=ranking_view.DRAWS,
             options=BARE),
@@ -97,7 +97,7 @@ def build(workspace: Workspace) -> None:
                 **{n: v["value"] if isinstance(v, dict) else v for n, v in filled_in.items()}
             )
         else:
-            tasks = gr.update(choices=service.measured(workspace)[0])
+            tasks = gr.update(choices=service.evaluated(workspace)[0])
             yield known | {controls["tasks"]: tasks}
         yield from show(values)
 
@@ -174,7 +174,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     """The values of the controls from the address."""
     values = controls.from_address(request)
     chosen = choices.from_address(workspace, request, most=MOST_COMPARED)
-    known, under = service.measured(workspace)
+    known, under = service.evaluated(workspace)
     protocols = [("Each task's own", OWN), *((name, name) for name in under)]
     offered = published.references()
     rows = [(reference.label, key) for key, reference in offered.items()]

@@ -23,7 +23,7 @@ class Reference:
     row: Published
 
     def score(self, report: Comparison, task: str) -> float | None:
-        """The published score of a task; None if the results beside it are measured otherwise."""
+        """The published score of a task; None if the results beside it are computed otherwise."""
         return self.row.scores.get(task) if self._alike(report, task) else None
 
     def mean(self, report: Comparison) -> float | None:
@@ -35,7 +35,7 @@ class Reference:
         return sum(printed) / len(printed)
 
     def hidden(self, report: Comparison) -> list[str]:
-        """Tasks with a published score that is measured otherwise than the results shown."""
+        """Tasks with a published score that is computed otherwise than the results shown."""
         return [t for t in report.tasks if t in self.row.scores and not self._alike(report, t)]
 
     def _alike(self, report: Comparison, task: str) -> bool:
@@ -65,18 +65,18 @@ def references() -> dict[str, Reference]:
 
 
 def cautions(report: Comparison, chosen: Sequence[Reference]) -> Iterator[Caution]:
-    """Cautions against reading published scores as measured ones."""
+    """Cautions against reading published scores as one's own."""
     if chosen:
         yield Caution(
             "Published rows are numbers from a paper. They have no examples, so no interval and no "
-            "verdict; the text they were measured on may have been prepared in another way."
+            "verdict; the text they were computed on may have been prepared in another way."
         )
     for ref in chosen:
         if hidden := ref.hidden(report):
             how = "by plain cosine" if ref.row.aggregation else "under protocol senteval"
             yield Caution(
-                f"{ref.row.model}: {ref.row.table} has {', '.join(hidden)} measured {how}; here it "
-                "is measured otherwise, so the printed number is left out."
+                f"{ref.row.model}: {ref.row.table} has {', '.join(hidden)} computed {how}; here it "
+                "is computed otherwise, so the printed number is left out."
             )
     weighted = [ref.row.model for ref in chosen if ref.row.aggregation == "wmean"]
     if weighted and any(task.startswith("STS1") for task in report.tasks):

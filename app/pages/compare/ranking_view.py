@@ -132,7 +132,7 @@ def _correlation(value: float) -> str:
 
 
 def gaps(missing: Iterable[Caution]) -> str:
-    """The results missing from the store, each with a link to measure it."""
+    """The results missing from the store, each with a link to compute it."""
     items = "".join(f"<li>{linked(caution)}</li>" for caution in missing)
     return f'<ul class="t-small t-gaps">{items}</ul>' if items else ""
 

@@ -182,11 +182,11 @@ def compare(
     tasks: str | Sequence[str] | None = None,
     protocol: str | None = None,
 ) -> Comparison:
-    """Compare two or more measured encoders with the first of them: `answer` after `ask`."""
+    """Compare two or more evaluated encoders with the first of them: `answer` after `ask`."""
     return answer(ask(workspace, encoders, tasks, protocol))
 
 
-def measured(workspace: Workspace) -> tuple[list[str], list[str]]:
+def evaluated(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Tasks and protocols with a score, both in their registry's order, other tasks last."""
     from engine import protocols
 
@@ -224,8 +224,8 @@ def ask(
             "Name more of them.",
         )
     rows = workspace.store.results.table(encoders=names)
-    measured = {row["task"] for row in rows}
-    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol, measured)
+    evaluated = {row["task"] for row in rows}
+    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol, evaluated)
     only = None if protocol is None else protocols.get(protocol).name
     rows = [row for row in rows if wanted is None or row["task"] in wanted]
     ids = tuple(row["id"] for row in rows)
@@ -249,7 +249,7 @@ def answer(question: ComparisonSpec) -> Comparison:
     """Test every difference, or return the cached comparison.
 
     Raises:
-        UserError: nothing was measured yet.
+        UserError: nothing was evaluated yet.
     """
     steps = resampling(question)
     while True:
@@ -272,7 +272,7 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
     if not tasks:
         under = f" under {question.protocol}" if question.protocol else ""
         raise UserError(
-            f"None of {', '.join(question.encoders)} has been measured on these tasks{under}.",
+            f"None of {', '.join(question.encoders)} has been evaluated on these tasks{under}.",
             "Evaluate them first: `theodolite evaluate`, or the page Evaluate.",
         )
     tests = {}

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from app.formats import listed
-from app.pages.compare.cautions import Caution, is_trained, measured_as
+from app.pages.compare.cautions import Caution, evaluated_as, is_trained
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -61,7 +61,7 @@ class Stability:
         ranks: condition -> encoder -> rank by it, from 1.
         agreements: (condition, condition) -> how far the two orders agree.
         turns: pairs that swap ranks on a task between two conditions.
-        missing: results missing from the store, and where to measure them.
+        missing: results missing from the store, and where to compute them.
     """
 
     kind: str
@@ -184,7 +184,7 @@ def _by_classifier(
     rows = workspace.store.results.table(encoders=encoders, tasks=tasks, protocols=CLASSIFIERS)
     scores: Scores = {}
     for row in sorted(_good(rows), key=lambda row: CLASSIFIERS.index(row["protocol"])):
-        if measured_as(row) in ("transfer", "probing"):
+        if evaluated_as(row) in ("transfer", "probing"):
             _put(scores, row["protocol"], row["encoder"], row["task"], row["score"])
     return scores
 
@@ -277,7 +277,7 @@ def _missing(
         if not drawn:
             return [Caution("Nothing is drawn at random on these tasks: any seed gives the same.")]
         return [] if len(scores) > 1 else [
-            Caution("There is a single seed of each score.", "Measure five", "evaluate", state)
+            Caution("There is a single seed of each score.", "Evaluate five", "evaluate", state)
         ]  # fmt: skip
     if kind == "normalisation":
         wanted = {"z-normalised": "pitfalls"}
@@ -310,8 +310,8 @@ def _gaps(
     return [
         Caution(
             f"Under {protocol}, {listed(what, FEW)} {'is' if len(what) == 1 else 'are'} not "
-            f"measured for {'any of them' if len(who) == len(encoders) else listed(who, FEW)}.",
-            "Measure",
+            f"evaluated for {'any of them' if len(who) == len(encoders) else listed(who, FEW)}.",
+            "Evaluate",
             "evaluate",
             {"encoder": who, "task": what, "protocol": protocol},
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.pages.compare import letters
-from app.pages.compare.cautions import measured_as
+from app.pages.compare.cautions import evaluated_as
 from app.pages.overview.service import METRICS
 from app.web import parts
 
@@ -100,7 +100,9 @@ def about(report: Comparison, task: str) -> str:
     rows = [row for name in report.encoders if (row := report.cells.get((name, task)))]
     counts = {row["n"] for row in rows if row["n"]}
     protocols = {row["protocol"] for row in rows}
-    learned = {row["metric"] for row in rows if row["metric"] and measured_as(row) == "relatedness"}
+    learned = {
+        row["metric"] for row in rows if row["metric"] and evaluated_as(row) == "relatedness"
+    }
     details = [f"learned, {METRICS.get(metric, metric)}" for metric in sorted(learned)]
     details += [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
     own = {PROTOCOLS[name].seed for name in protocols if name in PROTOCOLS}
@@ -111,7 +113,7 @@ def about(report: Comparison, task: str) -> str:
 def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     row = report.cells.get((name, task))
     if row is None:
-        return '<td><span class="t-muted">not measured</span></td>'
+        return '<td><span class="t-muted">not evaluated</span></td>'
     if row["error"] is not None:
         return f'<td><span class="t-run-error">{escape(row["error"])}</span></td>'
     letter = report.groups.get(task, {}).get(name, "")
@@ -181,7 +183,7 @@ def means(report: Comparison) -> str:
     """The tasks that the means are over."""
     tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
     metrics = {report.cells[report.encoders[0], task]["metric"] for task in report.common}
-    mixed = f"; {len(metrics)} kinds of measure in one mean" if len(metrics) > 1 else ""
+    mixed = f"; {len(metrics)} metrics in one mean" if len(metrics) > 1 else ""
     return escape(f"{tasks}: those that all share{mixed}")
 
 

@@ -27,7 +27,7 @@ QUIET_SECONDS = 0.5
 MOST_COMPARED = 100
 _KEPT = 16
 EXAMPLE = "These results ship with Theodolite; yours will replace them."
-NOTHING_ALIKE = "No task was measured alike for two of them: see the notes below."
+NOTHING_ALIKE = "No task was evaluated alike for two of them: see the notes below."
 RANKS = ("ranks", "rank-intervals")
 STABLE = ("stability", "bump", "agreement")
 CHARTS = ("forest", "rank-intervals", "bump")
@@ -93,7 +93,7 @@ def _stable(question: ComparisonSpec, values: Values) -> Shown:
 
 
 def spec(workspace: Workspace, values: Values) -> ComparisonSpec:
-    """The spec of the comparison; of the shipped results until the encoders are measured here."""
+    """The spec of the comparison; of the shipped results until the encoders are evaluated here."""
     chosen = choices.need(values.encoder, 2, MOST_COMPARED)
     names = [values.baseline, *(name for name in chosen if name != values.baseline)]
     rest = (names, values.tasks or None, values.protocol or None)
@@ -143,9 +143,9 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) ->
         headline = parts.heading(title, **heading)
     elif not any((base, task) in report.cells for task in report.tasks):
         headline = parts.heading(
-            f"{base}, the baseline, is not measured yet",
+            f"{base}, the baseline, is not evaluated yet",
             "The scores of the others stand below. Choose another baseline, or ",
-            f'<a href="{escape(address.link("evaluate", encoder=base))}">measure it</a>.',
+            f'<a href="{escape(address.link("evaluate", encoder=base))}">evaluate it</a>.',
         )
     else:
         headline = parts.say(title or NOTHING_ALIKE)

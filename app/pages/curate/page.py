@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from app.pages.curate.service import CurateJob
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.geometry.service import ALL, splits
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
 from app.web.controls import Control, Controls, Values, shape
@@ -91,16 +90,15 @@ def build(workspace: Workspace) -> None:
             seen: gr.update(visible=check == "leaks"),
         }
 
-    def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
-        for words, found in background_call.followed(
-            lambda say: _shown(workspace, values), _first(values), session
-        ):
-            yield {"table": found or words}
+    def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        yield from background_call.changes(
+            lambda say: {"table": _shown(workspace, values)}, _first(values), session, "table"
+        )
 
     shape(shaped, {controls["check"]: WORDS})
     panel.connect(
         controls, shown, shown["table"], go, notice,
-        load=partial(_loaded, workspace, controls), show=show,
+        load=partial(_loaded, workspace), show=show,
         make=lambda values: service.run_check(workspace, _spec(values)),
         refill={
             "collection": lambda values: {"split": _splits(workspace, values.collection)},
@@ -109,9 +107,8 @@ def build(workspace: Workspace) -> None:
     )  # fmt: skip
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    values = controls.from_address(request)
     place, collection = collections.filled(workspace, values.collection)
     other, against = collections.filled(workspace, values.against, place)
     encoder = next(iter(choices.from_address(workspace, request)), None)
@@ -119,7 +116,6 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
         "collection": collection, "split": _splits(workspace, place, values.split),
         "encoder": choices.one(workspace, encoder), "against": against,
         "against_split": _splits(workspace, other, values.against_split),
-        "run": run_panel.from_address(workspace, request),
     }  # fmt: skip
 
 

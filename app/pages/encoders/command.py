@@ -66,7 +66,7 @@ def examine_encoder(
     workspace: Workspace,
     source: Annotated[str, typer.Argument(help="hf:ID or dir:FOLDER, without options.")],
     check: Annotated[
-        bool, typer.Option("--check", help="Also measure every pooling on STS-B dev.")
+        bool, typer.Option("--check", help="Also evaluate every pooling on STS-B dev.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -88,7 +88,7 @@ def examine_encoder(
             say(f"  {line}")
     if check:
         measured_on, rows = service.check_poolings(workspace, source)
-        say(f"Measured on {measured_on}:")
+        say(f"On {measured_on}:")
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
 
 

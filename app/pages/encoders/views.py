@@ -103,12 +103,12 @@ def listing(workspace: Workspace, opened: str = "") -> str:
     kept = service.listed(workspace)
     if not kept:
         return parts.empty("No encoders yet", "Add one above; three come with the starter set.")
-    measured: dict[str, set[str]] = {}
+    evaluated: dict[str, set[str]] = {}
     for row in workspace.store.results.table():
         if row["error"] is None:
-            measured.setdefault(row["encoder"], set()).add(row["task"])
+            evaluated.setdefault(row["encoder"], set()).add(row["task"])
     rows = "".join(
-        _entry(row, len(measured.get(row["name"], ())), workspace.read_only, row["name"] == opened)
+        _entry(row, len(evaluated.get(row["name"], ())), workspace.read_only, row["name"] == opened)
         for row in sorted(kept, key=lambda row: row["name"] != opened)
     )
     return f'<ul class="t-runs t-encoders" aria-label="Encoders">{rows}</ul>'
@@ -129,13 +129,13 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool, opened: bool) -> st
         f"<p>Pooling {escape(str(row.get('pooling')))}: {escape(reason)}</p>"
         for reason in row.get("why") or []
     )
-    measured = f"measured on {formats.plural(tasks, 'task')}" if tasks else "not measured yet"
+    evaluated = f"evaluated on {formats.plural(tasks, 'task')}" if tasks else "not evaluated yet"
     mark = ' class="t-open"' if opened else ""
     return (
         f'<li{mark}><div><strong class="t-spec">{escape(name)}</strong>'
         f"<p>{escape(_facts(row))}</p>{why}{_own_prompts(row)}{_uses(name) if opened else ''}"
         f"{parts.warn(row.get('warnings') or [])}</div>"
-        f'<div class="t-muted t-small">{measured}</div><div class="t-verbs">{verbs}</div></li>'
+        f'<div class="t-muted t-small">{evaluated}</div><div class="t-verbs">{verbs}</div></li>'
     )
 
 
@@ -265,5 +265,5 @@ def coverage(name: str, rows: Sequence[dict[str, Any]]) -> str:
         f'<section class="t-card" aria-label="Coverage"><h2>Coverage '
         f'<small class="t-spec">{escape(name)}</small></h2>'
         f"<p>It has every sentence of {whole or 'none'} of {formats.plural(len(rows), 'task')}. "
-        f"Where it lacks some, nothing can be measured with it.</p>{table}</section>"
+        f"Where it lacks some, it cannot be evaluated.</p>{table}</section>"
     )

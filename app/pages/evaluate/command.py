@@ -57,7 +57,7 @@ def evaluate(
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure encoders on tasks; a number measured before is read, not measured again.
+    """Evaluate encoders on tasks; stored results are read, not computed again.
 
     theodolite evaluate minilm wordllama random:256 --tasks StarterSTS,StarterTopics
 
@@ -68,7 +68,7 @@ def evaluate(
     theodolite evaluate minilm --tasks senteval --protocol senteval --estimate
 
     With --json every number is one object; `main` is true on the one a table shows. With --seeds,
-    tasks that draw nothing are measured once, and the others end with one line on their spread.
+    deterministic tasks are evaluated once, and the others end with one line on their spread.
     """
     from app import suites
     from app.pages.evaluate import service

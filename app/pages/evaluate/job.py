@@ -12,7 +12,7 @@ from app.jobs.job import Job, Spec, Upgrades
 from app.jobs.submit import queue
 from app.pages.encoders.service import ensure_listed
 from app.pages.evaluate import travel
-from app.pages.evaluate.results import known, measured
+from app.pages.evaluate.results import evaluated, known
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class EvaluateJob(Job):
     ) -> Iterator[dict[str, Any]]:
         """Evaluate one encoder on one task, unless stored; yield the row of the result."""
         encoder, task, seed = self.questions()[position]
-        row = measured(workspace, encoder, task, self.protocol, seed, reporter)
+        row = evaluated(workspace, encoder, task, self.protocol, seed, reporter)
         yield row
         if row["error"] is not None:
             raise UserError(row["error"], row["hint"] or "")

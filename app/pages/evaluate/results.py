@@ -16,7 +16,7 @@ Row = dict[str, Any]
 """A row of the store's results."""
 
 
-def measured(
+def evaluated(
     workspace: Workspace,
     encoder: str,
     task: str,

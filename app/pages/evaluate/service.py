@@ -12,7 +12,7 @@ from app.jobs.submit import perform
 from app.pages.encoders.service import ensure_listed
 from app.pages.evaluate import suites
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.evaluate.results import Row, measured
+from app.pages.evaluate.results import Row, evaluated
 from engine.errors import UserError
 from engine.protocols import MOST_SEEDS
 
@@ -92,19 +92,19 @@ def evaluate(
         return
     questions, reported = job.questions(), 0
 
-    def measured_before(end: int) -> list[Row]:
+    def evaluated_before(end: int) -> list[Row]:
         """Results that an interrupted run had already computed."""
         return [
-            measured(workspace, encoder, task, job.protocol, seed)
+            evaluated(workspace, encoder, task, job.protocol, seed)
             for encoder, task, seed in questions[reported:end]
         ]
 
     for _, position, happening in perform(workspace, job, move=move):
         if isinstance(happening, dict):
-            yield from measured_before(position)
+            yield from evaluated_before(position)
             reported = position + 1
             yield happening
-    yield from measured_before(len(questions))
+    yield from evaluated_before(len(questions))
 
 
 def job_of_run(workspace: Workspace, run: str) -> EvaluateJob | None:

@@ -214,7 +214,7 @@ def _row(row: Mapping[str, Any], over: spread.Spread | None, read_only: bool) ->
         facts = (escape(metric(dict(row))), formats.count(row["n"]))
         return (task, name, formats.score(row["score"]), moved, *facts, protocol, seconds)
     hint = f"<br><small>{escape(row['hint'])}</small>" if row["hint"] else ""
-    about = f"Measure {row['encoder']} on {row['task']} again"
+    about = f"Evaluate {row['encoder']} on {row['task']} again"
     again = "" if read_only else button("Try again", "again", key_text(row), about=about)
     problem = f'<span class="t-run-error">{escape(row["error"])}</span>{hint}'
     none = formats.MISSING

@@ -29,7 +29,7 @@ def fair(
     theodolite fair minilm wordllama random:256
 
     Size, normalisation, classifier, similarity, baselines, transfer against probing, seeds: each
-    with a verdict, and the commands that measure what is missing. After Eger, Rücklé, Gurevych
+    with a verdict, and the commands that evaluate what is missing. After Eger, Rücklé, Gurevych
     2019. With --json every point is one object, with its numbers under `evidence`.
     """
     advice = advise(workspace, encoders or (), tasks, projection=projection)

@@ -256,10 +256,10 @@ def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
     from engine.tasks import STARTER, TRANSFER
 
     drawing = ("transfer", "probing", "classification", "relatedness")
-    measured = {t for p, t, n in evidence.rows
+    evaluated = {t for p, t, n in evidence.rows
                 if n in evidence.encoders and p == evidence.tasks[t].protocol}  # fmt: skip
     names = evidence.chosen or [
-        name for name in evidence.tasks if name in measured or name in (*STARTER, *TRANSFER)
+        name for name in evidence.tasks if name in evaluated or name in (*STARTER, *TRANSFER)
     ]
     tasks = tuple(
         name
@@ -267,7 +267,7 @@ def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
         if evidence.tasks[name].type in drawing
         and (evidence.chosen or evidence.tasks[name].type != "probing")
         and name not in done
-        and (name in evidence.here or name in measured)
+        and (name in evidence.here or name in evaluated)
     )
     if not tasks:
         return ()

@@ -30,7 +30,7 @@ class Evidence:
     Attributes:
         encoders: the requested names, canonical.
         dims: encoder -> dimensions, where known.
-        tasks: name -> task, all that are available or were measured, in the registry's order.
+        tasks: name -> task, all that are available or were evaluated, in the registry's order.
         chosen: the requested tasks; empty for no choice.
         here: tasks whose data is installed.
         rows: (protocol, task, encoder) -> the result.
@@ -55,15 +55,15 @@ class Evidence:
         """Tasks of one type for a point.
 
         The chosen ones; without a choice, those of the suite that are available, and those on
-        which one of the encoders was measured under one of these protocols.
+        which one of the encoders was evaluated under one of these protocols.
         """
         if self.chosen:
             return [name for name in self.chosen if self.tasks[name].type == kind]
-        measured = {t for p, t, name in self.rows if p in protocols and name in self.encoders}
+        evaluated = {t for p, t, name in self.rows if p in protocols and name in self.encoders}
         return [
             name
             for name, task in self.tasks.items()
-            if task.type == kind and (name in measured or (name in suite and name in self.here))
+            if task.type == kind and (name in evaluated or (name in suite and name in self.here))
         ]
 
     def lacking(self, what: str) -> str:
@@ -202,7 +202,7 @@ def _one_question(
         others = {row["encoder"] for row in mine if row["data_hash"] != kept[0]}
         if others:
             cautions.append(
-                f"{task} ({protocol}): left out {', '.join(sorted(others))}, measured on another "
+                f"{task} ({protocol}): left out {', '.join(sorted(others))}, evaluated on another "
                 "version of the data."
             )
     return rows, cautions

@@ -88,7 +88,7 @@ def build(workspace: Workspace) -> None:
             name = encoders.add(workspace, event.id)["name"]
             ticked = list(dict.fromkeys([*(values.encoder or []), name]))
             return {controls["encoder"]: choices.filled(workspace, ticked)}
-        return {run: service.measure(workspace, _advice(workspace, values), event.id)}
+        return {run: service.evaluate(workspace, _advice(workspace, values), event.id)}
 
     every = (show, controls, [summary, *cards.values(), *pictures], notice)
     on_open(load, lambda values, _: show(values), controls, every[2], notice)

@@ -28,10 +28,10 @@ NARROW = 40
 
 @dataclass(frozen=True)
 class MissingRuns:
-    """Measurements that are missing, as one run.
+    """Results that are missing, as one run.
 
     Attributes:
-        encoders, tasks: every encoder on every task; stored results are not measured again.
+        encoders, tasks: every encoder on every task; stored results are not computed again.
         protocol: for all tasks, or None for each task's own.
         results: number of missing results.
         seeds: number of seeds.
@@ -114,7 +114,7 @@ class Point:
         title: the same for people.
         verdict: `fine`, `look`, or `missing` for lack of results.
         words: one to three sentences made from the numbers.
-        missing_runs: runs that would measure missing results.
+        missing_runs: runs that would compute missing results.
         add: encoders that ought to be among those compared.
         exhibits: the evidence; empty when there is none.
         see: a sentence that links to the page Compare.
@@ -158,7 +158,7 @@ def missing_runs(
     *,
     listed: bool = True,
 ) -> tuple[MissingRuns, ...]:
-    """The run that measures missing pairs of encoder and task; empty if none is missing."""
+    """The run that evaluates missing pairs of encoder and task; empty if none is missing."""
     gaps = [(name, task) for name in encoders for task in tasks if task not in have.get(name, ())]
     if not gaps:
         return ()

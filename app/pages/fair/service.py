@@ -56,7 +56,7 @@ def advise(
     Args:
         workspace: its store holds the results.
         encoders: spec strings; empty for every listed one.
-        tasks: names or suites for the advice; None or empty for measured tasks and the usual
+        tasks: names or suites for the advice; None or empty for evaluated tasks and the usual
             suites.
         projection: how encoders are brought to one size.
         curve: task of the score-against-size curve; empty for a quick one.
@@ -104,7 +104,7 @@ def _known(what: str, name: str, choices: Mapping[Any, str]) -> str:
     return name
 
 
-def measure(workspace: Workspace, advice: Advice, key: str) -> str:
+def evaluate(workspace: Workspace, advice: Advice, key: str) -> str:
     """Queue the missing runs of a point; return the id of the last, which is done when all are.
 
     Raises:

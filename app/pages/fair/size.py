@@ -32,7 +32,7 @@ TENDENCY = "larger vectors tend to score higher for their size alone"
 def tasks(evidence: Evidence) -> list[str]:
     """Tasks on which sizes are compared.
 
-    The chosen ones; else, except probing, those on which two of the encoders were measured under
+    The chosen ones; else, except probing, those on which two of the encoders were evaluated under
     the task's own protocol; else one available similarity task.
     """
     from engine.tasks import SEVEN, STARTER
@@ -41,9 +41,9 @@ def tasks(evidence: Evidence) -> list[str]:
         return list(evidence.chosen)
     names = [name for name, task in evidence.tasks.items() if task.type != "probing"]
     scores = evidence.scores(names)
-    measured = [t for t in names if sum(t in found for found in scores.values()) > 1]
+    evaluated = [t for t in names if sum(t in found for found in scores.values()) > 1]
     here = [name for name in (STARTER[0], *SEVEN) if name in evidence.here]
-    return measured or here[-1:]
+    return evaluated or here[-1:]
 
 
 def curve_task(evidence: Evidence, task: str = "") -> str:

@@ -22,7 +22,7 @@ def summary(advice: Advice) -> str:
     count: Counter[str] = Counter(point.verdict for point in advice.points)
     words = {
         "look": ("needs a look", "need a look"),
-        "missing": ("lacks measurements", "lack measurements"),
+        "missing": ("lacks results", "lack results"),
         "fine": ("is fine", "are fine"),
     }
     counts = [f"{count[v]} {few[count[v] > 1]}" for v, few in words.items() if count[v]]
@@ -65,8 +65,8 @@ def _buttons(point: Point) -> str:
         for spec in point.add
     ]
     if point.missing_runs:
-        made.append(button("Measure it", "measure", point.key,
-                           about=f"Measure what is missing for {point.title}"))  # fmt: skip
+        made.append(button("Evaluate", "evaluate", point.key,
+                           about=f"Evaluate what is missing for {point.title}"))  # fmt: skip
         runs = formats.plural(len(point.missing_runs), "run")
         count = formats.plural(point.missing, "result")
         made.append(f'<span class="t-muted t-small">{count} in {runs}</span>')

@@ -65,8 +65,8 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 
     here = [task.name for task in available(workspace.catalog) if task.type == "sts"]
     rows = workspace.store.results.table()
-    measured = {row["task"] for row in rows if row["metric"] == "spearman"}
-    return [*here, *sorted(measured - set(here))]
+    evaluated = {row["task"] for row in rows if row["metric"] == "spearman"}
+    return [*here, *sorted(evaluated - set(here))]
 
 
 def opening(workspace: Workspace, tasks: Sequence[str]) -> str:

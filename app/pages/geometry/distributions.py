@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,8 @@ from app.pages.encoders import choices
 from app.pages.geometry import densities
 from app.pages.geometry import distribution_views as views
 from app.pages.geometry.views import missing
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.web import address, background_call, parts
+from app.web import background_call, parts
 from app.web.controls import Control, Controls, Values
 from app.web.frozen import Frozen
 
@@ -56,12 +55,11 @@ def build(workspace: Workspace) -> None:
         "space": chart(elem_id="space"),
     }
 
-    def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
-        for words, found in background_call.followed(
+    def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        yield from background_call.changes(
             lambda say: _shown(workspace, choices.need(values.encoder), values.task),
-            f"Reading {values.task}", session,
-        ):  # fmt: skip
-            yield found or {"missing": words}
+            f"Reading {values.task}", session, "missing",
+        )  # fmt: skip
 
     panel.connect(
         controls, shown, shown["missing"], shown["measure"], notice,
@@ -70,17 +68,16 @@ def build(workspace: Workspace) -> None:
     )  # fmt: skip
 
 
-def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     tasks = densities.pair_tasks(workspace)
-    named = address.first(request, "task")
+    named = values.task or ""
     if named.startswith("hub:"):  # hub files are named, not listed
         tasks.append(named)
-    usual = densities.opening(workspace, tasks)
+    chosen = named if named in tasks else densities.opening(workspace, tasks)
     return {
         "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
-        "task": gr.update(choices=tasks, value=address.choice(request, "task", tasks, usual)),
-        "run": run_panel.from_address(workspace, request),
+        "task": gr.update(choices=tasks, value=chosen),
     }
 
 

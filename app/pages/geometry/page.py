@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from app.components.chart import chart
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.geometry import freezing, job, service, views
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
 from app.web.controls import Control, Controls, Values
@@ -85,12 +84,11 @@ def build(workspace: Workspace) -> None:
         usual = Values(split=service.ALL, rule="over", cut=None, label=None)
         return _picked(workspace, values.dataset, usual)
 
-    def show(values: Values, session: str | None) -> Iterator[dict[str, Any]]:
+    def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
         first = f"Loading {', '.join(values.encoder)}; this takes some seconds"
-        for words, found in background_call.followed(
-            lambda say: _shown(workspace, values), first, session
-        ):
-            yield found or {"missing": words}
+        yield from background_call.changes(
+            lambda say: _shown(workspace, values), first, session, "missing"
+        )
 
     def make(values: Values) -> str:
         names = choices.need(values.encoder)
@@ -98,18 +96,17 @@ def build(workspace: Workspace) -> None:
 
     panel.connect(
         controls, shown, shown["missing"], shown["measure"], notice,
-        load=partial(_loaded, workspace, controls), show=show, make=make,
+        load=partial(_loaded, workspace), show=show, make=make,
         refill={"dataset": refill},
     )  # fmt: skip
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    values = controls.from_address(request)
     dataset, offered = collections.filled(workspace, values.dataset, service.opening(workspace))
     return {
         "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
-        "dataset": offered, "run": run_panel.from_address(workspace, request),
+        "dataset": offered,
         **_picked(workspace, dataset, values),
     }  # fmt: skip
 

@@ -219,7 +219,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 
 
 def opening(workspace: Workspace) -> str:
-    """The page's default data set: STS-B if an encoder was measured on it, else the shipped one."""
+    """The default data set: STS-B if an encoder was evaluated on it, else the shipped one."""
     first, example = USUAL
     here = set(workspace.catalog.names())
     # Checked before `everyone`, which loads the data set.

@@ -9,7 +9,7 @@ import gradio as gr
 
 from app import formats
 from app.components.actions import actions, button
-from app.pages.jobs import service, views
+from app.pages.jobs import service, views, workers
 from app.web import address, parts, progress
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
@@ -83,10 +83,12 @@ def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
 
 def _status(workspace: Workspace) -> str:
     """The numbers of running and waiting runs, and of workers."""
-    waiting, running, workers = service.counts(workspace.store)
-    up = formats.plural(workers, "worker") if workers else "no worker is running yet"
-    words = f"{running} running, {waiting} waiting, {up}"
-    return f'<p class="t-status" role="status">{escape(words)}</p>'
+    waiting, running, here = service.counts(workspace.store)
+    up = formats.plural(here, "worker") if here else "no worker is running yet"
+    words = escape(f"{running} running, {waiting} waiting, {up}")
+    if workers.in_fleet(workspace):
+        words += f' here; those of the fleet are on <a href="{address.link("workers")}">Workers</a>'
+    return f'<p class="t-status" role="status">{words}</p>'
 
 
 def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:

@@ -67,7 +67,7 @@ class RunPanel:
         go: gr.Button,
         notice: Any,
         *,
-        load: Callable[[gr.Request], Named],
+        load: Callable[[Values, gr.Request], Named],
         show: Callable[[Values, str | None], Iterator[Named]],
         make: Callable[[Values], str],
         refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
@@ -80,7 +80,7 @@ class RunPanel:
             words: the component among `shown` which displays the progress.
             go: the button that starts the run.
             notice: component which shows an error.
-            load: reads the values of the controls from the address.
+            load: completes the values that the address names; returns those of the controls.
             show: takes the values, and the session of the tab; yields the changes.
             make: queues the run that computes the answer and returns its id, empty if stored.
             refill: control -> function which updates other controls on its change, before `show`.
@@ -90,7 +90,9 @@ class RunPanel:
             return {shown[name]: value for name, value in named.items()}
 
         def opening(request: gr.Request) -> Answer:
-            return {controls[name]: value for name, value in load(request).items()}
+            named = load(controls.from_address(request), request)
+            run = from_address(self._workspace, request)
+            return {controls[name]: value for name, value in {**named, "run": run}.items()}
 
         def refilling(name: str, values: Values) -> Answer:
             return {controls[other]: value for other, value in refill[name](values).items()}
@@ -150,7 +152,7 @@ class RunPanel:
         """Apply a button's action to the run, or evaluate a failed part again."""
         if event.act != "unit":
             return {self._said: parts.say(service.act(self._workspace, event.act, event.id))}
-        again, what = service.measure_again(self._workspace, run_id, event.number("id"))
+        again, what = service.evaluate_again(self._workspace, run_id, event.number("id"))
         if self._workspace.store.runs.get(run_id)["state"] in LIVE:
             return {self._said: parts.say(f"{what} will be available again after this run.")}
         return {self.run: again}

@@ -151,7 +151,7 @@ ACTIONS: Mapping[str, Callable[[Workspace, str], str]] = {
 """Actions on a run, by the name in their button's event."""
 
 
-def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str, str]:
+def evaluate_again(workspace: Workspace, run_id: str, position: int) -> tuple[str, str]:
     """Queue one part of an evaluation again, as a run of its own.
 
     Returns:

@@ -93,7 +93,7 @@ def now(workspace: Workspace) -> Workers:
     local = _local(workspace)
     queued = [Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
               for run in workspace.store.runs.list(["queued"])]  # fmt: skip
-    if workspace.read_only or not os.environ.get(VARIABLE):
+    if not in_fleet(workspace):
         return Workers("", "", local, {}, tuple(queued))
     address = Address.parse(None)
     try:
@@ -110,6 +110,11 @@ def now(workspace: Workspace) -> Workers:
     ]
     silent = {home["name"]: home["silent"] for home in homes}
     return Workers(str(address), "", local + away, silent, tuple(queued + waiting))
+
+
+def in_fleet(workspace: Workspace) -> bool:
+    """Whether other machines are shown: there is a fleet, and nobody here is a visitor."""
+    return bool(os.environ.get(VARIABLE)) and not workspace.read_only
 
 
 @functools.lru_cache(maxsize=1)

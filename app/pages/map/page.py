@@ -75,20 +75,18 @@ def build(workspace: Workspace) -> None:
              "trust": parts.static("", elem_id="trust")}  # fmt: skip
     panel.connect(
         controls, shown, shown["trust"], go, notice,
-        load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),
+        load=partial(_loaded, workspace), show=partial(_shown, workspace),
         make=lambda values: queue_unless_stored(workspace, _spec(values)),
     )  # fmt: skip
     report_button(controls, notice, partial(_report, workspace))
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    values = controls.from_address(request)
     place, collection = collections.filled(workspace, values.collection)
     encoder = next(iter(choices.from_address(workspace, request)), None)
     return vars(values) | {
         "encoder": choices.one(workspace, encoder), "collection": collection,
-        "run": run_panel.from_address(workspace, request),
         "seen": map_address.from_address(request, place),
     }  # fmt: skip
 

@@ -73,7 +73,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
         HeatmapColumn(
             f"average:{suite}",
             f"Mean, {SUITE_LABELS[suite]}",
-            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured"
+            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were evaluated"
             f"{', whose metrics differ' if suite == 'starter' else ''}. "
             "Compared only with means over the same tasks.",
             "average",
@@ -97,10 +97,10 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
 
 
 def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
-    """Name the encoders with the highest score on most tasks, of those measured here.
+    """Name the encoders with the highest score on most tasks, of those evaluated here.
 
-    While evaluations are waiting, give the number of measured scores, and use the shipped scores
-    in place of the others: the headline stays in place when the last one arrives.
+    While evaluations are waiting, give the number of scores that are there, and use the shipped
+    scores in place of the others: the headline stays in place when the last one arrives.
     """
     mine = {row.name: row.cells for row in rows if not row.published}
     tasks = [column.key for column in columns if column.kind == "task"]
@@ -108,7 +108,7 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
     waiting = [cell for cell in cells if cell.state == "waiting"]
     if waiting:
         there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
-        text = f"{there} of {formats.plural(there + len(waiting), 'score')} measured"
+        text = f"{there} of {formats.plural(there + len(waiting), 'score')} computed"
         if all(cell.score is None for cell in waiting):
             return parts.heading(text, "The others are being computed.")
         return parts.heading(
@@ -139,7 +139,7 @@ def _finding(mine: Mapping[str, Mapping[str, Cell]], tasks: Sequence[str]) -> st
 
 
 def _best(mine: Mapping[str, Mapping[str, Cell]], task: str) -> list[str]:
-    """Encoders with the highest score on a task; empty if fewer than two were measured."""
+    """Encoders with the highest score on a task; empty if fewer than two were evaluated."""
     found = {name: cells[task].score for name, cells in mine.items() if task in cells}
     scores = {name: score for name, score in found.items() if score is not None}
     if len(scores) < 2:
@@ -169,7 +169,7 @@ def _note(info: dict[str, Any]) -> str:
 
 
 def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
-    when = ("measured", formats.ago(row["created"]))
+    when = ("evaluated", formats.ago(row["created"]))
     if row["error"] is not None:
         facts = [("error", row["error"]), ("what to do", row["hint"]), when]
         return Cell(result=row["id"], facts=tuple(f for f in facts if f[1]), state="error")
@@ -227,7 +227,7 @@ def _published_row(row: Published) -> HeatmapRow:
         *((("aggregation", AGGREGATIONS[row.aggregation]),) if row.aggregation else ()),
         ("training", row.training),
         *((("taken there from", row.origin),) if row.origin else ()),
-        ("measured here", "no"),
+        ("evaluated here", "no"),
     )
     # STS-B and SICK-R have no subsets, so both tables print the same kind of number for them.
     cells = {
@@ -243,7 +243,7 @@ def _published_row(row: Published) -> HeatmapRow:
 
 
 def card(workspace: Workspace, result_id: int) -> str:
-    """One result in full, as HTML: its numbers, and the protocol it was measured under.
+    """One result in full, as HTML: its numbers, and the protocol it was computed under.
 
     Raises:
         StoreError: there is no such result.
@@ -347,8 +347,8 @@ def nothing() -> str:
 def welcome(rows: Sequence[HeatmapRow]) -> str:
     """The welcome for new users; empty once other encoders than the starters are listed."""
     names = {name for name, _, _ in STARTERS}
-    measured = [row for row in rows if not row.published]
-    if not measured or any(row.name not in names for row in measured):
+    evaluated = [row for row in rows if not row.published]
+    if not evaluated or any(row.name not in names for row in evaluated):
         return ""
     items = "".join(
         f'<li><span class="t-spec">{escape(name)}</span><span>{escape(what)}</span>'
@@ -361,7 +361,7 @@ def welcome(rows: Sequence[HeatmapRow]) -> str:
     )
     return (
         '<section class="t-welcome" aria-label="Welcome"><h2>Three encoders to start with</h2>'
-        f"<ul>{items}</ul><p>They are measured first on the starter set: sentence pairs graded 0 "
+        f"<ul>{items}</ul><p>They are evaluated first on the starter set: sentence pairs graded 0 "
         "to 5 and sentences in topics, <strong>written by us</strong> and small, so that there is "
         "something to see without a download. "
         '<a href="./encoders">Add an encoder of your own</a>, or '

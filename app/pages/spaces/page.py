@@ -88,14 +88,13 @@ def build(workspace: Workspace) -> None:
     controls.add("seen", gr.State({}))
     panel.connect(
         controls, shown, shown["words"], go, notice,
-        load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),
+        load=partial(_loaded, workspace), show=partial(_shown, workspace),
         make=lambda values: queue_unless_stored(workspace, _spec(values)),
     )  # fmt: skip
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    values = controls.from_address(request)
     chosen = choices.from_address(workspace, request)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
     one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
@@ -103,7 +102,6 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     return vars(values) | {
         "first": gr.update(choices=offered, value=one),
         "second": gr.update(choices=offered, value=other), "collection": collection,
-        "run": run_panel.from_address(workspace, request),
         "seen": map_address.from_address(request, place),
     }  # fmt: skip
 

@@ -188,7 +188,7 @@ class Form:
 
     def _components(self, updates: Updates) -> dict[Any, Any]:
         places = {**self.inputs, **self.boxes}
-        return {places[name]: gr.update(**changes) for name, changes in updates.items()}
+        return {places[name]: gr.update(**changes) for name, changes in updates.items() if changes}
 
     def _filled(self, values: Values) -> Updates:
         """Updates that fill every control from the values of a spec."""
@@ -214,10 +214,7 @@ class Form:
                 values[field] = found
         updates = self._filled(values)
         typed = {field: updates.get(field, {}).get("value") for field in self.inputs}
-        for field, changes in updates.items():
-            # An empty text box is left alone: the user may have begun to type in it.
-            if changes.get("value") == "" and isinstance(self.inputs[field], gr.Textbox):
-                del changes["value"]
+        updates = {field: self._changed(field, changes) for field, changes in updates.items()}
         labels = [*((preset.label, preset.name) for preset in presets), ("My own settings", OWN)]
         seen = self._review(SimpleNamespace(**typed | {"preset": name}))
         named = {"choices": labels, "value": seen[self.controls["preset"]]}
@@ -226,6 +223,15 @@ class Form:
             **seen,
             self.controls["preset"]: gr.update(**named),
         }
+
+    def _changed(self, field: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """What a page that was just opened does not show anyway: a hundred updates take time."""
+        box = {**self.inputs, **self.boxes}[field]
+        more = {name: to for name, to in changes.items() if getattr(box, name, None) != to}
+        # An empty text box is left alone: the user may have begun to type in it.
+        if more.get("value") == "" and isinstance(box, gr.Textbox):
+            del more["value"]
+        return more
 
     def _pick(self, values: SimpleNamespace) -> Answer:
         """Fill the form with a preset; `OWN` leaves it as it is."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection
 from functools import partial
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -65,11 +66,6 @@ class Guard:
             scope = {**scope, "path": path.removeprefix(self._root_path) or "/"}
         request = Request(scope)
 
-        async def sealed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = self._sealed(message.get("headers", ()), scope["scheme"])
-            await send(message)
-
         visitor.set(requests.address_of(request))
         policy.begin()
         end = None
@@ -83,10 +79,30 @@ class Guard:
         except bodies.TooLarge:
             answer = PlainTextResponse("Too many at once", status_code=413)
         try:
-            await answer(scope, receive, sealed)
+            await self._send(answer, scope, receive, send)
         finally:
             if end:
                 end()
+
+    async def _send(self, answer: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send a response with our headers; that to a tab which has left ends without an error."""
+        begun = False
+
+        async def sealed(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = self._sealed(message.get("headers", ()), scope["scheme"])
+            await send(message)
+
+        try:
+            await answer(scope, receive, sealed)
+        except RuntimeError as error:
+            # Gradio ends the events of a tab that it does not know with an HTTP error, which comes
+            # too late to be sent.
+            if not begun or not isinstance(error.__cause__, HTTPException):
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _read(self, request: Request, receive: Receive) -> Receive:
         """Read and repair the body of a call; a visitor's body is bounded in any request.

@@ -109,6 +109,17 @@
     return call;
   };
 
+  // What other pages need of Gradio's components: once in a tab, when its first page has come to rest.
+  const FETCHED = "theodolite:fetched";
+  function fetchLater() {
+    if (navigator.connection?.saveData || sessionStorage.getItem(FETCHED)) return;
+    sessionStorage.setItem(FETCHED, "yes");
+    for (const name of frame.later ?? []) {
+      document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", href: `./assets/${name}` }));
+    }
+  }
+  addEventListener("load", () => setTimeout(() => (window.requestIdleCallback ?? setTimeout)(fetchLater), 3000));
+
   // The largest script there is, where a chart will be: fetched while Gradio lays the page out.
   const drawing = window.gradio_config?.components?.find(({ props }) => props?.plotly);
   if (drawing) {

@@ -135,8 +135,8 @@ class ReplacedTokens:
         masked = np.where(chosen, tokenizer.mask_token_id, flat)
         if chosen.any():
             states, _ = self.base.token_states(cut_like(masked, ids))
-            places = to_device(np.flatnonzero(chosen), states.device)
-            logits = self.base.mlm_logits(states[places]).to(widest(states.device))
+            positions = to_device(np.flatnonzero(chosen), states.device)
+            logits = self.base.mlm_logits(states[positions]).to(widest(states.device))
             logits[:, special] = -torch.inf
             masked[chosen] = _drawn(logits.softmax(dim=1), rng)
         return cut_like(masked, ids)

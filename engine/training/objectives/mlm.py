@@ -115,11 +115,11 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
     """
     states, _ = model.token_states(masked.ids)
     labels = flattened(masked.labels)
-    places = np.flatnonzero(labels != IGNORED)
-    if not len(places):
+    positions = np.flatnonzero(labels != IGNORED)
+    if not len(positions):
         return states.sum() * 0
-    logits = exact(model.mlm_logits(states[to_device(places, states.device)]))
-    wanted = to_device(labels[places], states.device)
+    logits = exact(model.mlm_logits(states[to_device(positions, states.device)]))
+    wanted = to_device(labels[positions], states.device)
     return functional.cross_entropy(logits, wanted, reduction="sum")
 
 

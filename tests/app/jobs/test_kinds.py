@@ -9,7 +9,7 @@ import pytest
 
 from app.jobs.kinds import KINDS, job_of, kind_of, spec_of
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -20,7 +20,7 @@ A, B = "random:16", "random:24"
 
 
 def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> None:
-    """What draws nothing is measured once, whatever number of seeds is asked for."""
+    """What draws nothing is evaluated once, whatever number of seeds is asked for."""
     run = queue_evaluation(workspace, [A, B], ["StarterTopics", "StarterSTS"], seeds=2)
     spec = workspace.store.runs.get(run)["spec"]
     assert (spec["version"], spec["seeds"]) == (2, 2)
@@ -125,7 +125,7 @@ def test_every_version_has_its_upgrade(kind: str) -> None:
 
 
 def test_size_variants_stay_out_of_the_list(workspace: Workspace) -> None:
-    """An encoder that only a study needs is measured and not listed."""
+    """An encoder that only a study needs is evaluated and not listed."""
     queue_evaluation(workspace, [A], ["StarterSTS"], listed=False)
     assert workspace.store.encoders.list() == []
 
@@ -140,7 +140,7 @@ def test_seeds_out_of_range_are_refused(workspace: Workspace, seed: int | None, 
 
 def test_units_weigh_what_others_like_them_took(workspace: Workspace) -> None:
     """The same encoder first, then any other; what is stored takes next to nothing."""
-    row = dict(workspace.store.results.by_id(measured(workspace, A, "StarterSTS")["id"]))
+    row = dict(workspace.store.results.by_id(evaluated(workspace, A, "StarterSTS")["id"]))
     for encoder, task, protocol, seed, seconds in (
         (B, "MR", "senteval", 1111, 40.0),
         (A, "MR", "senteval", 1111, 20.0),

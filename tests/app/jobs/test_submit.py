@@ -18,7 +18,7 @@ from app.jobs.job import Job
 from app.jobs.reporter import Reporter
 from app.jobs.submit import perform, queue
 from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -110,7 +110,7 @@ def test_a_query_that_needs_little_encoding_is_no_run(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_run_had_measured_before_it_broke_off_is_told_too(home: Path) -> None:
+def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(home: Path) -> None:
     """The verb goes on in the same row."""
     workspace = Workspace(home)
     job = EvaluateJob.of(workspace, [A], ["StarterSTS", "StarterTopics"])
@@ -127,7 +127,7 @@ def test_what_a_run_had_measured_before_it_broke_off_is_told_too(home: Path) -> 
 
 
 def test_an_evaluation_that_fails_is_a_run_that_failed(home: Path) -> None:
-    """With the reason; what else was asked is measured all the same."""
+    """With the reason; what else was asked is evaluated all the same."""
     missing = f"dir:{home / 'nowhere'}"
     done = CliRunner().invoke(app, ["evaluate", missing, A, "--tasks", "StarterSTS", "--json"])
     assert done.exit_code == 1
@@ -177,7 +177,7 @@ def test_what_a_worker_is_at_is_followed_to_its_answer(workspace: Workspace) -> 
     def work(done: float, total: float, what: str) -> None:
         calls.append((done, what))
         if len(calls) == 1:
-            measured(workspace, A, "StarterSTS")
+            evaluated(workspace, A, "StarterSTS")
             workspace.store.runs.end_unit(run, 0, 1.0)
             workspace.store.runs.finish(run, 1, "done")
 

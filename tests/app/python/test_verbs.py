@@ -27,7 +27,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
     """Where somebody's own results are."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "own"))
-    return th.Workspace(tmp_path / "own")
+    return th.Workspace(str(tmp_path / "own"))
 
 
 def seen(html: str) -> str:

@@ -237,6 +237,7 @@ def test_descriptions_are_json():
     """Cheap facts for a list."""
     facts = json.loads(json.dumps(load_facts("minilm")))
     assert (facts["dim"], facts["parameters"], facts["pooling"]) == (384, 22_713_216, "avg")
+    assert (facts["licence"], load_facts("wordllama")["licence"]) == ("apache-2.0", "mit")
     assert load_facts("random:8 + wordllama | dims:4,random,1")["dim"] == 4
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from app.pages.board import cost, cost_views, curves, service
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
 from tests.fakes.costs import FOUND, keep
@@ -101,7 +101,7 @@ def test_smaller_vectors_are_scored_without_encoding(
     """All dimensions score as the evaluation did; what was never encoded is refused in words."""
     with pytest.raises(UserError, match="has not encoded StarterSTS yet"):
         curves.curves(workspace, "random:32", "StarterSTS")
-    row = measured(workspace, "random:32", "StarterSTS")
+    row = evaluated(workspace, "random:32", "StarterSTS")
     found = curves.curves(workspace, "random:32", "StarterSTS")
     by = {(one.how.method, one.how.dim): one for one in found}
     assert by["first", 32].score == pytest.approx(row["score"], abs=1e-9)

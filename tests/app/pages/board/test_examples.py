@@ -7,7 +7,7 @@ import pytest
 
 from app.pages.board import example_views, examples, service
 from app.pages.board.examples import disagreement, opening, quality
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.stats.bootstrap import Sample
@@ -41,7 +41,7 @@ def test_examples_of_every_starter_task_have_their_texts(workspace: Workspace) -
     """In the order of the values: what the classifier got right is where its label says so."""
     for task in ("StarterSTS", "StarterTopics", "StarterSearch"):
         for name in (A, B):
-            assert measured(workspace, name, task)["error"] is None
+            assert evaluated(workspace, name, task)["error"] is None
         board = service.board(workspace)
         found = disagreement(workspace, board, task, A, B)
         data = workspace.catalog.load("starter-pairs" if task == "StarterSTS" else "starter-topics")

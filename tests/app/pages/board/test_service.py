@@ -64,7 +64,7 @@ def test_filters(measured: Workspace) -> None:
         names(licences=("gpl",))
     with pytest.raises(UserError, match="no suite 'mine'"):
         names(suite="mine")
-    with pytest.raises(UserError, match="No measured task"):
+    with pytest.raises(UserError, match="No evaluated task"):
         names(types=("Clustering",))
 
 

@@ -42,7 +42,7 @@ def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
     found = similarity.found(workspace, job)
     assert [row.name for row in found.rows] == ["starter-pairs", "starter-topics"]
     assert found.counts == (10, 10) and similarity.opening(workspace, A) == ALL
-    assert similarity.run_measurement(workspace, job) == ""
+    assert similarity.queue_similarity(workspace, job) == ""
     picture = similarity_views.picture(found, "group")
     assert picture is not None and len(json.loads(picture["table"])["rows"]) == 1
     assert "drawn with a fixed seed" in similarity_views.finding(found)

@@ -285,7 +285,7 @@ def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "why"),
-    [("no_labels", "the data has no labels"), ("encoder_failed", "no encoder could be measured"),
+    [("no_labels", "the data has no labels"), ("encoder_failed", "no encoder could be evaluated"),
      ("no_encoder_within_limits", "no encoder is within the limits"), ("", "nothing was scored")],
 )  # fmt: skip
 def test_an_open_sheet_says_why(code: str, why: str) -> None:

@@ -18,7 +18,7 @@ from app.pages.compare import published, tested, views
 from app.pages.compare import service as comparison
 from app.pages.compare import table as compare_table
 from app.pages.compare.verdicts import Verdict, verdicts
-from app.pages.evaluate.results import measured
+from app.pages.evaluate.results import evaluated
 from app.web.controls import Values
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -88,7 +88,7 @@ def test_right_and_wrong_answers_take_mcnemar(workspace: Workspace) -> None:
 def test_correlations_keep_the_bootstrap(workspace: Workspace) -> None:
     """A Spearman has no answers that are right or wrong."""
     for name in (A, B):
-        measured(workspace, name, "StarterSTS")
+        evaluated(workspace, name, "StarterSTS")
     report = comparison.compare(workspace, [A, B])
     verdict = report.verdicts[B, "StarterSTS"]
     assert (verdict.test, verdict.tasks) == ("bootstrap", len(TASKS) + 1)
@@ -231,13 +231,13 @@ def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Work
         invent(workspace, name, ("MR", "CR")[place % 2], 0.6)
     shown = shown_of(workspace, asked(names, names[0]))
     assert "No task is shared" in shown["headline"] and shown["forest"] is None
-    assert "not measured" in shown["board"]
+    assert "not evaluated" in shown["board"]
 
 
 def test_a_baseline_without_results_is_named(workspace: Workspace) -> None:
-    """What the others scored stands there all the same, with the way to measure it."""
+    """What the others scored stands there all the same, with the way to evaluate it."""
     shown = shown_of(workspace, asked([A, B, "random:512"], "random:512"))
-    assert "random:512, the baseline, is not measured yet" in shown["headline"]
+    assert "random:512, the baseline, is not evaluated yet" in shown["headline"]
     assert "evaluate?encoder=random%3A512" in shown["headline"]
     assert A in shown["comparison"] and shown["forest"] is None
 

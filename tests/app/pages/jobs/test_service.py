@@ -78,7 +78,7 @@ def test_visitors_are_offered_and_allowed_nothing(workspace: Workspace, action: 
     with pytest.raises(UserError, match="change nothing"):
         service.act(visiting, action, run)
     with pytest.raises(UserError, match="change nothing"):
-        service.measure_again(visiting, run, 0)
+        service.evaluate_again(visiting, run, 0)
     visiting.close()
 
 

@@ -45,5 +45,5 @@ def test_nobody_is_first_alone_or_among_many() -> None:
 
 def test_while_some_wait_it_counts() -> None:
     """What was never asked for does not count."""
-    assert "3 of 4 scores measured" in said(row("a", 2, 2), row("b", 1, None))
-    assert "1 of 2 scores measured" in said(row("a", 2), row("b", None))
+    assert "3 of 4 scores computed" in said(row("a", 2, 2), row("b", 1, None))
+    assert "1 of 2 scores computed" in said(row("a", 2), row("b", None))

@@ -1,4 +1,4 @@
-"""Results whose per-example values are gone or damaged: shown as such, measured again, no more."""
+"""Results whose per-example values are gone or damaged: shown as such, evaluated again, no more."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def harm(request: pytest.FixtureRequest) -> Callable[[Path], None]:
 
 
 @pytest.fixture
-def measured(workspace: Workspace) -> Workspace:
+def evaluated(workspace: Workspace) -> Workspace:
     """Three encoders on two tasks."""
     encoders.ensure_listed(workspace, (A, B, C))
     for encoder, task in itertools.product((A, B, C), (TASK, OTHER)):
-        results.measured(workspace, encoder, task)
+        results.evaluated(workspace, encoder, task)
     return workspace
 
 
@@ -58,10 +58,10 @@ def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
 
 
 @pytest.mark.slow
-def test_a_comparison_stands_without_it(measured: Workspace, harm) -> None:
+def test_a_comparison_stands_without_it(evaluated: Workspace, harm) -> None:
     """Its score is shown and said to be unreadable; the other encoder and task are tested."""
-    harm(file_of(measured, B))
-    report = comparison.compare(measured, [A, B, C])
+    harm(file_of(evaluated, B))
+    report = comparison.compare(evaluated, [A, B, C])
     assert report.unreadable == {(B, TASK)}
     assert report.cells[B, TASK]["score"] is not None
     assert set(report.differences) == {(C, TASK), (B, OTHER), (C, OTHER)}
@@ -75,38 +75,38 @@ def test_a_comparison_stands_without_it(measured: Workspace, harm) -> None:
 
 
 @pytest.mark.slow
-def test_a_comparison_with_an_unreadable_baseline(measured: Workspace, harm) -> None:
+def test_a_comparison_with_an_unreadable_baseline(evaluated: Workspace, harm) -> None:
     """Nothing is tested on its task, everything on the others."""
-    harm(file_of(measured, A))
-    report = comparison.compare(measured, [A, B, C])
+    harm(file_of(evaluated, A))
+    report = comparison.compare(evaluated, [A, B, C])
     assert set(report.differences) == {(B, OTHER), (C, OTHER)}
     assert set(report.groups[TASK]) == {B, C}
 
 
 @pytest.mark.slow
-def test_the_overview_stands_without_it(measured: Workspace) -> None:
+def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
-    file_of(measured, B).unlink()
-    _, rows = views.table(measured)
+    file_of(evaluated, B).unlink()
+    _, rows = views.table(evaluated)
     cells = {row.name: row.cells[TASK] for row in rows}
     assert {name: cell.note for name, cell in cells.items()} == {A: "", B: "unreadable", C: ""}
     assert cells[B].score is not None
     assert "--repair" in dict(cells[B].facts)["unreadable"]
     lost, kept = (cells[name].result for name in (B, C))
-    assert service.interval(measured, lost or 0) is None
-    assert service.interval(measured, kept or 0) is not None
-    assert "--repair" in views.card(measured, lost or 0)
-    assert "--repair" not in views.card(measured, kept or 0)
+    assert service.interval(evaluated, lost or 0) is None
+    assert service.interval(evaluated, kept or 0) is not None
+    assert "--repair" in views.card(evaluated, lost or 0)
+    assert "--repair" not in views.card(evaluated, kept or 0)
 
 
 @pytest.mark.slow
-def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
-    """What cannot be read can be measured again there."""
-    harm(file_of(measured, B))
-    found = densities.distributions(measured, [A, B], TASK)
+def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
+    """What cannot be read can be evaluated again there."""
+    harm(file_of(evaluated, B))
+    found = densities.distributions(evaluated, [A, B], TASK)
     assert set(found) == {A}
-    assert densities.unreadable(measured, [A, B], TASK, found) == [B]
-    shown = distributions._shown(measured, [A, B], TASK)
+    assert densities.unreadable(evaluated, [A, B], TASK, found) == [B]
+    shown = distributions._shown(evaluated, [A, B], TASK)
     assert "cannot be read" in shown["missing"]
     assert "Not measured" not in shown["missing"]
     assert shown["measure"]["value"] == f"Measure 1 encoder on {TASK}"
@@ -114,21 +114,21 @@ def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_queued_again_and_measured(measured: Workspace, harm) -> None:
+def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm) -> None:
     """Once; its new row takes the place of the old, and what was shown before is whole again."""
-    before: dict[str, Any] = measured.store.results.table(encoders=[B], tasks=[TASK])[0]
-    harm(file_of(measured, B))
-    comparison.compare(measured, [A, B])
-    done = repair.queue(measured)
+    before: dict[str, Any] = evaluated.store.results.table(encoders=[B], tasks=[TASK])[0]
+    harm(file_of(evaluated, B))
+    comparison.compare(evaluated, [A, B])
+    done = repair.queue(evaluated)
     assert (len(done.runs), done.left) == (1, ())
-    assert repair.queue(measured).runs == done.runs
-    work_off(measured, done.runs[0])
-    (after,) = measured.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
+    assert repair.queue(evaluated).runs == done.runs
+    work_off(evaluated, done.runs[0])
+    (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
     assert after["score"] == before["score"]
     assert after["id"] > before["id"]
-    assert comparison.compare(measured, [A, B]).unreadable == frozenset()
-    assert measured.store.check() == []
-    assert repair.queue(measured).runs == ()
+    assert comparison.compare(evaluated, [A, B]).unreadable == frozenset()
+    assert evaluated.store.check() == []
+    assert repair.queue(evaluated).runs == ()
 
 
 def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace, harm) -> None:
@@ -143,12 +143,12 @@ def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace
 
 
 @pytest.mark.slow
-def test_the_command_repairs(measured: Workspace, harm) -> None:
+def test_the_command_repairs(evaluated: Workspace, harm) -> None:
     """It exits with 1, as something was found."""
-    harm(file_of(measured, B))
-    given = ["store", "check", "--repair", "--store", str(measured.store.folder)]
+    harm(file_of(evaluated, B))
+    given = ["store", "check", "--repair", "--store", str(evaluated.store.folder)]
     done = CliRunner().invoke(app, given)
     assert done.exit_code == 1
-    (run,) = measured.store.runs.list()
+    (run,) = evaluated.store.runs.list()
     assert f"Queued again as {run['id']}" in done.stderr
     assert run["spec"]["tasks"] == [TASK]

@@ -34,6 +34,19 @@ def stranger(workspace: Workspace) -> Iterator[httpx.Client]:
     demo.close()
 
 
+# Tabs
+
+
+def test_a_tab_that_has_left_is_no_error(
+    client: httpx.Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What was still to be said to it is not; the terminal shows no traceback for that."""
+    answer = client.get("/gradio_api/queue/data?session_hash=gone")
+    assert '"session_not_found":true' in answer.text
+    assert client.get("/healthz").status_code == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
 # Pages of others
 
 

@@ -132,7 +132,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: evaluate.start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
         lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
         lambda: EncoderTraining(looking).probe(TrainSpec("unsup", LISTED, "starter", "out")),
-        lambda: fair.measure(looking, fair.advise(looking), "size"),
+        lambda: fair.evaluate(looking, fair.advise(looking), "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
         lambda: next(encoders.audit(looking, LISTED)),
