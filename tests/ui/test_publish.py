@@ -136,6 +136,22 @@ def test_tabs_and_choices_of_compare_live_on(visitor, frozen):
     expect(page.locator("#stability")).to_contain_text("leads")
 
 
+def test_a_choice_made_while_the_page_loads_is_answered(visitor, frozen):
+    """The module that listens to choices is the last to arrive; the address keeps them as well."""
+    visit = visitor(frozen)
+    page, held = visit.page, []
+    page.route("**/frozen*.js", lambda route: held.append(route))
+    with page.expect_request("**/frozen*.js"):
+        page.goto(f"{frozen}/compare/", wait_until="commit")
+    page.locator("#drawn input").last.wait_for(state="attached")
+    page.evaluate("document.querySelector('#drawn label:last-of-type').click()")
+    assert "drawn" not in page.url
+    [waiting] = held
+    waiting.continue_()
+    expect(page.locator("#ranks")).to_contain_text("3 tasks are few to resample")
+    assert "drawn=over" in page.url
+
+
 def test_a_chart_is_drawn_and_its_numbers_saved(visitor, frozen):
     """By the same script, under a policy that lets nothing be evaluated."""
     page = visitor(frozen).open("compare")
