@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+HARDWARE = "02:00:00:00:00:01"  # of the bridge; 02 means locally administered
 HOSTS = range(2, 250)  # numbers of the machines in the last part of the address; 1 is the database
 
 
@@ -22,7 +23,9 @@ class Network:
     def __init__(self) -> None:
         self._bridge = f"theo{os.getpid() % 10**8}"
         self._machines: dict[int, str] = {}
-        _ip("link", "add", self._bridge, "type", "bridge")
+        # Without one of its own, a bridge takes the lowest hardware address of its cables: with
+        # another cable it may change, and no machine reaches it until its ARP entry has expired.
+        _ip("link", "add", self._bridge, "address", HARDWARE, "type", "bridge")
         try:
             self._prefix = _free_prefix()
             _ip("addr", "add", f"{self.address}/24", "dev", self._bridge)
