@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,45 @@ def parts(clause: str, least: int = 4, most: int = 14) -> Iterator[str]:
         yield " ".join(left)
 
 
+def windows(sentence: str, draw: random.Random, least: int = 4, most: int = 14) -> Iterator[str]:
+    """Consecutive words from anywhere in a sentence, once for every seven of its words.
+
+    >>> list(windows("the old dog slept by the fire in the house", random.Random(1), 3, 5))
+    ['old dog slept']
+    """
+    given = sentence.split()
+    for _ in range(len(given) // 7 if len(given) > least else 0):
+        length = draw.randint(least, min(most, len(given)))
+        start = draw.randint(0, len(given) - length)
+        yield " ".join(given[start : start + length])
+
+
+def prepare_windows(root: Path, folder: Path) -> Path:
+    """Write `windows.txt`, for continued training, unless it exists; return its path.
+
+    A decoder learns what a vector says of its words from any text, but sees each sentence of
+    `more.txt` many times: here are three times as many texts, of the same sources. The sentences of
+    `more.txt` are included, so that it still learns where a sentence ends.
+    """
+    path = folder / "windows.txt"
+    if path.exists():
+        return path
+    draw = random.Random(0)
+    found = dict.fromkeys(prepare_more(root, folder).read_text("utf-8").splitlines())
+    for source, _ in split(root).values():
+        for line in source:
+            found.update(dict.fromkeys(corpus(windows(tidy(line), draw), cut=False)))
+    held = held_out(folder)
+    path.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
+    return path
+
+
+def held_out(folder: Path) -> set[str]:
+    """All sentences that `prepare` held out."""
+    files = (folder / "held-out").glob("*.txt")
+    return {sentence for file in files for sentence in file.read_text("utf-8").splitlines()}
+
+
 def prepare_more(root: Path, folder: Path) -> Path:
     """Write `more.txt`, for continued training, unless it exists; return its path.
 
@@ -68,8 +108,7 @@ def prepare_more(root: Path, folder: Path) -> Path:
     more = folder / "more.txt"
     if more.exists():
         return more
-    files = (folder / "held-out").glob("*.txt")
-    held = {sentence for file in files for sentence in file.read_text("utf-8").splitlines()}
+    held = held_out(folder)
     found: dict[str, None] = {}
     for source, _ in split(root).values():
         found.update(dict.fromkeys(corpus(source, cut=False)))

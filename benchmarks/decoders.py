@@ -1,7 +1,8 @@
 """Train, diagnose and describe the shipped decoders, from text whose licences allow it.
 
     THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
-                                                      [--on] [--ship FOLDER] [--prove N] [--show]
+                                                      [--on parts|windows] [--ship FOLDER]
+                                                      [--prove N] [--show]
 
 Sources are Wikipedia sentences (CC BY-SA 4.0), film reviews (CC BY 4.0), State of the Union and
 inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). The last part
@@ -15,10 +16,10 @@ sentence as the baseline, and gets a card with these figures and the expressions
 *Arithmetic*, not selected. A decoder without a list of known words gets that of the training text,
 provided it was trained on it.
 
-With `--on`, training of the shipped decoders continues: on the parts of long clauses that
-`train.txt` leaves out, and on its sentences again. The previous decoders are kept in
-`FOLDER/before` and diagnosed as well, and their figures are printed beside the new ones. The
-nearest training sentence is then one of this text.
+With `--on`, training of the shipped decoders continues: with `parts` on the parts of long clauses
+that `train.txt` leaves out, and on its sentences again; with `windows` on words from anywhere in a
+sentence as well. The previous decoders are kept in `FOLDER/before` and diagnosed as well, and their
+figures are printed beside the new ones. The nearest training sentence is then one of this text.
 
 Last, it prints how well each encoder's sentences are reconstructed: the paper finds that averaged
 vectors keep words and lose their order (high PERM, low Id/PERM; section 3).
@@ -42,7 +43,7 @@ import torch
 
 from app.pages.decode.analogies import PRESETS
 from app.workspace import Workspace, default_data
-from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more
+from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more, prepare_windows
 from engine.datasets import Catalog
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
@@ -69,8 +70,11 @@ LEARNING_RATE = 3e-3
 """For few epochs; one and a half times the rate for more of them."""
 ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
 """Settings of continued training."""
-ON_EPOCHS = {"wordllama": 1.6, "minilm": 1.0}
-"""Epochs of continued training, by encoder."""
+ON_TEXTS = {"parts": prepare_more, "windows": prepare_windows}
+ON_EPOCHS = {"parts": {"wordllama": 1.6, "minilm": 1.0}, "windows": {"minilm": 2.0}}
+"""Epochs of continued training, by text and encoder."""
+THEN = ("with long clauses in pieces", "with pieces from anywhere in a sentence")
+"""What each continued training of a decoder learned from, in order."""
 BEFORE = "before"
 """Folder of the previously shipped decoders."""
 SHIPPED = Path(shipped.__file__).with_suffix("")
@@ -116,9 +120,9 @@ def spec_of(name: str, text: Path, out: Path) -> DecoderSpec:
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
-def spec_on(name: str, text: Path, out: Path, start: Path) -> DecoderSpec:
-    """The spec of a decoder whose training continues."""
-    settings = ON | {"epochs": ON_EPOCHS[name], "start": str(start)}
+def spec_on(name: str, kind: str, text: Path, out: Path, start: Path) -> DecoderSpec:
+    """The spec of a decoder whose training continues, on a kind of text of `ON_TEXTS`."""
+    settings = ON | {"epochs": ON_EPOCHS[kind][name], "start": str(start)}
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
@@ -138,7 +142,8 @@ def ship(trained: Path, target: Path, before: Path | None = None) -> None:
     model, vocabulary, facts = folders.read(trained)
     if before:
         then = folders.facts_of(before)
-        facts["before"] = {name: then[name] for name in ("sentences", "data_hash", "steps")}
+        kept = ("sentences", "data_hash", "steps", "before")
+        facts["before"] = {name: then[name] for name in kept if name in then}
     facts["spec"] = DecoderSpec.from_dict(facts["spec"]).relative_paths().to_dict()
     folders.write(target, model, vocabulary, facts, small=True)
 
@@ -274,7 +279,7 @@ def trained(name: str, given: argparse.Namespace, encoder: Encoder, text: Path) 
         if not before.exists():
             shutil.copytree(target, before)
         if not own.exists():
-            train(spec_on(name, text, own, before), encoder)
+            train(spec_on(name, given.on, text, own, before), encoder)
         ship(own, target, before)
     elif not target.exists():
         if not own.exists():
@@ -283,15 +288,27 @@ def trained(name: str, given: argparse.Namespace, encoder: Encoder, text: Path) 
     return target
 
 
+def history(facts: dict[str, Any]) -> str:
+    """What a decoder learned from before its last training; empty for a first training."""
+    earlier: list[dict[str, Any]] = []
+    while facts := facts.get("before", {}):
+        earlier.insert(0, facts)
+    told = [
+        f"{one['sentences']:,} (content hash `{one['data_hash']}`) in {one['steps']:,} updates"
+        for one in earlier
+    ]
+    if not told:
+        return ""
+    stages = "; then, ".join(
+        [told[0], *(f"{t}, {s}" for t, s in zip(THEN, told[1:], strict=False))]
+    )
+    return f". The decoder that it began from had learned {stages}; then, {THEN[len(told) - 1]}"
+
+
 def described(target: Path, encoder: Encoder, found: dict[str, Diagnosis]) -> str:
     """Write the card of a decoder; return its sections of figures and expressions."""
-    source, facts = SOURCE, folders.facts_of(target)
-    if then := facts.get("before"):
-        source += (
-            f". The decoder that it began from had learned {then['sentences']:,} of them "
-            f"(content hash `{then['data_hash']}`) in {then['steps']:,} updates; then, with long "
-            "clauses in pieces"
-        )
+    facts = folders.facts_of(target)
+    source = f"{SOURCE}{history(facts)}"
     told = "\n\n".join((proof(found), analogies(encoder, target)))
     text = card(facts, source=source, terms=TERMS, proof=told)
     (target / "README.md").write_text(text, "utf-8")
@@ -303,7 +320,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--on", action="store_true", help="have those that ship learn on")
+    parser.add_argument("--on", choices=ON_TEXTS, help="continue the training of those that ship")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ship", type=Path, default=SHIPPED, help="where int8 decoders go")
     parser.add_argument("--prove", type=int, default=None, help="sentences a source, at most")
@@ -318,11 +335,11 @@ def main() -> None:
         sys.exit("Set THEODOLITE_DATA to the data folder.")
     texts = [prepare(root, given.folder)]
     if given.on:
-        texts.append(prepare_more(root, given.folder))
+        texts.append(ON_TEXTS[given.on](root, given.folder))
     learned = [file.read_text("utf-8").splitlines() for file in texts]
     words = words_of(chain.from_iterable(learned))
     workspace = Workspace(given.folder / "store")  # keeps vectors if a training is interrupted
-    for name in given.only or (ON_EPOCHS if given.on else ENCODERS):
+    for name in given.only or (ON_EPOCHS[given.on] if given.on else ENCODERS):
         encoder = workspace.load(name)
         target = trained(name, given, encoder, texts[-1])
         hold(target, texts[0])

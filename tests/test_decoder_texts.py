@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import decoder_texts
-from benchmarks.decoder_texts import SOURCES, UNSEEN, parts, prepare, prepare_more, split
+from benchmarks.decoder_texts import (
+    SOURCES,
+    UNSEEN,
+    parts,
+    prepare,
+    prepare_more,
+    prepare_windows,
+    split,
+)
 from engine.decoding.text import corpus
 
 HELD = 3
@@ -44,7 +52,7 @@ def test_nothing_that_is_held_out_is_learned(root: Path, tmp_path: Path) -> None
     held = {file.stem: read(file) for file in (work / "held-out").iterdir()}
     assert held.keys() == {*SOURCES, UNSEEN, "tatoeba"}
     assert all(len(found) == HELD for found in held.values())
-    learned = read(train) | read(more)
+    learned = read(train) | read(more) | read(prepare_windows(root, work))
     for name, found in held.items():
         assert not found & learned, name
     assert not any(UNSEEN in sentence for sentence in learned)
@@ -64,6 +72,19 @@ def test_more_is_the_rest_of_long_clauses_beside_the_whole_sentences(
     assert all(4 <= len(sentence.split()) <= 14 for sentence in read(more))
     more.write_text("mine\n", "utf-8")
     assert read(prepare_more(root, work)) == {"mine"}
+
+
+def test_windows_are_beside_all_other_sentences_and_the_same_every_time(
+    root: Path, tmp_path: Path
+) -> None:
+    """Of four to fourteen words, from within a sentence."""
+    texts = [prepare_windows(root, tmp_path / name) for name in ("one", "two") if
+             prepare(root, tmp_path / name)]  # fmt: skip
+    first, more = read(texts[0]), read(prepare_more(root, tmp_path / "one"))
+    assert first == read(texts[1])
+    assert more < first
+    assert all(4 <= len(sentence.split()) <= 14 for sentence in first)
+    assert any(sentence.startswith("number") for sentence in first - more)
 
 
 def test_a_long_clause_is_cut_before_a_phrase() -> None:
