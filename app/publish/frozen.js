@@ -83,13 +83,16 @@ async function opened(wanted) {
   const { shown: parts } = await answers();
   if (view === wanted) show(parts);
 }
-pick?.addEventListener("change", () => {
+function turned() {
   const url = new URL(location.href);
   url.search = new URLSearchParams(held.views[pick.value].query);
   history.replaceState(history.state, "", url);
   opened(held.views[pick.value]);
-});
-if (pick) pick.value = held.views.indexOf(view);
+}
+pick?.addEventListener("change", turned);
+// Who chose before the modules were loaded was not heard, here and below.
+if (pick?.selectedIndex > 0) turned();
+else if (pick) pick.value = held.views.indexOf(view);
 
 // The choices that are answered, as the address has them.
 async function choose(control, value) {
@@ -106,7 +109,6 @@ for (const control of document.querySelectorAll("fieldset[id]")) {
     choose(control, value);
   };
   control.addEventListener("change", ({ target }) => changed(target.value));
-  // Who chose before the modules were loaded was not heard.
   const chosen = all.find((one) => one.checked || one.selected)?.value;
   if (chosen !== first) {
     changed(chosen);

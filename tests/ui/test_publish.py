@@ -136,20 +136,28 @@ def test_tabs_and_choices_of_compare_live_on(visitor, frozen):
     expect(page.locator("#stability")).to_contain_text("leads")
 
 
-def test_a_choice_made_while_the_page_loads_is_answered(visitor, frozen):
+@pytest.mark.parametrize(("path", "choose", "shown", "query"), [
+    ("compare", "document.querySelector('#drawn label:last-of-type').click()",
+     ("#ranks", "3 tasks are few to resample"), "drawn=over"),
+    ("map", "document.querySelector('.t-views select').value = '1'",
+     (".t-map-said", "960 points"), "starter-pairs"),
+])  # fmt: skip
+def test_a_choice_made_while_the_page_loads_is_answered(
+    visitor, frozen, path, choose, shown, query
+):
     """The module that listens to choices is the last to arrive; the address keeps them as well."""
     visit = visitor(frozen)
     page, held = visit.page, []
     page.route("**/frozen*.js", lambda route: held.append(route))
     with page.expect_request("**/frozen*.js"):
-        page.goto(f"{frozen}/compare/", wait_until="commit")
-    page.locator("#drawn input").last.wait_for(state="attached")
-    page.evaluate("document.querySelector('#drawn label:last-of-type').click()")
-    assert "drawn" not in page.url
+        page.goto(f"{frozen}/{path}/", wait_until="commit")
+    page.locator("fieldset").last.wait_for(state="attached")
+    page.evaluate(choose)
+    assert "?" not in page.url
     [waiting] = held
     waiting.continue_()
-    expect(page.locator("#ranks")).to_contain_text("3 tasks are few to resample")
-    assert "drawn=over" in page.url
+    expect(page.locator(shown[0])).to_contain_text(shown[1])
+    assert query in page.url
 
 
 def test_a_chart_is_drawn_and_its_numbers_saved(visitor, frozen):
