@@ -71,7 +71,9 @@ LEARNING_RATE = 3e-3
 ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
 """Settings of continued training."""
 ON_TEXTS = {"parts": prepare_more, "windows": prepare_windows}
-ON_EPOCHS = {"parts": {"wordllama": 1.6, "minilm": 1.0}, "windows": {"minilm": 2.0}}
+ON_EPOCHS = {
+    "parts": {"wordllama": 1.6, "minilm": 1.0}, "windows": {"wordllama": 1.0, "minilm": 2.0},
+}  # fmt: skip
 """Epochs of continued training, by text and encoder."""
 THEN = ("with long clauses in pieces", "with pieces from anywhere in a sentence")
 """What each continued training of a decoder learned from, in order."""
