@@ -2,6 +2,7 @@
 
     THEODOLITE_DATA=... python -m benchmarks.corrections FOLDER [--encoders minilm wordllama]
                                                          [--rounds 0 1 8] [--sentences 500]
+                                                         [--sources tatoeba ...]
 
 The shipped decoders, on the held-out sentences of each source that `benchmarks.decoders` writes to
 FOLDER (they are written if they are missing). A round of correction encodes the decoded sentence,
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--encoders", nargs="*", default=["minilm", "wordllama"])
     parser.add_argument("--rounds", nargs="*", type=int, default=[0, 1, 8])
     parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--sources", nargs="*", help="all by default")
     given = parser.parse_args()
     root = default_data()
     if root is None:
@@ -65,6 +67,8 @@ def main() -> None:
         encoder = load(name)
         decoder = open_decoder(Path(shipped.__file__).with_suffix("") / file_name(name))
         for file in sorted((given.folder / "held-out").glob("*.txt")):
+            if given.sources and file.stem not in given.sources:
+                continue
             sentences = file.read_text("utf-8").splitlines()[: given.sentences]
             for rounds in given.rounds:
                 rows.append(

@@ -93,6 +93,20 @@ def prepare_windows(root: Path, folder: Path) -> Path:
     return path
 
 
+def prepare_whole(root: Path, folder: Path) -> Path:
+    """Write `whole.txt`, for the end of a training, unless it exists; return its path.
+
+    Whole sentences only: after `windows.txt` a decoder stops in the middle of one too often.
+    """
+    path = folder / "whole.txt"
+    if not path.exists():
+        held = held_out(folder)
+        texts = (corpus(source, cut=False) for source, _ in split(root).values())
+        found = dict.fromkeys(s for text in texts for s in text if s not in held)
+        path.write_text("\n".join(found) + "\n", "utf-8")
+    return path
+
+
 def held_out(folder: Path) -> set[str]:
     """All sentences that `prepare` held out."""
     files = (folder / "held-out").glob("*.txt")

@@ -1,8 +1,8 @@
 """Train, diagnose and describe the shipped decoders, from text whose licences allow it.
 
     THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
-                                                      [--on parts|windows] [--ship FOLDER]
-                                                      [--prove N] [--show]
+                                                      [--on parts|windows|whole]
+                                                      [--ship FOLDER] [--prove N] [--show]
 
 Sources are Wikipedia sentences (CC BY-SA 4.0), film reviews (CC BY 4.0), State of the Union and
 inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). The last part
@@ -18,8 +18,10 @@ provided it was trained on it.
 
 With `--on`, training of the shipped decoders continues: with `parts` on the parts of long clauses
 that `train.txt` leaves out, and on its sentences again; with `windows` on words from anywhere in a
-sentence as well. The previous decoders are kept in `FOLDER/before` and diagnosed as well, and their
-figures are printed beside the new ones. The nearest training sentence is then one of this text.
+sentence as well; with `whole`, last, on whole sentences only. Each begins from what ships, in a
+folder of its own. The previous decoders are kept in `FOLDER/before` and diagnosed as well, and
+their figures are printed beside the new ones. The nearest training sentence is one of the largest
+of the texts.
 
 Last, it prints how well each encoder's sentences are reconstructed: the paper finds that averaged
 vectors keep words and lose their order (high PERM, low Id/PERM; section 3).
@@ -43,7 +45,7 @@ import torch
 
 from app.pages.decode.analogies import PRESETS
 from app.workspace import Workspace, default_data
-from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more, prepare_windows
+from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more, prepare_whole, prepare_windows
 from engine.datasets import Catalog
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
@@ -68,14 +70,22 @@ ENCODERS: dict[str, dict[str, Any]] = {
 """Settings of each decoder's training; the width of the baseline's is limited by `MOST`."""
 LEARNING_RATE = 3e-3
 """For few epochs; one and a half times the rate for more of them."""
-ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
-"""Settings of continued training."""
-ON_TEXTS = {"parts": prepare_more, "windows": prepare_windows}
-ON_EPOCHS = {
-    "parts": {"wordllama": 1.6, "minilm": 1.0}, "windows": {"wordllama": 1.0, "minilm": 2.0},
-}  # fmt: skip
-"""Epochs of continued training, by text and encoder."""
-THEN = ("with long clauses in pieces", "with pieces from anywhere in a sentence")
+ON_TEXTS = {"parts": prepare_more, "windows": prepare_windows, "whole": prepare_whole}
+"""Texts of continued training, in the order in which the shipped decoders learned from them."""
+ON_USUALLY: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
+ON: dict[str, dict[str, dict[str, Any]]] = {
+    "parts": {"wordllama": {"epochs": 1.6}, "minilm": {"epochs": 1.0}},
+    "windows": {"wordllama": {"epochs": 1.0}, "minilm": {"epochs": 2.0}},
+    "whole": {
+        "wordllama": {"epochs": 2.0, "learning_rate": 7e-4, "warmup": 50},
+        "minilm": {"epochs": 1.0, "learning_rate": 3e-4, "warmup": 50},
+    },
+}
+"""Settings of continued training, by text and encoder."""
+THEN = (
+    "with long clauses in pieces", "with pieces from anywhere in a sentence",
+    "with whole sentences only",
+)  # fmt: skip
 """What each continued training of a decoder learned from, in order."""
 BEFORE = "before"
 """Folder of the previously shipped decoders."""
@@ -124,7 +134,7 @@ def spec_of(name: str, text: Path, out: Path) -> DecoderSpec:
 
 def spec_on(name: str, kind: str, text: Path, out: Path, start: Path) -> DecoderSpec:
     """The spec of a decoder whose training continues, on a kind of text of `ON_TEXTS`."""
-    settings = ON | {"epochs": ON_EPOCHS[kind][name], "start": str(start)}
+    settings = ON_USUALLY | ON[kind][name] | {"start": str(start)}
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
@@ -337,15 +347,16 @@ def main() -> None:
         sys.exit("Set THEODOLITE_DATA to the data folder.")
     texts = [prepare(root, given.folder)]
     if given.on:
-        texts.append(ON_TEXTS[given.on](root, given.folder))
+        kinds = list(ON_TEXTS)[: list(ON_TEXTS).index(given.on) + 1]
+        texts += [ON_TEXTS[kind](root, given.folder) for kind in kinds]
     learned = [file.read_text("utf-8").splitlines() for file in texts]
     words = words_of(chain.from_iterable(learned))
     workspace = Workspace(given.folder / "store")  # keeps vectors if a training is interrupted
-    for name in given.only or (ON_EPOCHS[given.on] if given.on else ENCODERS):
+    for name in given.only or (ON[given.on] if given.on else ENCODERS):
         encoder = workspace.load(name)
         target = trained(name, given, encoder, texts[-1])
         hold(target, texts[0])
-        found = prove(encoder, target, given.folder, given.prove, learned[-1])
+        found = prove(encoder, target, given.folder, given.prove, max(learned, key=len))
         print(described(target, encoder, found))
         before = given.folder / BEFORE
         if given.on:

@@ -14,6 +14,7 @@ from benchmarks.decoder_texts import (
     parts,
     prepare,
     prepare_more,
+    prepare_whole,
     prepare_windows,
     split,
 )
@@ -52,7 +53,9 @@ def test_nothing_that_is_held_out_is_learned(root: Path, tmp_path: Path) -> None
     held = {file.stem: read(file) for file in (work / "held-out").iterdir()}
     assert held.keys() == {*SOURCES, UNSEEN, "tatoeba"}
     assert all(len(found) == HELD for found in held.values())
-    learned = read(train) | read(more) | read(prepare_windows(root, work))
+    windows, whole = read(prepare_windows(root, work)), read(prepare_whole(root, work))
+    assert whole < read(more) < windows
+    learned = read(train) | windows
     for name, found in held.items():
         assert not found & learned, name
     assert not any(UNSEEN in sentence for sentence in learned)
