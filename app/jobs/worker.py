@@ -74,7 +74,7 @@ class Worker:
         data = [] if data_root is None else ["--data", str(data_root)]
         given = ["--store", str(store.folder), *data, "--kinds", kinds]
         self.children = {
-            QUEUE: Child([*given, "--nice", "15"]),
+            QUEUE: Child([*given, "--nice", "10"]),
             INTERACTIVE: Child([*given, "--warm"]),
         }
 
