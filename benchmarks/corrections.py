@@ -21,9 +21,8 @@ import torch
 
 from app.workspace import default_data
 from benchmarks.decoder_texts import prepare
-from benchmarks.decoders import file_name
+from benchmarks.decoders import SHIPPED, file_name, held_out
 from engine.decode import Decoder, open_decoder
-from engine.decoding import shipped
 from engine.decoding.diagnostics import identical, mean_interval, permuted, resamples, token_f1
 from engine.encoders import load
 from engine.encoders.base import Encoder
@@ -65,8 +64,8 @@ def main() -> None:
     rows = []
     for name in given.encoders:
         encoder = load(name)
-        decoder = open_decoder(Path(shipped.__file__).with_suffix("") / file_name(name))
-        for file in sorted((given.folder / "held-out").glob("*.txt")):
+        decoder = open_decoder(SHIPPED / file_name(name))
+        for file in held_out(given.folder):
             if given.sources and file.stem not in given.sources:
                 continue
             sentences = file.read_text("utf-8").splitlines()[: given.sentences]

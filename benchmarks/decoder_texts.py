@@ -88,7 +88,7 @@ def prepare_windows(root: Path, folder: Path) -> Path:
     for source, _ in split(root).values():
         for line in source:
             found.update(dict.fromkeys(corpus(windows(tidy(line), draw), cut=False)))
-    held = held_out(folder)
+    held = held_sentences(folder)
     path.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
     return path
 
@@ -100,14 +100,14 @@ def prepare_whole(root: Path, folder: Path) -> Path:
     """
     path = folder / "whole.txt"
     if not path.exists():
-        held = held_out(folder)
+        held = held_sentences(folder)
         texts = (corpus(source, cut=False) for source, _ in split(root).values())
         found = dict.fromkeys(s for text in texts for s in text if s not in held)
         path.write_text("\n".join(found) + "\n", "utf-8")
     return path
 
 
-def held_out(folder: Path) -> set[str]:
+def held_sentences(folder: Path) -> set[str]:
     """All sentences that `prepare` held out."""
     files = (folder / "held-out").glob("*.txt")
     return {sentence for file in files for sentence in file.read_text("utf-8").splitlines()}
@@ -122,7 +122,7 @@ def prepare_more(root: Path, folder: Path) -> Path:
     more = folder / "more.txt"
     if more.exists():
         return more
-    held = held_out(folder)
+    held = held_sentences(folder)
     found: dict[str, None] = {}
     for source, _ in split(root).values():
         found.update(dict.fromkeys(corpus(source, cut=False)))
