@@ -9,9 +9,14 @@ seed gives one plane for any number of cores.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from engine.search.index import usable_threads
 
 _HALVINGS = 40
 _LEAST_BANDWIDTH = 1e-3
@@ -25,6 +30,8 @@ _FORGETTING = (0.5, 0.9)
 """Adam's beta 1 and beta 2, as in uwot."""
 _ROWS = 1024
 """Points repelled at once: the table of distances stays in the processor's cache."""
+_BLOCK = 4 * _ROWS
+"""Points moved by one thread at a time. The plane does not depend on the number of threads."""
 _FARTHEST_PUSH = np.float32(4)
 
 
@@ -84,48 +91,100 @@ def layout(
         seed: of the negative samples; None is another one each time.
     """
     a, b = curve(min_dist)
-    edges, n = graph.tocoo(), len(start)
+    points = np.ascontiguousarray(start.T, np.float32)  # all x, then all y
+    mean, square = np.zeros_like(points), np.zeros_like(points)
+    random = np.random.default_rng(seed)
+    blocks = _blocks(graph, epochs)
+    with ThreadPoolExecutor(usable_threads()) as pool:
+        for epoch in range(1, epochs + 1):
+            pushing = points[:, random.integers(0, len(start), _PUSHING)]
+            pull = partial(_gradient, points=points, pushing=pushing, epoch=epoch, a=a, b=b)
+            gradient = np.concatenate(list(pool.map(pull, blocks)), axis=1)
+            mean += (1 - _FORGETTING[0]) * (gradient - mean)
+            square += (1 - _FORGETTING[1]) * (gradient**2 - square)
+            sure, surely = (1 - share**epoch for share in _FORGETTING)
+            rate = 1 - (epoch - 1) / epochs
+            points += rate * (mean / sure) / (np.sqrt(square / surely) + np.float32(1e-7))
+            yield points.T
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some consecutive points with the edges that start at them.
+
+    Attributes:
+        points: their positions.
+        heads: int (edges,), where each edge starts, counted from the first of these points.
+        tails: int (edges,), where it ends, among all points.
+        period: float32 (edges,), epochs from one sample of the edge to the next.
+        due: float32 (edges,), epoch of its next sample; changes.
+    """
+
+    points: slice
+    heads: np.ndarray
+    tails: np.ndarray
+    period: np.ndarray
+    due: np.ndarray
+
+
+def _blocks(graph: Any, epochs: int) -> list[_Block]:
+    """Divide the points and their edges; edges too light for a single sample are left out."""
+    edges, n = graph.tocoo(), graph.shape[0]
     with np.errstate(over="ignore"):  # an edge with almost no weight is never due
         period = (edges.data.max() / edges.data).astype(np.float32)
     kept = period <= epochs
     heads, tails, period = edges.row[kept], edges.col[kept], period[kept]
-    due = period.copy()
-    points = np.ascontiguousarray(start.T, np.float32)  # all x, then all y
-    mean, square = np.zeros_like(points), np.zeros_like(points)
-    random = np.random.default_rng(seed)
-    for epoch in range(1, epochs + 1):
-        now = np.flatnonzero(due <= epoch)
-        due[now] += period[now]
-        gradient = _drawn(points, heads[now], tails[now], a, b)
-        strength = np.bincount(heads[now], minlength=n) * (_NEGATIVES / _PUSHING)
-        gradient += strength * _pushed(points, random.integers(0, n, _PUSHING), a, b)
-        mean += (1 - _FORGETTING[0]) * (gradient - mean)
-        square += (1 - _FORGETTING[1]) * (gradient**2 - square)
-        sure, surely = (1 - share**epoch for share in _FORGETTING)
-        rate = 1 - (epoch - 1) / epochs
-        points += rate * (mean / sure) / (np.sqrt(square / surely) + np.float32(1e-7))
-        yield points.T
+    found = []
+    for first in range(0, n, _BLOCK):
+        part = slice(*np.searchsorted(heads, (first, first + _BLOCK)))
+        own = slice(first, min(first + _BLOCK, n))
+        every = period[part]
+        found.append(_Block(own, heads[part] - first, tails[part], every, every.copy()))
+    return found
+
+
+def _gradient(
+    block: _Block,
+    points: np.ndarray,
+    pushing: np.ndarray,
+    epoch: int,
+    a: np.float32,
+    b: np.float32,
+) -> np.ndarray:
+    """The direction in which a block's points go in an epoch: float32 (2, its points)."""
+    now = np.flatnonzero(block.due <= epoch)
+    block.due[now] += block.period[now]
+    heads, own = block.heads[now], points[:, block.points]
+    drawn = _drawn(own, points, heads, block.tails[now], a, b)
+    strength = np.bincount(heads, minlength=own.shape[1]) * (_NEGATIVES / _PUSHING)
+    drawn += strength * _pushed(own, pushing, a, b)
+    return drawn
 
 
 def _drawn(
-    points: np.ndarray, heads: np.ndarray, tails: np.ndarray, a: np.float32, b: np.float32
+    own: np.ndarray,
+    points: np.ndarray,
+    heads: np.ndarray,
+    tails: np.ndarray,
+    a: np.float32,
+    b: np.float32,
 ) -> np.ndarray:
     """Attraction of the edges' heads: float32 (2, n). Doubled, as each edge exists both ways."""
-    away = points[:, tails] - points[:, heads]
+    away = points[:, tails] - own[:, heads]
     squared = (away**2).sum(axis=0)
     power = squared**b
     pull = 4 * a * b * power / ((1 + a * power) * np.maximum(squared, np.float32(1e-12)))
-    n = points.shape[1]
+    n = own.shape[1]
     sums = [np.bincount(heads, weights=pull * along, minlength=n) for along in away]
     return np.array(sums, np.float32)
 
 
-def _pushed(points: np.ndarray, pushing: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
-    """Repulsion of all points by some: float32 (2, n)."""
-    found = np.empty_like(points)
-    for first in range(0, points.shape[1], _ROWS):
+def _pushed(own: np.ndarray, pushing: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
+    """Repulsion of a block's points by some: float32 (2, n)."""
+    found = np.empty_like(own)
+    for first in range(0, own.shape[1], _ROWS):
         block = slice(first, first + _ROWS)
-        away = points[:, block, None] - points[:, None, pushing]
+        away = own[:, block, None] - pushing[:, None, :]
         squared = (away**2).sum(axis=0)
         push = 2 * b / ((np.float32(1e-3) + squared) * (1 + a * squared**b))
         away *= push

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from engine.search.index import neighbours_of_each, unit_rows
-from engine.space import projection
+from engine.space import projection, umap
 from engine.space.umap import curve, fuzzy_graph
 
 
@@ -79,6 +79,15 @@ def test_a_seed_gives_one_plane_and_none_gives_others() -> None:
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     assert not np.array_equal(any_seed, another)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_points_moved_block_by_block_move_as_together(threads: int, monkeypatch) -> None:
+    """To the last bit, in as many threads as there are; the last block is a smaller one."""
+    together = projection.umap(_groups()).points
+    monkeypatch.setattr(umap, "_BLOCK", 32)
+    monkeypatch.setattr(umap, "usable_threads", lambda: threads)
+    np.testing.assert_array_equal(projection.umap(_groups()).points, together)
 
 
 def test_a_map_begun_from_another_lies_as_that_one() -> None:
