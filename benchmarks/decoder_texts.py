@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from engine.decoding.text import clauses, corpus, tidy
@@ -88,8 +89,7 @@ def prepare_windows(root: Path, folder: Path) -> Path:
     for source, _ in split(root).values():
         for line in source:
             found.update(dict.fromkeys(corpus(windows(tidy(line), draw), cut=False)))
-    held = held_sentences(folder)
-    path.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
+    write(path, found, held_sentences(folder))
     return path
 
 
@@ -100,11 +100,14 @@ def prepare_whole(root: Path, folder: Path) -> Path:
     """
     path = folder / "whole.txt"
     if not path.exists():
-        held = held_sentences(folder)
         texts = (corpus(source, cut=False) for source, _ in split(root).values())
-        found = dict.fromkeys(s for text in texts for s in text if s not in held)
-        path.write_text("\n".join(found) + "\n", "utf-8")
+        write(path, dict.fromkeys(chain.from_iterable(texts)), held_sentences(folder))
     return path
+
+
+def write(path: Path, texts: Iterable[str], held: Collection[str]) -> None:
+    """Write a training text, a line each, without what is held out."""
+    path.write_text("\n".join(text for text in texts if text not in held) + "\n", "utf-8")
 
 
 def held_sentences(folder: Path) -> set[str]:
@@ -122,13 +125,12 @@ def prepare_more(root: Path, folder: Path) -> Path:
     more = folder / "more.txt"
     if more.exists():
         return more
-    held = held_sentences(folder)
     found: dict[str, None] = {}
     for source, _ in split(root).values():
         found.update(dict.fromkeys(corpus(source, cut=False)))
         for clause in (c for line in source for c in clauses(tidy(line), 15, sys.maxsize)):
             found.update(dict.fromkeys(corpus(parts(clause), cut=False)))
-    more.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
+    write(more, found, held_sentences(folder))
     return more
 
 

@@ -34,8 +34,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -70,23 +70,40 @@ ENCODERS: dict[str, dict[str, Any]] = {
 """Settings of each decoder's training; the width of the baseline's is limited by `MOST`."""
 LEARNING_RATE = 3e-3
 """For few epochs; one and a half times the rate for more of them."""
-ON_TEXTS = {"parts": prepare_more, "windows": prepare_windows, "whole": prepare_whole}
-"""Texts of continued training, in the order in which the shipped decoders learned from them."""
 ON_USUALLY: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
-ON: dict[str, dict[str, dict[str, Any]]] = {
-    "parts": {"wordllama": {"epochs": 1.6}, "minilm": {"epochs": 1.0}},
-    "windows": {"wordllama": {"epochs": 1.0}, "minilm": {"epochs": 2.0}},
-    "whole": {
-        "wordllama": {"epochs": 2.0, "learning_rate": 7e-4, "warmup": 50},
-        "minilm": {"epochs": 1.0, "learning_rate": 3e-4, "warmup": 50},
-    },
-}
-"""Settings of continued training, by text and encoder."""
-THEN = (
-    "with long clauses in pieces", "with pieces from anywhere in a sentence",
-    "with whole sentences only",
-)  # fmt: skip
-"""What each continued training of a decoder learned from, in order."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A continued training of the shipped decoders.
+
+    Attributes:
+        prepare: writes its text, given the data folder and that of the texts.
+        text: what that text is, for the card.
+        settings: by encoder.
+    """
+
+    prepare: Callable[[Path, Path], Path]
+    text: str
+    settings: Mapping[str, dict[str, Any]]
+
+
+STAGES = {
+    "parts": Stage(
+        prepare_more, "with long clauses in pieces",
+        {"wordllama": {"epochs": 1.6}, "minilm": {"epochs": 1.0}},
+    ),
+    "windows": Stage(
+        prepare_windows, "with pieces from anywhere in a sentence",
+        {"wordllama": {"epochs": 1.0}, "minilm": {"epochs": 2.0}},
+    ),
+    "whole": Stage(
+        prepare_whole, "with whole sentences only",
+        {"wordllama": {"epochs": 2.0, "learning_rate": 7e-4, "warmup": 50},
+         "minilm": {"epochs": 1.0, "learning_rate": 3e-4, "warmup": 50}},
+    ),
+}  # fmt: skip
+"""Name -> continued training, in the order in which the shipped decoders went through them."""
 BEFORE = "before"
 """Folder of the previously shipped decoders."""
 SHIPPED = Path(shipped.__file__).with_suffix("")
@@ -132,9 +149,9 @@ def spec_of(name: str, text: Path, out: Path) -> DecoderSpec:
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
-def spec_on(name: str, kind: str, text: Path, out: Path, start: Path) -> DecoderSpec:
-    """The spec of a decoder whose training continues, on a kind of text of `ON_TEXTS`."""
-    settings = ON_USUALLY | ON[kind][name] | {"start": str(start)}
+def spec_on(name: str, stage: str, text: Path, out: Path, start: Path) -> DecoderSpec:
+    """The spec of a decoder whose training continues, in a stage of `STAGES`."""
+    settings = ON_USUALLY | STAGES[stage].settings[name] | {"start": str(start)}
     return DecoderSpec(name, (str(text),), str(out), **settings)
 
 
@@ -311,10 +328,11 @@ def history(facts: dict[str, Any]) -> str:
     ]
     if not told:
         return ""
-    stages = "; then, ".join(
-        [told[0], *(f"{t}, {s}" for t, s in zip(THEN, told[1:], strict=False))]
+    texts = [stage.text for stage in STAGES.values()]
+    learned = "; then, ".join(
+        [told[0], *(f"{text}, {many}" for text, many in zip(texts, told[1:], strict=False))]
     )
-    return f". The decoder that it began from had learned {stages}; then, {THEN[len(told) - 1]}"
+    return f". The decoder that it began from had learned {learned}; then, {texts[len(told) - 1]}"
 
 
 def described(target: Path, encoder: Encoder, found: dict[str, Diagnosis]) -> str:
@@ -332,7 +350,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--on", choices=ON_TEXTS, help="continue the training of those that ship")
+    parser.add_argument("--on", choices=STAGES, help="continue the training of those that ship")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ship", type=Path, default=SHIPPED, help="where int8 decoders go")
     parser.add_argument("--prove", type=int, default=None, help="sentences a source, at most")
@@ -347,12 +365,12 @@ def main() -> None:
         sys.exit("Set THEODOLITE_DATA to the data folder.")
     texts = [prepare(root, given.folder)]
     if given.on:
-        kinds = list(ON_TEXTS)[: list(ON_TEXTS).index(given.on) + 1]
-        texts += [ON_TEXTS[kind](root, given.folder) for kind in kinds]
+        stages = list(STAGES)[: list(STAGES).index(given.on) + 1]
+        texts += [STAGES[stage].prepare(root, given.folder) for stage in stages]
     learned = [file.read_text("utf-8").splitlines() for file in texts]
     words = words_of(chain.from_iterable(learned))
     workspace = Workspace(given.folder / "store")  # keeps vectors if a training is interrupted
-    for name in given.only or (ON[given.on] if given.on else ENCODERS):
+    for name in given.only or (STAGES[given.on].settings if given.on else ENCODERS):
         encoder = workspace.load(name)
         target = trained(name, given, encoder, texts[-1])
         hold(target, texts[0])
