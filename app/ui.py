@@ -36,7 +36,7 @@ from app.web.guard.limits import Limits
 from app.web.guard.login import MESSAGE, Login
 from app.web.guard.middleware import Guard
 from app.web.guard.server import GuardedApp
-from app.web.routes import health, routes
+from app.web.routes import PLOTLY_JS, health, routes
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -102,16 +102,18 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
     It is inline, so that it shows at once and nothing moves when the page appears.
 
     Args:
-        demo: the app; the files of its components are fetched while the first page is idle.
+        demo: the app; the files of its components and plotly.js are fetched while the first page
+            is idle.
         publish: whether the person may publish pages.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
     freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "FROZEN")]
     kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
+    later = [*(f"./assets/{name}" for name in assets.of_components(kinds)), f"./{PLOTLY_JS}"]
     drawn = {"rail": frame.rail(RAIL, publish=publish), "titles": titles, "early": early,
              "modules": f"./{modules.BASE}/", "freezes": freezes,
-             "later": assets.of_components(kinds)}  # fmt: skip
+             "later": later}  # fmt: skip
     return (
         f"<style>{theme.frame_css()}</style>"
         f"{formats.json_script('t-frame', drawn)}"

@@ -66,6 +66,12 @@ let drawn = 0;
 let waiting = false, later = 0;
 const far = () => element.getBoundingClientRect().top > innerHeight;
 
+// A hidden tab paints nothing, and goes on all the same.
+const painted = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, 100);
+});
+
 async function draw(now = false) {
   const value = held;
   figure.hidden = !value;
@@ -83,6 +89,7 @@ async function draw(now = false) {
     later = setTimeout(draw, LATER, true);
     return;
   }
+  if (!window.Plotly) await painted(); // reading that script takes half a second: first what came with the figure
   await script(props.plotly);
   if (turn !== drawn || !held?.figure) return; // another value, or none, came meanwhile
   const picture = { format: "png", filename: value.name, scale: 2 };
@@ -151,5 +158,3 @@ watch("value", () => {
   draw();
 });
 draw();
-// The largest script there is: read while the server works out what is to be drawn, where that will be seen.
-setTimeout(() => element.offsetParent && script(props.plotly));

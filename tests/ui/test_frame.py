@@ -191,9 +191,21 @@ def test_the_scripts_of_other_pages_come_while_this_one_rests(browser, site):
         "() => [...document.querySelectorAll('link[rel=prefetch]')]"
         ".every(({ href }) => performance.getEntriesByName(href).length)"
     )
+    assert page.locator("link[rel=prefetch][href*='/plotly-']").count() == 1
     page.goto(f"{site}/train")
     page.wait_for_selector(".t-header")
     names = page.evaluate(LAID_OUT)
     assert len(names) > 40
     assert [name for name, size in names if size] == []
+    page.context.close()
+
+
+def test_the_script_of_charts_is_asked_for_before_the_page_is_laid_out(browser, site):
+    """It is large: it comes while Gradio is still at work, where there will be a chart."""
+    page = browser.new_context().new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_request("**/queue/join*"):  # the first thing that a page laid out asks for
+        page.goto(f"{site}/compare")
+    assert any("/plotly-" in address for address in asked)
     page.context.close()

@@ -109,22 +109,22 @@
     return call;
   };
 
-  // What other pages need of Gradio's components: once in a tab, when its first page has come to rest.
+  // What other pages need, of Gradio's components and for charts: once in a tab, when its first page has come to rest.
   const FETCHED = "theodolite:fetched";
   function fetchLater() {
     if (navigator.connection?.saveData || sessionStorage.getItem(FETCHED)) return;
     sessionStorage.setItem(FETCHED, "yes");
-    for (const name of frame.later ?? []) {
-      document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", href: `./assets/${name}` }));
+    for (const href of frame.later ?? []) {
+      document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", href }));
     }
   }
   addEventListener("load", () => setTimeout(() => (window.requestIdleCallback ?? setTimeout)(fetchLater), 3000));
 
   // The largest script there is, where a chart will be: fetched while Gradio lays the page out.
-  const drawing = window.gradio_config?.components?.find(({ props }) => props?.plotly);
+  const drawing = window.gradio_config?.components?.find(({ props }) => props?.props?.plotly);
   if (drawing) {
     const link = document.createElement("link");
-    document.head.append(Object.assign(link, { rel: "preload", as: "script", href: drawing.props.plotly }));
+    document.head.append(Object.assign(link, { rel: "preload", as: "script", href: drawing.props.props.plotly }));
   }
 
   // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
