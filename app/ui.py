@@ -102,18 +102,19 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
     It is inline, so that it shows at once and nothing moves when the page appears.
 
     Args:
-        demo: the app; the files of its components and plotly.js are fetched while the first page
-            is idle.
+        demo: the app; the files of its components are fetched while the first page is idle, with
+            those of charts and maps.
         publish: whether the person may publish pages.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
-    early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
+    early = list(modules.import_map("map/map.js"))
     freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "FROZEN")]
     kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
-    later = [*(f"./assets/{name}" for name in assets.of_components(kinds)), f"./{PLOTLY_JS}"]
-    drawn = {"rail": frame.rail(RAIL, publish=publish), "titles": titles, "early": early,
-             "modules": f"./{modules.BASE}/", "freezes": freezes,
-             "later": later}  # fmt: skip
+    later = [f"assets/{name}" for name in assets.of_components(kinds)]
+    later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]
+    drawn = {"rail": frame.rail(RAIL, publish=publish), "titles": titles,
+             "early": dict.fromkeys(("map", "spaces"), early), "modules": f"./{modules.BASE}/",
+             "freezes": freezes, "later": [f"./{file}" for file in later]}  # fmt: skip
     return (
         f"<style>{theme.frame_css()}</style>"
         f"{formats.json_script('t-frame', drawn)}"

@@ -39,11 +39,6 @@ def mount(name: str) -> str:
     )
 
 
-def names(folder: str) -> list[str]:
-    """Names of a component's modules."""
-    return [name for name in _SOURCES if name.startswith(folder)]
-
-
 def import_map(name: str) -> dict[str, str]:
     """The `imports` of an import map by which a document that loads nothing imports a module.
 

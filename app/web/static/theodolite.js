@@ -109,7 +109,7 @@
     return call;
   };
 
-  // What other pages need, of Gradio's components and for charts: once in a tab, when its first page has come to rest.
+  // What other pages need, components, charts and maps: once in a tab, when its first page has come to rest.
   const FETCHED = "theodolite:fetched";
   function fetchLater() {
     if (navigator.connection?.saveData || sessionStorage.getItem(FETCHED)) return;
