@@ -1,7 +1,7 @@
 """How many more words come back from a vector when its decoding is corrected.
 
     THEODOLITE_DATA=... python -m benchmarks.corrections FOLDER [--encoders minilm wordllama]
-                                                         [--rounds 0 1 8] [--sentences 500]
+                                                         [--rounds 0 2 8] [--sentences 500]
                                                          [--sources tatoeba ...]
 
 The shipped decoders, on the held-out sentences of each source that `benchmarks.decoders` writes to
@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--encoders", nargs="*", default=["minilm", "wordllama"])
-    parser.add_argument("--rounds", nargs="*", type=int, default=[0, 1, 8])
+    parser.add_argument("--rounds", nargs="*", type=int, default=[0, 2, 8])
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--sources", nargs="*", help="all by default")
     given = parser.parse_args()

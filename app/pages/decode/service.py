@@ -57,7 +57,7 @@ class DecodeOptions:
     temperature: float = 1.0
     top_p: float = 0.9
     seed: int = 0
-    rounds: int = 1
+    rounds: int = 2
     known_words: bool = True
 
     def __post_init__(self) -> None:
