@@ -5,6 +5,7 @@ import { pointGrid } from "./points.js";
 import { fitted } from "./view.js";
 
 const EVERY_MS = 300;
+const POINTS_A_MS = 200; // drawn while a map is laid out: the layout needs the cores itself
 
 export async function laying(ui) {
   const [mine, { making }] = [ui.map, ui.map.value];
@@ -29,13 +30,13 @@ function framed(map, xy) {
 }
 
 function gone(ui, to, wanted) {
-  const [from, began] = [ui.map.xy, performance.now()];
+  const [from, began, pause] = [ui.map.xy, performance.now(), ui.map.xy.length / 2 / POINTS_A_MS];
   return new Promise((done) => {
     const frame = () => {
       if (!wanted()) return done();
       const share = Math.min(1, (performance.now() - began) / EVERY_MS);
       travelled(ui, from, to, share);
-      return share < 1 ? requestAnimationFrame(frame) : done();
+      return share < 1 ? setTimeout(requestAnimationFrame, pause, frame) : done();
     };
     frame();
   });
