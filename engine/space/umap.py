@@ -96,10 +96,11 @@ def layout(
     random = np.random.default_rng(seed)
     blocks = _blocks(graph, epochs)
     with ThreadPoolExecutor(usable_threads()) as pool:
+        every = pool.map if len(blocks) > 1 else map  # a single one need not wait for a thread
         for epoch in range(1, epochs + 1):
             pushing = points[:, random.integers(0, len(start), _PUSHING)]
             pull = partial(_gradient, points=points, pushing=pushing, epoch=epoch, a=a, b=b)
-            gradient = np.concatenate(list(pool.map(pull, blocks)), axis=1)
+            gradient = np.concatenate(list(every(pull, blocks)), axis=1)
             mean += (1 - _FORGETTING[0]) * (gradient - mean)
             square += (1 - _FORGETTING[1]) * (gradient**2 - square)
             sure, surely = (1 - share**epoch for share in _FORGETTING)
