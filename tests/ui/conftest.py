@@ -242,7 +242,7 @@ class Visit:
 
     def _said(self, message: Any) -> None:
         if message.type == "error" and not any(text in message.text for text in LEAVING):
-            self.wrong.append(f"console error: {message.text}")
+            self.wrong.append(f"console error: {message.text} ({message.location['url']})")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app import ui
+from app.components import modules
 from app.components.chart import chart, drawing, plain
 from app.web import figures, palette, parts, template, theme
 from app.web.routes import routes
@@ -39,7 +40,7 @@ def alone(workspace: Workspace) -> Iterator[str]:
     demo.launch(
         prevent_thread_lock=True, quiet=True, theme=theme.theme(), head=ui.head(),
         footer_links=[], run_history=False,
-        app_kwargs={"routes": [*routes(), *palette.routes(workspace, ui.RAIL)]},
+        app_kwargs={"routes": [*routes(), *modules.routes(), *palette.routes(workspace, ui.RAIL)]},
     )  # fmt: skip
     template.begin_with(demo.app, ui.first_painted())
     yield str(demo.local_url).rstrip("/")
