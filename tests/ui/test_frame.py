@@ -189,7 +189,8 @@ def test_the_scripts_of_other_pages_come_while_this_one_rests(browser, site):
     page.wait_for_selector("link[rel=prefetch]", state="attached", timeout=30_000)
     page.wait_for_function(
         "() => [...document.querySelectorAll('link[rel=prefetch]')]"
-        ".every(({ href }) => performance.getEntriesByName(href).length)"
+        ".every(({ href }) => performance.getEntriesByName(href)"
+        ".some(({ responseStatus }) => responseStatus === 200))"
     )
     assert page.locator("link[rel=prefetch][href*='/plotly-']").count() == 1
     page.goto(f"{site}/train")
