@@ -120,7 +120,7 @@ def _one(
     except Exception as error:
         if watched.stop is not None:
             raise watched.stop from None
-        return _failed(result, error, time.perf_counter() - start)
+        return _failed(result, error, time.perf_counter() - start - watched.seconds)
     choice = "default of the task" if chosen is None else "asked for"
     return replace(
         result,
@@ -132,7 +132,7 @@ def _one(
             "protocol_choice": choice,
             "protocol_hash": protocol.hash,
         },
-        seconds=time.perf_counter() - start,
+        seconds=time.perf_counter() - start - watched.seconds,
     )
 
 
@@ -204,13 +204,15 @@ def _by_mteb(
 class _ProgressWatch:
     """Forwards progress, never backwards, and keeps what the callback raised to stop the task.
 
-    Where a classifier is trained, encoding is the first half.
+    Where a classifier is trained, encoding is the first half. `seconds` is the time that the
+    callback took, which is no part of the task: it may pause.
     """
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._sentences = self._total = self._done = 0
         self.stop: BaseException | None = None
+        self.seconds = 0.0
 
     def expect(self, sentences: int, training: bool) -> None:
         """Set the amount of work."""
@@ -228,11 +230,14 @@ class _ProgressWatch:
         if self._progress is None:
             return
         self._done = max(done, self._done)
+        began = time.perf_counter()
         try:
             self._progress(self._done, self._total)
         except BaseException as error:
             self.stop = error
             raise
+        finally:
+            self.seconds += time.perf_counter() - began
 
 
 def _load(task: Task, catalog: Catalog) -> Dataset:

@@ -15,13 +15,18 @@ import logging
 import os
 import queue
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from app.jobs import processes
-from app.jobs.kinds import job_of
-from app.jobs.reporter import Reporter
+from app.jobs.kinds import job_of, kind_of
+from app.jobs.reporter import PausingReporter, Reporter
 from app.jobs.unit import Outcome, do
 from app.workspace import Workspace
+
+if TYPE_CHECKING:
+    from app.jobs.job import Job
 
 IDLE_SECONDS = 600.0
 WARM_AFTER_SECONDS = 0.5
@@ -66,16 +71,24 @@ def main() -> None:
         _write_to(Path(unit["log"]))
         try:
             workspace = workspace or Workspace(given.store, given.data)
-            position = unit["position"]
-            reporter = Reporter(
-                workspace.store, unit["run"], unit["attempt"], position, unit["label"]
-            )
-            outcome = do(workspace, job_of(unit, kinds), position, reporter)
+            job = job_of(unit, kinds)
+            outcome = do(workspace, job, unit["position"], _reporter(workspace, unit, job, kinds))
         except Exception as error:  # the store or the job cannot be opened
             log.exception("The unit cannot be begun")
             outcome = Outcome(0.0, error)
         answers.write(json.dumps({**outcome.to_dict(), "made": outcome.made}) + "\n")
         answers.flush()
+
+
+def _reporter(
+    workspace: Workspace, unit: Mapping[str, Any], job: Job, kinds: Mapping[str, str]
+) -> Reporter:
+    """How a unit reports, and whether it pauses for others."""
+    of = workspace.store, unit["run"], unit["attempt"], unit["position"], unit["label"]
+    if not job.pauses or "worker" not in unit:  # in a fleet, nobody waits at the worker's machine
+        return Reporter(*of)
+    interactive = [name for name in kinds if kind_of(name, kinds).interactive]
+    return PausingReporter(*of, worker=unit["worker"], kinds=interactive)
 
 
 def _write_to(log: Path) -> None:

@@ -41,6 +41,7 @@ class Job:
         priority: default for its runs; lower runs earlier.
         interactive: a person waits for it on a page, so it does not wait behind evaluations and
             trainings: it has a queue and a process of its own.
+        pauses: while an interactive run of the same worker is at its beginning.
         continue_on_crash: a unit that keeps crashing its process fails alone, and the rest is done.
         continue_on_failure: a terminal goes on when a unit fails, as a worker always does: no unit
             needs those before it.
@@ -53,6 +54,7 @@ class Job:
     upgrades: ClassVar[Upgrades] = {}
     priority: ClassVar[int] = 0
     interactive: ClassVar[bool] = False
+    pauses: ClassVar[bool] = False
     continue_on_crash: ClassVar[bool] = False
     continue_on_failure: ClassVar[bool] = False
     transient: ClassVar[bool] = False

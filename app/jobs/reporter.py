@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from store import Store, StoreError
 
 _SAY_EVERY = 0.5  # seconds between two reports of progress
 _POLL_EVERY = 0.5  # seconds between two reads of the request
+_LONGEST_PAUSE = 30.0  # seconds, for each run that a person waits for
+_RESUME_WITHIN = 0.1  # seconds
 
 
 class Cancelled(StoreError):
@@ -26,7 +28,10 @@ class Reporter:
         run: id of the run.
         position: of the unit.
         label: of the unit.
+        paused: seconds for which it was paused.
     """
+
+    paused: float = 0.0
 
     def __init__(self, store: Store, run: str, attempt: int, position: int, label: str) -> None:
         self.run = run
@@ -94,3 +99,50 @@ class Reporter:
             with contextlib.suppress(StoreError):
                 self._word = self._store.runs.asked(self.run, self._attempt)
         return self._word
+
+
+class PausingReporter(Reporter):
+    """Also pauses its unit while the same worker has a run that a person waits for.
+
+    Each such run pauses others during its first half minute only, so that a long one does not keep
+    them from ever ending.
+
+    Args:
+        store, run, attempt, position, label: as for `Reporter`.
+        worker: slot of the worker.
+        kinds: names of the interactive kinds of jobs.
+    """
+
+    def __init__(
+        self, store: Store, run: str, attempt: int, position: int, label: str, *,
+        worker: str, kinds: Collection[str],
+    ) -> None:  # fmt: skip
+        super().__init__(store, run, attempt, position, label)
+        self._worker = worker
+        self._kinds = tuple(kinds)
+        self._looked = time.monotonic()
+
+    def __call__(self, done: int, total: int, message: str = "") -> None:
+        """Report progress, and return when nobody waits."""
+        super().__call__(done, total, message)
+        began = time.monotonic()
+        if began - self._looked < _POLL_EVERY:
+            return
+        if self._somebody_waits():
+            with contextlib.suppress(StoreError):
+                message = f"{self.label} · paused for a page"
+                share = done / total if total else 0.0
+                self._store.runs.progress(self.run, self._attempt, share, message)
+            while self._somebody_waits():
+                time.sleep(_RESUME_WITHIN)
+        self._looked = time.monotonic()
+        self.paused += self._looked - began
+
+    def _somebody_waits(self) -> bool:
+        begun = time.time() - _LONGEST_PAUSE
+        with contextlib.suppress(StoreError):
+            return any(
+                run["worker"] == self._worker and (run["started"] or 0.0) > begun
+                for run in self._store.runs.list(["running"], kinds=self._kinds)
+            )
+        return False

@@ -25,7 +25,7 @@ class Outcome:
     """How a unit ended: successfully, unless there is a failure.
 
     Attributes:
-        seconds: that it took.
+        seconds: that it took, without pauses.
         failure: what went wrong.
         made: ids of its results, in the store of the process that executed it.
     """
@@ -72,7 +72,7 @@ def doing(
     except Exception as error:  # a failed unit is reported, and the next one goes on
         log.exception("%s failed", job.title)
         failure = error
-    return Outcome(time.monotonic() - started, failure)
+    return Outcome(time.monotonic() - started - reporter.paused, failure)
 
 
 def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Outcome:

@@ -189,6 +189,7 @@ class Worker:
             "attempt": attempt,
             "position": position,
             "label": unit["label"],
+            "worker": self._slot,
             "log": str(self._store.logs.path(run_id)),
         }
         runs.progress(run_id, attempt, 0.0, unit["label"])

@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -176,6 +177,19 @@ def test_progress_counts_sentences(year: Path) -> None:
     list(evaluate(HashEncoder(), "STS13", data=year, progress=lambda *at: seen.append(at)))
     assert seen[0] == (0, 72)
     assert seen[-1] == (72, 72)
+
+
+def test_a_callback_that_pauses_is_no_part_of_the_time(year: Path) -> None:
+    """Whoever hears of the progress may take as long as they like."""
+    told = []
+
+    def pause(done: int, total: int) -> None:
+        told.append(done)
+        time.sleep(0.2)
+
+    [result] = evaluate(HashEncoder(), "STS13", data=year, progress=pause)
+    assert len(told) > 1
+    assert result.seconds < 0.2 * len(told)
 
 
 def test_progress_can_stop_the_evaluation(year: Path) -> None:

@@ -54,6 +54,7 @@ class EvaluateJob(Job):
     kind = "evaluate"
     version = 2
     upgrades: ClassVar[Upgrades] = {1: _with_one_seed}
+    pauses = True
     continue_on_failure = True
 
     encoders: tuple[str, ...]

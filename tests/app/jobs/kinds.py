@@ -70,6 +70,14 @@ class Awaited(Measure):
 
 
 @dataclass(frozen=True)
+class Patient(Measure):
+    """The same, which pauses for what a person waits for."""
+
+    kind = "patient"
+    pauses = True
+
+
+@dataclass(frozen=True)
 class Stubborn(Units):
     """Ignore requests to end, start a process that does so too, and tell the ids of both."""
 
@@ -152,6 +160,7 @@ class OftenSaved(TrainDecoderJob):
 KINDS = {
     "measure": "tests.app.jobs.kinds:Measure",
     "awaited": "tests.app.jobs.kinds:Awaited",
+    "patient": "tests.app.jobs.kinds:Patient",
     "stubborn": "tests.app.jobs.kinds:Stubborn",
     "crashing": "tests.app.jobs.kinds:Crashing",
     "continuing": "tests.app.jobs.kinds:Continuing",

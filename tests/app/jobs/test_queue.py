@@ -76,6 +76,21 @@ def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
 
 
 @pytest.mark.slow
+def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None:
+    """Inside its unit, which is not said to have taken longer for it."""
+    patient = shared.measure("patient", 1, 8.0, kind="patient")
+    until(lambda: shared.store.runs.get(patient)["fraction"] > 0)
+    awaited = shared.measure("awaited", 1, 4.0, kind="awaited")
+    until(lambda: "paused" in shared.store.runs.get(patient)["message"])
+    assert shared.store.runs.get(awaited)["state"] == "running"
+    shared.over(awaited)
+    run = shared.over(patient)
+    [unit] = shared.store.runs.units(patient)
+    assert run["state"] == "done"
+    assert unit["seconds"] < run["finished"] - run["started"] - 1.0
+
+
+@pytest.mark.slow
 def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     """Even when the queue holds it already, and it is done once."""
     first = shared.measure("long", 1, 2.0)
