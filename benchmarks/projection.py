@@ -4,7 +4,8 @@
 
 The sentences are the distinct lines of the unlabelled collection `sentences_mix`. Each round runs
 both once, in turn, so that a busy machine slows both; ratios are of the CPU seconds of one round,
-which depend less on other load than wall seconds; both are printed. Both are warm: umap-learn,
+which depend less on other load than wall seconds; both are printed, and with them what share of
+the true neighbours each starts from. Both are warm: umap-learn,
 which is in the extra `bench`, has compiled on some thousands of the same vectors before, once
 unseeded and once seeded; the time of that first call has its own column. The first principal
 components are timed from vectors in memory to points and density, as the page draws them.
@@ -28,6 +29,7 @@ from app.pages.map.facts import density
 from benchmarks.claims import at_most, claim, within
 from engine.datasets import Catalog
 from engine.encoders import MemoryCache, load
+from engine.search.index import PrefilteredIndex, neighbours_of_each
 from engine.space import projection
 from engine.space.trust import trust
 
@@ -69,6 +71,22 @@ def ours(rows: np.ndarray, seed: int | None) -> np.ndarray:
     return projection.umap(rows, seed=seed).points
 
 
+def true_neighbours(rows: np.ndarray, k: int) -> tuple[float, float]:
+    """Share of each row's k nearest other rows that we find, and that umap-learn finds."""
+    from umap.umap_ import nearest_neighbors
+
+    _, truth = neighbours_of_each(rows, k)
+    _, mine = neighbours_of_each(rows, k, PrefilteredIndex(rows))
+    random = np.random.RandomState(0)
+    # One more than k, as it counts the row itself.
+    theirs, _, _ = nearest_neighbors(rows, k + 1, "cosine", {}, angular=True, random_state=random)
+    shares = [
+        np.mean([len(np.intersect1d(*pair)) / k for pair in zip(truth, ids, strict=True)])
+        for ids in (mine, theirs)
+    ]
+    return float(shares[0]), float(shares[1])
+
+
 def timed(work: Callable[[], np.ndarray]) -> tuple[float, float, np.ndarray]:
     """Run a function; return wall seconds, CPU seconds and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
@@ -95,24 +113,25 @@ def main() -> int:
         for name, run in (("ours", ours), ("plain", plain))
     }
     print(f"{len(rows)} x {rows.shape[1]} of {options.encoder}, {options.rounds} rounds")
+    print("true among 14 neighbours: {:.1%}, umap-learn {:.1%}".format(*true_neighbours(rows, 14)))
     print(f"{'':16}{'first call s':>14}{'wall s':>9}{'CPU s':>9}{'trust':>9}")
     ratios: dict[str, list[float]] = {}
     losses: list[float] = []
     for kind, seed in SEEDS.items():
-        found = [
+        pairs = [
             (timed(lambda seed=seed: ours(rows, seed)), timed(lambda seed=seed: plain(rows, seed)))
             for _ in range(options.rounds)
         ]
         trusts = []
         for name, which in (("ours", 0), ("plain", 1)):
-            runs = [pair[which] for pair in found]
+            runs = [pair[which] for pair in pairs]
             truth = [float(trust(rows, r[2]).trustworthiness.mean()) for r in runs]
             trusts.append(truth)
             wall, cpu = (statistics.median(run[clock] for run in runs) for clock in (0, 1))
             first = compiling[f"{name} {kind}"]
             label = f"{name} {kind}"
             print(f"{label:16}{first:14.1f}{wall:9.1f}{cpu:9.1f}{statistics.median(truth):9.4f}")
-        ratios[kind] = [theirs[1] / mine[1] for mine, theirs in found]
+        ratios[kind] = [theirs[1] / mine[1] for mine, theirs in pairs]
         losses += [mine - theirs for mine, theirs in zip(*trusts, strict=True)]
     many = vectors(Path(root), "random:384", options.pca_points)
     seconds = [timed(lambda: density(projection.pca(many).points))[0] for _ in range(5)]

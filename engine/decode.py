@@ -126,7 +126,8 @@ class Decoder:
         Args:
             vectors: float (n, dim).
             encoder: the encoder that gave the vectors.
-            rounds: corrections after the first decoding, 0 to 50.
+            rounds: corrections after the first decoding, 0 to 50; none with the method
+                `vec2sent-ref`, as the released code has none.
             step: share of the gap, above 0, at most 2.
             **how: as for `decode`.
 
@@ -141,7 +142,7 @@ class Decoder:
         targets = np.asarray(vectors, np.float32)
         best = self.decode(targets, encoder=encoder, **how)
         query, latest = targets.copy(), list(best)
-        for _ in range(rounds):
+        for _ in range(0 if how.get("method") == "vec2sent-ref" else rounds):
             left = [row for row, found in enumerate(best) if _near(found) < FOUND]
             if not left:
                 break

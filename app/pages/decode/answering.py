@@ -33,7 +33,7 @@ def decode(
     options: DecodeOptions,
     waiting: Waiting | None = None,
 ) -> list[Decoded]:
-    """Decode points with `Decoder.correct`, or `Decoder.decode` when there are no rounds.
+    """Decode points with `Decoder.correct`.
 
     Args:
         decoder: its answers are cached by fingerprints, point and options.
@@ -82,9 +82,7 @@ def _decoded(
         "top_p": options.top_p, "seed": options.seed, "known_words": options.known_words,
     }  # fmt: skip
     with one_torch_thread():  # the steps are too small for a second thread to help
-        if options.rounds and options.method != "vec2sent-ref":
-            return decoder.correct(points, encoder, rounds=options.rounds, **given)
-        return decoder.decode(points, encoder=encoder, **given)
+        return decoder.correct(points, encoder, rounds=options.rounds, **given)
 
 
 def _most(options: DecodeOptions) -> int:

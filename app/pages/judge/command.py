@@ -239,7 +239,7 @@ def show_status(
 
     theodolite judge status 36e4305ecb44
 
-    Intervals hold however often one looks, all of them together at 95 %.
+    All intervals hold together at 95 %, even if you look after every mark.
     """
     from app.pages.judge import report, service
 

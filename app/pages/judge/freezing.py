@@ -22,7 +22,7 @@ KIND = "judgement"
 DESCRIPTION = (
     "Encoders compared by what a person found relevant, without knowing which encoder "
     "returned it: the difference of each pair after every mark, with an interval that is "
-    "valid no matter how often one looks."
+    "valid even if you look after every mark."
 )
 
 EXAMPLE = (

@@ -154,8 +154,11 @@ def test_what_came_back_whole_is_not_corrected(decoder: Decoder, encoder: Encode
 def test_no_correction_is_a_decoding(
     decoder: Decoder, encoder: Encoder, points: np.ndarray
 ) -> None:
-    """Candidates and all."""
+    """Candidates and all; the search of the reference code has none at all."""
     assert decoder.correct(points, encoder, rounds=0) == decoder.decode(points, encoder=encoder)
+    reference = {"method": "vec2sent-ref"}
+    plain = decoder.decode(points, encoder=encoder, **reference)
+    assert decoder.correct(points, encoder, rounds=3, **reference) == plain
 
 
 def test_a_sentence_longer_than_the_decoder_knows_is_flagged(
