@@ -128,13 +128,17 @@ class CachedEncoder:
         vectors[found] = known
         missing = np.flatnonzero(~found)
         done = 0
-        for rows in self.source.chunks([unique[i] for i in missing]):
+
+        def tell(further: int = 0) -> None:
+            if progress:  # duplicates and hits count as done in proportion
+                progress(start + len(sentences) * (done + further) // len(missing), total)
+
+        for rows in self.source.watched([unique[i] for i in missing], tell):
             at = missing[done : done + len(rows)]
             if not np.isfinite(rows).all():  # only then are positions in the caller's list needed
                 check_finite(rows, self.name, start + np.unique(inverse, return_index=True)[1][at])
             vectors[at] = rows
             self.cache.put(self.fingerprint, [keys[i] for i in at], rows)
             done += len(rows)
-            if progress:  # duplicates and hits count as done in proportion
-                progress(start + len(sentences) * done // len(missing), total)
+            tell()
         return vectors[inverse]

@@ -55,6 +55,17 @@ class Source(ABC):
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """Yield float32 rows for consecutive sentences, some at a time, until all are done."""
 
+    def watched(
+        self, sentences: Sequence[str], tick: Callable[[int], None]
+    ) -> Iterator[np.ndarray]:
+        """Yield as `chunks`; a source whose chunks take seconds says how far the present one is.
+
+        Args:
+            sentences: what to encode.
+            tick: called with the number of the chunk's sentences that are done; may raise.
+        """
+        return self.chunks(sentences)
+
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim); see `Encoder.encode`.
 

@@ -8,7 +8,7 @@ model lets several threads share it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
@@ -25,6 +25,7 @@ from engine.encoders.pooling_choice import examine
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
+from engine.progress import nobody
 from engine.search.index import unit_rows
 from engine.stamps import check_unchanged
 
@@ -95,9 +96,16 @@ class Transformer:
         return list(lists)
 
     def pooled(
-        self, ids: Sequence[Sequence[int]], poolings: Sequence[str], layer: int = -1
-    ) -> list[np.ndarray]:
+        self, ids: Sequence[Sequence[int]], poolings: Sequence[str], layer: int = -1,
+        tick: Callable[[int], None] = nobody,
+    ) -> list[np.ndarray]:  # fmt: skip
         """Vectors of tokenized texts under several poolings from one pass.
+
+        Args:
+            ids: tokens of each text.
+            poolings: names.
+            layer: whose states are pooled.
+            tick: called after each batch with the number of texts done; may raise.
 
         Returns:
             One float32 (n, d) per pooling, rows in the order of `ids`.
@@ -119,6 +127,7 @@ class Transformer:
                 for vectors in self._budget.parts(vectors_of, [ids[i] for i in filled[batch]]):
                     for kept, made in zip(rows, vectors, strict=True):
                         kept.append(made)
+                tick(sum(map(len, order)))
             results = [torch.cat(kept).cpu().numpy() for kept in rows if kept]  # one transfer
         # A text without any token, such as "" without special tokens, is the zero vector.
         out = [np.zeros((len(ids), self.dim), np.float32) for _ in poolings]
@@ -193,12 +202,18 @@ class TransformerSource(Source):
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
+        return self.watched(sentences, nobody)
+
+    def watched(
+        self, sentences: Sequence[str], tick: Callable[[int], None]
+    ) -> Iterator[np.ndarray]:
+        """See `Source.watched`."""
         model, settings = self.transformer, self.settings
         size = CHUNK if model.device.type == "cpu" else GPU_CHUNK
         prompt = settings.prompt
         texts = [prompt + s for s in sentences] if prompt else sentences
         for ids in ahead(model.ids, slices(texts, size)):
-            (rows,) = model.pooled(ids, [settings.pooling], settings.layer)
+            (rows,) = model.pooled(ids, [settings.pooling], settings.layer, tick)
             yield unit_rows(rows) if settings.normalise else rows
 
 

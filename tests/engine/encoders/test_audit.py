@@ -196,7 +196,7 @@ def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
     """Its row says why; the spec as asked has to work."""
     from engine.encoders.transformer import Transformer
 
-    def overflows(self, ids, poolings, layer=-1):
+    def overflows(self, ids, poolings, layer=-1, tick=None):
         return [np.full((len(ids), self.dim), np.nan, np.float32) for _ in poolings]
 
     monkeypatch.setattr(Transformer, "pooled", overflows)

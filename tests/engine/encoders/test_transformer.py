@@ -307,6 +307,29 @@ def encoded(source, lines):
     return np.concatenate(list(source.chunks(lines)))
 
 
+def test_progress_is_told_after_each_batch(bert):
+    """A chunk of a large model takes minutes: its vectors are the same, whoever listens."""
+    source, told = opened(bert), []
+    expected = encoded(source, LINES)
+    np.testing.assert_array_equal(
+        np.concatenate(list(source.watched(LINES, told.append))), expected
+    )
+    assert len(told) > 1
+    assert told == sorted(told) and told[-1] == len(LINES)
+
+
+def test_a_listener_can_stop_a_chunk(bert):
+    """The model can be used again at once."""
+
+    def stop(done: int) -> None:
+        raise InterruptedError(f"after {done}")
+
+    source = opened(bert)
+    with pytest.raises(InterruptedError, match="after"):
+        list(source.watched(LINES, stop))
+    assert len(encoded(source, LINES)) == len(LINES)
+
+
 @pytest.mark.slow
 def test_a_batch_that_does_not_fit_the_memory_is_halved(bert):
     """And so are those that follow, before they are tried; the vectors stay the same."""
