@@ -5,10 +5,10 @@
 The sentences are the distinct lines of the unlabelled collection `sentences_mix`. Each round runs
 both once, in turn, so that a busy machine slows both; ratios are of the CPU seconds of one round,
 which depend less on other load than wall seconds; both are printed, and with them what share of
-the true neighbours each starts from. Both are warm: umap-learn,
-which is in the extra `bench`, has compiled on some thousands of the same vectors before, once
-unseeded and once seeded; the time of that first call has its own column. The first principal
-components are timed from vectors in memory to points and density, as the page draws them.
+the true neighbours each starts from. Both are warm: umap-learn, which is in the extra `bench`, has
+compiled on some thousands of the same vectors before, once unseeded and once seeded; the time of
+that first call has its own column. The first principal components are timed from vectors in memory
+to points and density, as the page draws them.
 """
 
 from __future__ import annotations

@@ -129,14 +129,15 @@ class PausingReporter(Reporter):
         if began - self._looked < _POLL_EVERY:
             return
         if self._somebody_waits():
+            share = done / total if total else 0.0
             with contextlib.suppress(StoreError):
-                message = f"{self.label} · paused for a page"
-                share = done / total if total else 0.0
-                self._store.runs.progress(self.run, self._attempt, share, message)
+                self._store.runs.progress(
+                    self.run, self._attempt, share, f"{self.label} · paused for a page"
+                )
             while self._somebody_waits():
                 time.sleep(_RESUME_WITHIN)
+            self.paused += time.monotonic() - began
         self._looked = time.monotonic()
-        self.paused += self._looked - began
 
     def _somebody_waits(self) -> bool:
         begun = time.time() - _LONGEST_PAUSE

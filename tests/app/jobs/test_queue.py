@@ -251,6 +251,7 @@ def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None
 
 def test_the_queue_is_watched(shared: Bench) -> None:
     """Pages see that somebody works."""
+    until(shared.store.workers.list)  # the worker may just have been started
     (worker,) = shared.store.workers.list()
     assert worker["slot"] == "local-0"
     assert alive(worker["pid"])

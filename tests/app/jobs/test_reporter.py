@@ -10,6 +10,7 @@ import pytest
 from app.jobs import reporter as reporters
 from app.jobs.reporter import PausingReporter
 from store import Store
+from tests.app.jobs.conftest import until
 
 WORKER = "local-0"
 
@@ -45,7 +46,7 @@ def evaluation(store: Store) -> Callable[[], PausingReporter]:
 
 def test_nobody_waits(evaluation):
     """It goes on at once."""
-    assert evaluation().paused < 0.1
+    assert evaluation().paused == 0
 
 
 def test_a_unit_pauses_until_the_map_is_there(store, evaluation):
@@ -53,6 +54,7 @@ def test_a_unit_pauses_until_the_map_is_there(store, evaluation):
     waited_for = begin(store, "project")
     unit = threading.Thread(target=evaluation)
     unit.start()
+    until(lambda: "paused" in store.runs.list(kinds=["evaluate"])[0]["message"])
     unit.join(1.0)
     assert unit.is_alive()
     [run] = store.runs.list(kinds=["evaluate"])
@@ -66,7 +68,7 @@ def test_a_unit_pauses_until_the_map_is_there(store, evaluation):
 
 def test_only_for_the_beginning_of_a_long_run(store, evaluation, monkeypatch):
     """Else a search over millions would keep evaluations from ending."""
-    monkeypatch.setattr(reporters, "_LONGEST_PAUSE", 0.7)
+    monkeypatch.setattr(reporters, "_LONGEST_PAUSE", 2.0)  # a busy machine may take some of it
     begin(store, "search")
     assert 0.5 < evaluation().paused < 5.0
 
@@ -77,4 +79,4 @@ def test_only_for_the_beginning_of_a_long_run(store, evaluation, monkeypatch):
 def test_what_is_no_reason_to_pause(store, evaluation, kind, worker):
     """Another worker's run, and one that nobody waits for."""
     begin(store, kind, worker)
-    assert evaluation().paused < 0.1
+    assert evaluation().paused == 0
