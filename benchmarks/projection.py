@@ -29,7 +29,7 @@ from app.pages.map.facts import density
 from benchmarks.claims import at_most, claim, within
 from engine.datasets import Catalog
 from engine.encoders import MemoryCache, load
-from engine.search.index import PrefilteredIndex, neighbours_of_each, unit_rows
+from engine.search.index import approximate_index, neighbours_of_each, unit_rows
 from engine.space import projection
 from engine.space.trust import trust
 
@@ -77,7 +77,7 @@ def true_neighbours(rows: np.ndarray, k: int) -> tuple[float, float]:
 
     unit = unit_rows(rows)
     _, truth = neighbours_of_each(unit, k)
-    _, mine = neighbours_of_each(unit, k, PrefilteredIndex(unit))
+    _, mine = neighbours_of_each(unit, k, approximate_index(unit))
     random = np.random.RandomState(0)
     # One more than k, as it counts the row itself.
     theirs, _, _ = nearest_neighbors(rows, k + 1, "cosine", {}, angular=True, random_state=random)

@@ -18,7 +18,7 @@ import numpy as np
 from engine.progress import ProgressCallback
 from engine.search.index import (
     Index,
-    PrefilteredIndex,
+    approximate_index,
     neighbours_of_each,
     unit_rows,
 )
@@ -26,7 +26,7 @@ from engine.search.index import (
 _PCA_SAMPLE = 20_000
 _MANY, _EPOCHS, _EPOCHS_OF_MANY = 10_000, 300, 150
 """More epochs made no map of sentences more faithful; umap-learn takes 500 and 200."""
-_FINDING = 0.5
+_FINDING = 0.4
 """Approximate share of UMAP's time that goes into finding neighbours."""
 _WATCHED_EVERY = 0.15
 """Seconds between two calls of `watch`."""
@@ -86,8 +86,8 @@ def umap(
 ) -> Plane:
     """UMAP of unit rows, its neighbours found by FAISS.
 
-    Up to 10,000 points the neighbours are exact; with more, about a tenth of them is missed
-    (`PrefilteredIndex`), as with umap-learn.
+    Up to 10,000 points the neighbours are exact; with more, a few per cent of them are missed
+    (`approximate_index`), fewer than by umap-learn.
 
     Args:
         vectors: (n, dim), finite.
@@ -113,7 +113,7 @@ def umap(
     start = pca(rows).points if initial is None else np.asarray(initial, np.float32)
     noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
     start = 10 * start / (np.abs(start).max() or 1.0) + noise
-    index = PrefilteredIndex(rows) if n > _MANY else None
+    index = approximate_index(rows) if n > _MANY else None
     cosines, ids = neighbours_of_each(
         rows, min(neighbours, n - 1) - 1, index,
         None if tick is None else lambda done, of: tick(_FINDING * done / of),
@@ -164,7 +164,7 @@ def umap_learn(
     if n < 4:
         raise ValueError(f"UMAP needs four points, got {n}")
     k = min(neighbours, n - 1)
-    knn = _knn(rows, k, PrefilteredIndex(rows) if n > _MANY else None)
+    knn = _knn(rows, k, approximate_index(rows) if n > _MANY else None)
     if tick is not None:
         tick(0.2)
     with _threads_kept(), warnings.catch_warnings():

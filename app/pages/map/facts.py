@@ -6,12 +6,17 @@ Turns a data set and arrays into columns, with the engine. Knows nothing of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.components.map_columns import Facts, Region
 from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
 from engine.progress import ProgressCallback
+
+if TYPE_CHECKING:
+    from engine.space.trust import Trust
 
 TRUSTED_WHOLE = 5000
 """Up to this size, trust is measured at every point; above it, at a fixed sample of 2,000."""
@@ -92,6 +97,17 @@ def measured(
         The means of the trust measures, `k` and `looked_at` (points measured); empty for too few
         points.
     """
+    with ThreadPoolExecutor(1) as pool:  # words are counted by one core, distances by all
+        named = pool.submit(_add_groups, facts, vectors, sentences, points)
+        found = _trust(vectors, points, tick)
+        named.result()
+    return _add_trust(facts, found, len(points))
+
+
+def _add_groups(
+    facts: Facts, vectors: np.ndarray, sentences: Sequence[str], points: np.ndarray
+) -> None:
+    """Add clusters of the full space and named topics of the plane."""
     from engine.space.topics import RegionWords, distinct, groups, regions
 
     n = len(points)
@@ -102,36 +118,38 @@ def measured(
         count = int(clusters.max()) + 1
         names = distinct(words.names(clusters, count, words.everywhere(clusters, count)))
         facts.label("cluster", "Cluster, k-means of the vectors", names, clusters)
-    tick(0.2)
-    if n >= 10:
-        for depth, level in enumerate(regions(points, words)):
-            facts.regions += [
-                Region(float(x), float(y), name, depth, int(size))
-                for (x, y), name, size in zip(level.centres, level.names, level.sizes, strict=True)
-            ]
-            if len(level.names) > 1:
-                name = f"Topic, {len(level.names)} regions of the map"
-                facts.label(f"topic{depth}", name, level.names, level.of)
-    tick(0.4)
-    return trusted(facts, vectors, points, lambda share: tick(0.4 + 0.6 * share))
+    if n < 10:
+        return
+    for depth, level in enumerate(regions(points, words)):
+        facts.regions += [
+            Region(float(x), float(y), name, depth, int(size))
+            for (x, y), name, size in zip(level.centres, level.names, level.sizes, strict=True)
+        ]
+        if len(level.names) > 1:
+            name = f"Topic, {len(level.names)} regions of the map"
+            facts.label(f"topic{depth}", name, level.names, level.of)
 
 
-def trusted(
-    facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback
-) -> dict[str, float | int]:
-    """Add trustworthiness, continuity and neighbour recall; see `measured`."""
+def _trust(vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback) -> Trust | None:
+    """Trust at every point, or at a sample of many; None for too few points."""
     from engine.space.trust import trust
 
     n = len(points)
     k = min(NEIGHBOURS, (n - 1) // 2)
     if k < 1:
+        return None
+    return trust(vectors, points, k, sample=n if n <= TRUSTED_WHOLE else 2000, tick=tick)
+
+
+def _add_trust(facts: Facts, found: Trust | None, n: int) -> dict[str, float | int]:
+    """Add trustworthiness, continuity and neighbour recall; see `measured`."""
+    if found is None:
         return {}
-    found = trust(vectors, points, k, sample=n if n <= TRUSTED_WHOLE else 2000, tick=tick)
-    means: dict[str, float | int] = {"k": k, "looked_at": len(found.looked_at)}
+    means: dict[str, float | int] = {"k": found.k, "looked_at": len(found.looked_at)}
     for key, name, values in (
         ("trustworthiness", "Trustworthiness", found.trustworthiness),
         ("continuity", "Continuity", found.continuity),
-        ("recall", f"Share of its {k} nearest kept", found.recall),
+        ("recall", f"Share of its {found.k} nearest kept", found.recall),
     ):
         column = np.full(n, np.nan)
         column[found.looked_at] = values

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Method = Literal["umap", "umap-learn", "tsne", "pacmap", "pca", "quick"]
 """`quick` is `pca` without the slow measurements: trust, clusters, names."""
 
-FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 3, "umap-learn": 2}
+FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 4, "umap-learn": 3}
 """Increased whenever a method's map of the same question would change."""
 MOST_NEIGHBOURS = 200
 ANY_SEED = "any"

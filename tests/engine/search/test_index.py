@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from engine.search.index import Index, PrefilteredIndex, neighbours_of_each, unit_rows
+from engine.search.index import Index, approximate_index, neighbours_of_each, unit_rows
 
 RNG = np.random.default_rng(2)
 VECTORS = RNG.normal(size=(500, 20)).astype(np.float32)
@@ -98,12 +98,12 @@ def test_neighbours_of_each_leaves_out_itself() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.9), (4.0, 0.999)])
-def test_prefiltered_neighbours(steepness: float, found: float) -> None:
-    """Most of scikit-learn's, and of few directions nearly all; cosines are of all numbers."""
+@pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.95), (4.0, 0.999)])
+def test_approximate_neighbours(steepness: float, found: float) -> None:
+    """Most of scikit-learn's; where codes cannot tell rows apart, all. Cosines are exact."""
     strengths = np.arange(1, 257) ** -steepness
     rows = unit_rows(RNG.normal(size=(2000, 256)) * strengths)
-    scores, ids = neighbours_of_each(rows, 14, PrefilteredIndex(rows))
+    scores, ids = neighbours_of_each(rows, 14, approximate_index(rows))
     expected = NearestNeighbors(n_neighbors=14, metric="cosine").fit(rows).kneighbors()[1]
     shared = [len(np.intersect1d(a, b)) / 14 for a, b in zip(ids, expected, strict=True)]
     assert np.mean(shared) >= found
@@ -111,10 +111,10 @@ def test_prefiltered_neighbours(steepness: float, found: float) -> None:
     assert (np.diff(scores) <= 0).all()
 
 
-def test_prefiltered_neighbours_of_few_dimensions_are_exact() -> None:
-    """As many directions as there are say everything."""
+def test_approximate_neighbours_of_few_dimensions_are_exact() -> None:
+    """Codes would say too little of 20 dimensions, and all rows are compared soon enough."""
     rows = unit_rows(VECTORS)
-    _, ids = PrefilteredIndex(rows).search(rows[:30], 7)
+    _, ids = approximate_index(rows).search(rows[:30], 7)
     np.testing.assert_array_equal(ids, Index(rows).search(rows[:30], 7)[1])
 
 

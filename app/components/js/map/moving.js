@@ -1,5 +1,4 @@
 // One map whose points move from their places to those they have on another map of the same points.
-//
 
 import { binary } from "./data.js";
 import { el, pressable } from "./dom.js";
