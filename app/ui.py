@@ -203,6 +203,7 @@ def _server(
         Guard,
         pages=[f"/{page.PATH}" for page in PAGES],
         question=partial(links.question, workspace),
+        opened=(lambda: None) if workspace.read_only else workspace.store.visits.note,
         frame_ancestors=frame_ancestors,
         limits=Limits() if workspace.demo else None,
         root_path=root_path,

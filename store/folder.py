@@ -23,6 +23,7 @@ from store.settings import Settings
 from store.terminals import Terminals
 from store.uploads import Uploads
 from store.vectors import VectorStore
+from store.visits import Visits
 from store.workers import Workers
 
 
@@ -32,7 +33,7 @@ class Store:
     Attributes:
         folder: of the store.
         encoders, decoders, uploads, results, published, precisions, judgements, runs, logs, events,
-            terminals, workers, vectors, projections, derived, settings: one object per noun.
+            terminals, visits, workers, vectors, projections, derived, settings: one object a noun.
     """
 
     def __init__(self, folder: Path, *, reading: bool = False) -> None:
@@ -50,6 +51,7 @@ class Store:
         self.logs = Logs(self.runs, folder / "logs")
         self.events = Events(self.database)
         self.terminals = Terminals(self.database, self.runs, self.logs, folder / "locks")
+        self.visits = Visits(folder / "visited")
         self.workers = Workers(self.database)
         self.vectors = VectorStore(folder / "vectors", self.database)
         self.derived = Derived(self.database, folder / "derived")

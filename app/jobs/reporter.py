@@ -12,6 +12,7 @@ from store import Store, StoreError
 _SAY_EVERY = 0.5  # seconds between two reports of progress
 _POLL_EVERY = 0.5  # seconds between two reads of the request
 _LONGEST_PAUSE = 30.0  # seconds, for each run that a person waits for
+_OPENING = 1.0  # seconds for which a page that is opened pauses others, and most so at a time
 _RESUME_WITHIN = 0.1  # seconds
 
 
@@ -102,10 +103,10 @@ class Reporter:
 
 
 class PausingReporter(Reporter):
-    """Also pauses its unit while the same worker has a run that a person waits for.
+    """Also pauses its unit while a page opens or the same worker has a run that a person waits for.
 
-    Each such run pauses others during its first half minute only, so that a long one does not keep
-    them from ever ending.
+    Each such run pauses others during its first half minute only, and pages half of the time at
+    most, so that neither keeps them from ever ending.
 
     Args:
         store, run, attempt, position, label: as for `Reporter`.
@@ -120,11 +121,12 @@ class PausingReporter(Reporter):
         super().__init__(store, run, attempt, position, label)
         self._worker = worker
         self._kinds = tuple(kinds)
-        self._looked = time.monotonic()
+        self._looked = self._stepped = time.monotonic()
 
     def __call__(self, done: int, total: int, message: str = "") -> None:
         """Report progress, and return when nobody waits."""
         super().__call__(done, total, message)
+        self._step_aside()
         began = time.monotonic()
         if began - self._looked < _POLL_EVERY:
             return
@@ -138,6 +140,17 @@ class PausingReporter(Reporter):
                 time.sleep(_RESUME_WITHIN)
             self.paused += time.monotonic() - began
         self._looked = time.monotonic()
+
+    def _step_aside(self) -> None:
+        """Wait while a page opens, unless it did so less than a second ago."""
+        began = time.monotonic()
+        opens = self._store.visits.seconds_since
+        if began - self._stepped < _OPENING or opens() >= _OPENING:
+            return
+        while opens() < _OPENING and time.monotonic() - began < _OPENING:
+            time.sleep(_RESUME_WITHIN)
+        self._stepped = time.monotonic()
+        self.paused += self._stepped - began
 
     def _somebody_waits(self) -> bool:
         begun = time.time() - _LONGEST_PAUSE

@@ -35,6 +35,7 @@ class Guard:
         app: the ASGI app to guard.
         pages: paths of the pages, `/` among them.
         question: see `Question`.
+        opened: called when a page is opened.
         frame_ancestors: who may show our pages in a frame, as in a Content-Security-Policy.
         limits: limits of each visitor of a demonstration; None for no limits.
         root_path: prefix under which a proxy serves us, whether or not the proxy strips it.
@@ -45,6 +46,7 @@ class Guard:
         app: ASGIApp,
         pages: Collection[str],
         question: Question,
+        opened: Callable[[], None],
         frame_ancestors: str = "'self'",
         limits: Limits | None = None,
         root_path: str = "",
@@ -52,6 +54,7 @@ class Guard:
         self._app = app
         self._pages = frozenset(pages) | {f"{path}/" for path in pages if path != "/"}
         self._question = question
+        self._opened = opened
         self._root_path = root_path
         self._visitors = Visitors(limits) if limits else None
         self._frame_ancestors = policy.ancestors(frame_ancestors)
@@ -72,6 +75,8 @@ class Guard:
         try:
             answer = await self._refusal(request) or self._app
             if answer is self._app:
+                if request.method == "GET" and requests.path_of(request) in self._pages:
+                    self._opened()
                 receive = await self._read(request, receive)
                 end = self._visitors and self._visitors.stream(request)
         except Refused as refused:

@@ -66,6 +66,23 @@ def test_a_unit_pauses_until_the_map_is_there(store, evaluation):
     assert evaluation().paused >= 0.9
 
 
+def test_a_page_that_opens_comes_first(store, evaluation):
+    """For a second; work may go on for as long before the next page can pause it again."""
+    time.sleep(0.5)
+    store.visits.note()
+    paused = evaluation().paused
+    assert 0.5 < paused < 5.0  # a busy machine may take some of it
+    store.visits.note()
+    assert evaluation().paused == paused
+
+
+def test_a_page_that_was_opened_before_is_no_reason_to_pause(store, evaluation):
+    """It is there by now."""
+    store.visits.note()
+    time.sleep(1.1)
+    assert evaluation().paused == 0
+
+
 def test_only_for_the_beginning_of_a_long_run(store, evaluation, monkeypatch):
     """Else a search over millions would keep evaluations from ending."""
     monkeypatch.setattr(reporters, "_LONGEST_PAUSE", 2.0)  # a busy machine may take some of it

@@ -5,6 +5,7 @@ What a browser makes of the answers is in tests/ui/test_foreign_pages.py.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -45,6 +46,23 @@ def test_a_tab_that_has_left_is_no_error(
     assert '"session_not_found":true' in answer.text
     assert client.get("/healthz").status_code == 200
     assert "Traceback" not in capfd.readouterr().err
+
+
+# Pages that open
+
+
+def test_a_page_that_opens_is_noted_for_evaluations(
+    client: httpx.Client, workspace: Workspace
+) -> None:
+    """They step aside then; not for files, nor for what a page of others asks."""
+    visited = workspace.store.folder / "visited"
+    visited.touch()
+    os.utime(visited, (0, 0))
+    client.get("/theodolite/mark.svg").raise_for_status()
+    assert client.get("/search", headers=FOREIGN[0]).status_code == 403
+    assert workspace.store.visits.seconds_since() > 1000
+    client.get("/search").raise_for_status()
+    assert workspace.store.visits.seconds_since() < 30
 
 
 # Pages of others

@@ -6,6 +6,7 @@ No browser: the pages hide what visitors may not do, these requests are made all
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -140,6 +141,12 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
     ):
         with pytest.raises(UserError, match="change nothing"):
             change()
+
+
+def test_a_visit_keeps_no_evaluation_waiting(visitor: httpx.Client, owner: Workspace) -> None:
+    """Those who can change nothing cannot slow what the owner runs either."""
+    visitor.get("/search").raise_for_status()
+    assert owner.store.visits.seconds_since() == math.inf
 
 
 def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
