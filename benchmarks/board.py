@@ -24,15 +24,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Browser, sync_playwright
 
 from app.pages.board import page
 from app.web.controls import Values
 from app.workspace import Workspace
 from benchmarks.claims import within
 from benchmarks.compare import fill
-from benchmarks.first_look import SETTLED, launched, opened, waited
-from benchmarks.startup import chromium
+from benchmarks.first_look import PATIENCE, SETTLED, launched
 
 ANSWER_SECONDS, BROWSER_SECONDS = 0.1, 1.0
 STANDS = """() => document.querySelectorAll("#board tbody tr:not(.t-gap)").length > 5"""
@@ -76,16 +74,16 @@ def answers(workspace: Workspace, rounds: int) -> tuple[float, list[float]]:
     return seconds[0], seconds[1:]
 
 
-def in_browser(browser: Browser, store: Path, rounds: int) -> tuple[list[float], list[float]]:
+def in_browser(store: Path, rounds: int) -> tuple[list[float], list[float]]:
     """Seconds from the navigation to the table, and to the ranks' intervals if there are any."""
     rows, ranks = [], []
-    with launched(browser, store) as (tab, address):
+    with launched(store) as (tab, address):
         time.sleep(SETTLED)
         for _ in range(rounds + 1):
             began = time.perf_counter()
-            rows.append(opened(tab, f"{address}board", STANDS))
-            if tab.locator("#board th", has_text=INTERVAL).count():
-                ranks.append(waited(tab, RANKED, began))
+            rows.append(tab.open(f"{address}board", STANDS, PATIENCE))
+            if INTERVAL in (tab.evaluate("document.querySelector('#board').textContent") or ""):
+                ranks.append(tab.wait(RANKED, PATIENCE, began))
     return rows[1:], ranks
 
 
@@ -113,8 +111,7 @@ def main() -> int:
             met.append(within(f"board.{name}.answer", ANSWER_SECONDS, later))
             if options.no_browser:
                 continue
-            with sync_playwright() as playwright:
-                rows, ranks = in_browser(chromium(playwright), Path(folder), options.rounds)
+            rows, ranks = in_browser(Path(folder), options.rounds)
             print(f"  in the browser: {middle(rows)}")
             if ranks:
                 print(f"  ranks with intervals: first {ranks[0]:.2f} s, then {middle(ranks[1:])}")

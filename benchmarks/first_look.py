@@ -2,7 +2,8 @@
 
     python -m benchmarks.first_look [--only pages|map|compare] [--page PATH ...] [--rounds N]
 
-Times are those of Chromium. `theodolite serve` is launched on an empty store, with its worker.
+Times are those of Chromium while nothing inspects it (`benchmarks.tab`). `theodolite serve` is
+launched on an empty store, with its worker.
 
 - Pages: from the navigation until the main content (the class `t-answer`) is visible and not empty.
   The frame is in the browser's cache; each page is opened for the first time, a second after the
@@ -28,15 +29,13 @@ from itertools import permutations
 from pathlib import Path
 from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, Page, sync_playwright
-from playwright.sync_api import TimeoutError as TookTooLong
-
 from app.pages.data.service import keep
 from app.ui import PAGES
 from app.workspace import Workspace
 from benchmarks.claims import within
 from benchmarks.compare import fill
-from benchmarks.startup import chromium, served
+from benchmarks.startup import served
+from benchmarks.tab import Tab, tab
 from engine.datasets import Catalog
 from engine.datasets.tables import preview
 
@@ -66,50 +65,31 @@ COMPARE_SECONDS = {"3 encoders, cold": 1.0, "100 encoders, cold": 3.0, "100 enco
 PATIENCE = 60.0
 SETTLED, LOOKED_AT = 8.0, 1.0
 """Seconds between the launch and the first click, and those for which a page is looked at."""
-SIZE = {"width": 1440, "height": 900}
-
-
-def opened(page: Page, address: str, answered: str) -> float:
-    """Seconds from the navigation until a condition holds in the page, at most PATIENCE."""
-    began = time.perf_counter()
-    page.goto(address, wait_until="commit")
-    return waited(page, answered, began)
-
-
-def waited(page: Page, answered: str, began: float) -> float:
-    """Seconds since `began` until a condition holds in the page, at most PATIENCE."""
-    try:
-        page.wait_for_function(answered, timeout=PATIENCE * 1000, polling=20)
-    except TookTooLong:
-        return PATIENCE
-    return time.perf_counter() - began
+SIZE = 1440, 900
 
 
 @contextmanager
-def launched(browser: Browser, store: Path) -> Iterator[tuple[Page, str]]:
-    """Launch the app on a store, and open its first page in a new browser context."""
-    with served(SERVE, store) as address:
-        context = browser.new_context(viewport=SIZE)
-        page = context.new_page()
-        opened(page, address, "() => document.querySelector('h1')")
+def launched(store: Path) -> Iterator[tuple[Tab, str]]:
+    """Launch the app on a store, and open its first page in a new browser."""
+    with served(SERVE, store) as address, tab(*SIZE) as page:
+        page.open(address, "() => document.querySelector('h1')", PATIENCE)
         yield page, address
-        context.close()
 
 
-def pages(browser: Browser, folder: Path, only: Sequence[str]) -> dict[str, float]:
+def pages(folder: Path, only: Sequence[str]) -> dict[str, float]:
     """Path -> seconds until the page's example is shown."""
     found = {}
-    with launched(browser, folder) as (page, address):
+    with launched(folder) as (page, address):
         time.sleep(SETTLED)
         for module in PAGES:
             if not only or module.PATH in only:
-                seconds = opened(page, address + module.PATH, ANSWERED)
+                seconds = page.open(address + module.PATH, ANSWERED, PATIENCE)
                 found[module.PATH or "overview"] = seconds
                 time.sleep(LOOKED_AT)
     return found
 
 
-def first_map(browser: Browser, folder: Path, n: int) -> float:
+def first_map(folder: Path, n: int) -> float:
     """Seconds from the click to the UMAP of n new sentences."""
     workspace = Workspace(folder)
     file = folder / "new.txt"
@@ -117,12 +97,12 @@ def first_map(browser: Browser, folder: Path, n: int) -> float:
     keep(workspace, file, file.name, "new", preview(file, file.name).mapping)
     workspace.close()
     query = urlencode({"encoder": "wordllama", "in": "upload:new"})
-    with launched(browser, folder) as (page, address):
-        opened(page, f"{address}map?{query}", DRAWN)
+    with launched(folder) as (page, address):
+        page.open(f"{address}map?{query}", DRAWN, PATIENCE)
         time.sleep(SETTLED)
         began = time.perf_counter()
-        page.locator("#make-map").click()
-        return waited(page, MAPPED, began)
+        page.evaluate("document.querySelector('#make-map').click()")
+        return page.wait(MAPPED, PATIENCE, began)
 
 
 def sentences(n: int) -> list[str]:
@@ -132,7 +112,7 @@ def sentences(n: int) -> list[str]:
     return [f"{first} {second}" for first, second in pairs][:n]
 
 
-def compare(browser: Browser, folder: Path) -> dict[str, float]:
+def compare(folder: Path) -> dict[str, float]:
     """Case -> seconds of Compare, after other encoders were compared.
 
     Cold: these encoders were not compared yet; the scripts of the page are already cached.
@@ -144,11 +124,12 @@ def compare(browser: Browser, folder: Path) -> dict[str, float]:
     found = {}
     for label, some in (("3 encoders", names[:3]), ("100 encoders", names)):
         asked, others = (urlencode([("encoder", one) for one in n]) for n in (some, names[-2:]))
-        with launched(browser, folder) as (page, address):
-            opened(page, f"{address}compare?{others}", COMPARED)
+        with launched(folder) as (page, address):
+            page.open(f"{address}compare?{others}", COMPARED, PATIENCE)
             time.sleep(SETTLED)
             for when in ("cold", "again"):
-                found[f"{label}, {when}"] = opened(page, f"{address}compare?{asked}", COMPARED)
+                took = page.open(f"{address}compare?{asked}", COMPARED, PATIENCE)
+                found[f"{label}, {when}"] = took
     return found
 
 
@@ -160,23 +141,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
     rounds: list[dict[str, float]] = []
-    with sync_playwright() as playwright:
-        browser = chromium(playwright)
-        for _ in range(options.rounds):
-            found: dict[str, float] = {}
-            if options.only in (None, "pages"):
-                with tempfile.TemporaryDirectory() as folder:
-                    seen = pages(browser, Path(folder), options.page)
-                    found |= {f"page.{name}": seconds for name, seconds in seen.items()}
-            for n in MAP_SECONDS if options.only in (None, "map") else ():
-                with tempfile.TemporaryDirectory() as folder:
-                    found[f"map.{n}"] = first_map(browser, Path(folder), n)
-            if options.only in (None, "compare"):
-                with tempfile.TemporaryDirectory() as folder:
-                    seen = compare(browser, Path(folder))
-                    found |= {f"compare.{name}": seconds for name, seconds in seen.items()}
-            rounds.append(found)
-        browser.close()
+    for _ in range(options.rounds):
+        found: dict[str, float] = {}
+        if options.only in (None, "pages"):
+            with tempfile.TemporaryDirectory() as folder:
+                seen = pages(Path(folder), options.page)
+                found |= {f"page.{name}": seconds for name, seconds in seen.items()}
+        for n in MAP_SECONDS if options.only in (None, "map") else ():
+            with tempfile.TemporaryDirectory() as folder:
+                found[f"map.{n}"] = first_map(Path(folder), n)
+        if options.only in (None, "compare"):
+            with tempfile.TemporaryDirectory() as folder:
+                seen = compare(Path(folder))
+                found |= {f"compare.{name}": seconds for name, seconds in seen.items()}
+        rounds.append(found)
     return report(rounds)
 
 
