@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from engine.space.clusters import numbered
 
@@ -156,8 +157,9 @@ def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
 
     k = min(k, len(np.unique(rows[:_FITTED], axis=0)))
     model = MiniBatchKMeans(k, random_state=seed, n_init=3, batch_size=2048)
-    found = model.fit(rows[:: -(-len(rows) // _FITTED)]).predict(rows)
-    return numbered(found)[0]
+    with threadpool_limits(1):  # the batches are so small that more threads take longer
+        model.fit(rows[:: -(-len(rows) // _FITTED)])
+    return numbered(model.predict(rows))[0]
 
 
 def regions(
