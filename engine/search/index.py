@@ -165,10 +165,9 @@ def approximate_index(rows: np.ndarray) -> CodedIndex | Index:
         return Index(rows)
     coded, exact = CodedIndex(rows), Index(rows)
     sample = rows[:: -(-len(rows) // _CHECKED)]
-    pairs = zip(
-        *(index.search(sample, _CHECKED_NEAREST)[1] for index in (coded, exact)), strict=True
-    )
-    found = np.mean([np.isin(some, nearest).mean() for some, nearest in pairs])
+    _, some = coded.search(sample, _CHECKED_NEAREST)
+    _, nearest = exact.search(sample, _CHECKED_NEAREST)
+    found = np.mean([np.isin(*pair).mean() for pair in zip(some, nearest, strict=True)])
     return coded if found >= _LEAST_FOUND else exact
 
 
