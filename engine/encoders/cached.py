@@ -133,7 +133,8 @@ class CachedEncoder:
             if progress:  # duplicates and hits count as done in proportion
                 progress(start + len(sentences) * (done + further) // len(missing), total)
 
-        for rows in self.source.watched([unique[i] for i in missing], tell):
+        texts = [unique[i] for i in missing]
+        for rows in self.source.watched(texts, tell) if texts else ():  # else the model stays unread
             at = missing[done : done + len(rows)]
             if not np.isfinite(rows).all():  # only then are positions in the caller's list needed
                 check_finite(rows, self.name, start + np.unique(inverse, return_index=True)[1][at])

@@ -19,9 +19,11 @@ class Lengths(Source):
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.reads = 0
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """Three at a time."""
+        self.reads += 1
         for part in slices(sentences, 3):
             self.asked += part
             rows = [[np.nan if s == "nan" else len(s), ord(s[:1] or "\0")] for s in part]
@@ -42,6 +44,17 @@ def test_every_sentence_is_encoded_once():
     assert encoder.encode(texts).tolist() == expected
     assert encoder.encode(texts[::-1]).tolist() == expected[::-1]
     assert source.asked == ["bb", "a", "", "cccc"]
+
+
+def test_the_model_is_not_read_for_known_sentences():
+    """Their vectors come from the cache alone: torch and the weights take seconds to read."""
+    source = Lengths()
+    encoder = CachedEncoder(source, MemoryCache())
+    encoder.encode(["a", "bb"])
+    assert source.reads == 1
+    assert encoder.encode(["bb", "a", "a"])[:, 0].tolist() == [2, 1, 1]
+    assert encoder.encode([]).shape == (0, 2)
+    assert source.reads == 1
 
 
 def test_blocks_make_no_difference(monkeypatch):
