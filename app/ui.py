@@ -7,8 +7,10 @@ contents. Importing this module imports Gradio but none of the engine's heavy mo
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import socket
+import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,9 @@ MAX_FILE_SIZE = "200mb"
 SESSIONS, STRANGERS_SESSIONS = 10_000, 500
 """Tabs that are remembered, and fewer in a demonstration, whose visitors may be many: some 20 kB
 each and their changed choices."""
+WARM_AFTER_SECONDS = 5.0
+WARM = ("scipy.special", "scipy.cluster.hierarchy")
+"""Modules that pages compute with: half a second that nobody need wait for."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -190,9 +195,18 @@ def launch(
         # page, with a timeout of three seconds, which a busy machine may exceed.
         _frontend=False,
     )
+    later = threading.Timer(WARM_AFTER_SECONDS, _warm)
+    later.daemon = True
+    later.start()
     if block:
         demo.block_thread()
     return demo
+
+
+def _warm() -> None:
+    """Import what pages compute with, while the first one is read."""
+    for module in WARM:
+        importlib.import_module(module)
 
 
 def _server(

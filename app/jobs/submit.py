@@ -45,6 +45,8 @@ def queue(
     workspace.refuse_visitors()
     job.validate(workspace)
     urgency = job.priority if priority is None else priority
+    if job.interactive:
+        workspace.store.visits.note()
     return workspace.store.runs.create(job.kind, job.to_spec(), title or job.title, urgency)
 
 

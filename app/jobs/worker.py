@@ -46,7 +46,8 @@ VERSION = "1"
 """Version of a workflow's arguments: workers take those of their version."""
 
 CRASHES_ALLOWED = 3
-_SWEEP_EVERY = 0.25
+_SWEEP_EVERY = 0.05
+_DEQUEUE_EVERY = {INTERACTIVE: 0.1, QUEUE: 0.25, FLEET: 0.5}
 _CHECK_EVERY = 5.0
 _WARM_AFTER = 3.0
 _AWAY_AT_ONCE = 8
@@ -105,7 +106,9 @@ class Worker:
 
         DBOS.launch()
         for queue, most in ((QUEUE, 1), (INTERACTIVE, 1), (FLEET, _AWAY_AT_ONCE)):
-            DBOS.register_queue(queue, worker_concurrency=most, polling_interval_sec=_SWEEP_EVERY)
+            DBOS.register_queue(
+                queue, worker_concurrency=most, polling_interval_sec=_DEQUEUE_EVERY[queue]
+            )
         self._forget_removed()
 
     def serve(self, *, warm: bool = False) -> None:

@@ -134,7 +134,7 @@ class CachedEncoder:
                 progress(start + len(sentences) * (done + further) // len(missing), total)
 
         texts = [unique[i] for i in missing]
-        for rows in self.source.watched(texts, tell) if texts else ():  # else the model stays unread
+        for rows in self.source.watched(texts, tell) if texts else ():  # else no model is read
             at = missing[done : done + len(rows)]
             if not np.isfinite(rows).all():  # only then are positions in the caller's list needed
                 check_finite(rows, self.name, start + np.unique(inverse, return_index=True)[1][at])

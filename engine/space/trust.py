@@ -70,7 +70,9 @@ def trust(
     def ranked(own: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         full = _keys(-cosines, own)
         flat = _keys(_squared_distances(plane[own], plane), own)
-        intruders, lost = _ranks(full, _near(flat, k)) - k, _ranks(flat, _near(full, k)) - k
+        near_full, near_flat = np.sort(full, axis=1), np.sort(flat, axis=1)
+        intruders = _ranks(near_full, full, _columns(near_flat[:, :k])) - k
+        lost = _ranks(near_flat, flat, _columns(near_full[:, :k])) - k
         near, whole = (1 - np.maximum(far, 0).sum(axis=1) / worst for far in (intruders, lost))
         return near, whole, (intruders <= 0).mean(axis=1)
 
@@ -110,15 +112,16 @@ def _keys(distances: np.ndarray, own: np.ndarray) -> np.ndarray:
     return keys
 
 
-def _near(keys: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest columns of each row, in no order."""
-    return np.partition(keys, k - 1, axis=1)[:, :k].astype(np.uint32).astype(np.int64)
+def _columns(keys: np.ndarray) -> np.ndarray:
+    """The columns of some keys, int64 of the same shape."""
+    return keys.astype(np.uint32).astype(np.int64)
 
 
-def _ranks(keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Ranks of some columns of each row, 1 for the nearest."""
+def _ranks(ordered: np.ndarray, keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Ranks of some columns of each row, 1 for the nearest, by the sorted keys of the row."""
     chosen = np.take_along_axis(keys, columns, axis=1)
-    return 1 + np.stack([np.count_nonzero(keys < one[:, None], axis=1) for one in chosen.T], axis=1)
+    rows = zip(ordered, chosen, strict=True)
+    return 1 + np.stack([np.searchsorted(row, some) for row, some in rows])
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,10 +1,11 @@
 """A panel which follows a background run on the page that started it; the address names the run.
 
-It polls the store twice a second while the run is alive.
+While the run is alive, it asks twice a second, and each answer waits for a change until the next.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,7 +22,7 @@ from app.web.controls import Answer, Controls, Values, on, on_open
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from store.errors import StoreClosed
-from store.run_rows import LIVE
+from store.run_rows import LIVE, RunRow
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -31,7 +32,11 @@ T_co = TypeVar("T_co", covariant=True)
 Named = Mapping[str, Any]
 """Changes of a page's components, by their names on the page."""
 NOTHING: Named = MappingProxyType({})
-POLL_SECONDS = 0.5
+POLL_SECONDS = 1.0
+WAIT_SECONDS, LOOK_SECONDS = 0.9, 0.05
+"""How long an answer waits for the run to finish a unit or to end, and between two looks at it."""
+AT_ONCE = 16
+"""Maximum number of tabs with an answer that waits."""
 _MOVES = ("id", "attempt", "done", "failed", "state", "total")
 
 
@@ -52,9 +57,12 @@ class RunPanel:
         notice = parts.notice()
         self._said = parts.notice()  # a second notice: each refresh empties the first
         self._timer = gr.Timer(POLL_SECONDS, active=False)
-        refresh = (self._refresh, [self.run, self.moved],
-                [self._view, self._units, self._timer, self.moved], notice)  # fmt: skip
-        on([self.run.change, self._timer.tick], *refresh, **HIDE_PROGRESS)
+        followed = [self.run, self.moved]
+        shown = [self._view, self._units, self._timer, self.moved]
+        refresh = (self._refresh, followed, shown, notice)
+        on(self.run.change, *refresh, **HIDE_PROGRESS)
+        on(self._timer.tick, self._tick, followed, shown, notice, concurrency_limit=AT_ONCE,
+           **HIDE_PROGRESS)  # fmt: skip
         for part in (self._view, self._units):
             done = on(part.act, self._act, [self.run], [self.run], self._said, **HIDE_PROGRESS)
             on(done.then, *refresh, **HIDE_PROGRESS)
@@ -128,6 +136,16 @@ class RunPanel:
         on(self.moved.change, *again, **ALWAYS_LAST)
         controls.keep()
 
+    def _tick(self, run_id: str, known: str) -> Answer:
+        """Show the state of the run as soon as it moves, or after a while."""
+        end = time.monotonic() + WAIT_SECONDS
+        while run_id and time.monotonic() < end:
+            run = self._workspace.store.runs.get(run_id)
+            if run["state"] not in LIVE or _moved(run) != known:
+                break
+            time.sleep(LOOK_SECONDS)
+        return self._refresh(run_id, known)
+
     def _refresh(self, run_id: str, known: str) -> Answer:
         """Show the current state of the run, and keep polling while it is alive.
 
@@ -135,8 +153,8 @@ class RunPanel:
         """
         if not run_id:
             return {self._view: "", self._units: "", self._timer: gr.update(active=False)}
-        run: Any = self._workspace.store.runs.get(run_id)
-        moved = " ".join(str(run[name]) for name in _MOVES)
+        run = self._workspace.store.runs.get(run_id)
+        moved = _moved(run)
         verbs = views.buttons(self._workspace, run, without=("next", "remove"))
         shown = {
             self._view: views.card(run, verbs),
@@ -156,6 +174,12 @@ class RunPanel:
         if self._workspace.store.runs.get(run_id)["state"] in LIVE:
             return {self._said: parts.say(f"{what} will be available again after this run.")}
         return {self.run: again}
+
+
+def _moved(run: RunRow) -> str:
+    """What changes when the run has finished a unit or ended."""
+    row: Mapping[str, Any] = run
+    return " ".join(str(row[name]) for name in _MOVES)
 
 
 def from_address(workspace: Workspace, request: gr.Request) -> str:

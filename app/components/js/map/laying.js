@@ -5,7 +5,7 @@ import { pointGrid } from "./points.js";
 import { fitted } from "./view.js";
 
 const EVERY_MS = 300;
-const POINTS_A_MS = 200; // drawn while a map is laid out: the layout needs the cores itself
+const POINTS_A_MS = 80; // drawn while a map is laid out: the layout needs the cores itself
 
 export async function laying(ui) {
   const [mine, { making }] = [ui.map, ui.map.value];
@@ -36,8 +36,9 @@ function gone(ui, to, wanted) {
       if (!wanted()) return done();
       const share = Math.min(1, (performance.now() - began) / EVERY_MS);
       travelled(ui, from, to, share);
-      return share < 1 ? setTimeout(requestAnimationFrame, pause, frame) : done();
+      return share < 1 ? later() : done();
     };
-    frame();
+    const later = () => setTimeout(requestAnimationFrame, pause, frame);
+    later();
   });
 }
