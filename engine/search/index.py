@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from engine.threads import libraries, usable_threads
 
 _QUERIES = 2048
 """Rows searched between two reports of progress."""
@@ -198,8 +199,7 @@ def neighbours_of_each(
     scores, ids = np.empty((n, k), np.float32), np.empty((n, k), np.int64)
     blocks = [slice(start, min(n, start + _QUERIES)) for start in range(0, n, _QUERIES)]
     # Blocks in parallel, one thread each: with the threads of BLAS two cores took as long as one.
-    libraries = ThreadpoolController()  # FAISS's are loaded by now
-    alone = partial(libraries.limit, limits=1, user_api="openmp")  # in that thread only
+    alone = partial(libraries().limit, limits=1, user_api="openmp")  # in that thread only
     with ThreadPoolExecutor(usable_threads(), initializer=alone) as pool:
         nearest = pool.map(lambda block: index.search(vectors[block], k + 1), blocks)
         for block, (some, found) in zip(blocks, nearest, strict=True):
@@ -209,17 +209,6 @@ def neighbours_of_each(
             if progress is not None:
                 progress(block.stop, n)
     return scores, ids
-
-
-def usable_threads() -> int:
-    """Return the number of threads that numerical libraries may use now."""
-    return max((library["num_threads"] for library in _libraries().info()), default=1)
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """The libraries loaded by the first call: finding them takes a twentieth of a second."""
-    return ThreadpoolController()
 
 
 def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from engine.space.clusters import numbered
+from engine.threads import libraries
 
 LEVELS = (8, 24, 72)
 """Number of regions at each level, from the coarsest."""
@@ -157,7 +157,7 @@ def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
 
     k = min(k, len(np.unique(rows[:_FITTED], axis=0)))
     model = MiniBatchKMeans(k, random_state=seed, n_init=3, batch_size=2048)
-    with threadpool_limits(1):  # the batches are so small that more threads take longer
+    with libraries().limit(limits=1):  # the batches are so small that more threads take longer
         model.fit(rows[:: -(-len(rows) // _FITTED)])
     return numbered(model.predict(rows))[0]
 
