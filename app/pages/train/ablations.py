@@ -12,7 +12,7 @@ from app import formats
 from app.components.actions import actions, button
 from app.pages.train.sweep import LEAVE
 from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.controls import Answer, Control, Controls, Values, on
 from app.web.events import PageEvent
 from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
@@ -36,7 +36,7 @@ def build(workspace: Workspace) -> None:
     if workspace.read_only:
         return
     controls = _controls()
-    with gr.Accordion("Ablations of the paper", open=False, elem_id="ablation"):
+    with gr.Accordion("Ablations of the paper", open=False, elem_id="ablation") as fold:
         parts.static(f'<p class="t-small t-muted">{DESCRIPTION}</p>')
         with gr.Row(elem_classes="t-fields"):
             controls.render(*controls.declared)
@@ -45,21 +45,27 @@ def build(workspace: Workspace) -> None:
         tables = actions(_tables(1), elem_id="ablations")
         queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
 
-    def load(request: gr.Request) -> Answer:
+    def fill(values: Values) -> Answer:
         from app.pages.train.choices import bases, datasets
 
         offered = bases(workspace)
-        return {controls["base"]: gr.update(choices=offered, value=offered[0])} | {
-            controls[name]: gr.update(
-                choices=datasets(workspace, of), value=_preset(workspace, of)["train"]
-            )
-            for name, of in (("texts", "unsup"), ("pairs", "sup"))
+        return {
+            controls["base"]: gr.update(choices=offered, value=values.base or offered[0]),
+            controls["texts"]: gr.update(
+                choices=datasets(workspace, "unsup"),
+                value=values.texts or _preset(workspace, "unsup")["train"],
+            ),
+            controls["pairs"]: gr.update(
+                choices=datasets(workspace, "sup"),
+                value=values.pairs or _preset(workspace, "sup")["train"],
+            ),
         }
 
     def queue(values: Values, event: PageEvent) -> Answer:
         return {queued: _queue(workspace, event.id, values)}
 
-    on_load(load, controls.values(), notice)
+    filled = [controls[name] for name in ("base", "texts", "pairs")]
+    on(fold.expand, fill, controls, filled, notice, **HIDE_PROGRESS)
     on(controls["seeds"].input, lambda n: {tables: _tables(int(n))}, [controls["seeds"]], [tables],
        notice, **HIDE_PROGRESS)  # fmt: skip
     on(tables.act, queue, controls, [queued], notice, **HIDE_PROGRESS)
