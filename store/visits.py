@@ -1,4 +1,4 @@
-"""When a page was last opened: work that nobody waits for steps aside then."""
+"""When somebody last began to wait: work that nobody waits for steps aside then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Visits:
-    """The time of the last visit, shared between processes.
+    """When a page was last opened or asked for an interactive run, shared between processes.
 
     Args:
         file: its time of modification says it, so that looking costs microseconds.
@@ -19,7 +19,7 @@ class Visits:
         self._file = file
 
     def note(self) -> None:
-        """Note that a page is being opened; where nothing can be written, nothing is noted."""
+        """Note that somebody waits; where nothing can be written, nothing is noted."""
         with contextlib.suppress(OSError):
             self._file.touch()
 

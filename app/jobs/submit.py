@@ -45,7 +45,7 @@ def queue(
     workspace.refuse_visitors()
     job.validate(workspace)
     urgency = job.priority if priority is None else priority
-    if job.interactive:
+    if job.interactive:  # evaluations step aside until they notice that it runs
         workspace.store.visits.note()
     return workspace.store.runs.create(job.kind, job.to_spec(), title or job.title, urgency)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import expect
@@ -210,3 +211,26 @@ def test_the_script_of_charts_is_asked_for_before_the_page_is_laid_out(browser, 
         page.goto(f"{site}/compare")
     assert any("/plotly-" in address for address in asked)
     page.context.close()
+
+
+def test_the_script_of_charts_is_read_while_the_server_works(visit):
+    """From the second page with a chart on: by then the browser keeps what it compiled."""
+    page, held = visit.page, []
+
+    @contextmanager
+    def answers_held_back():
+        page.route("**/queue/data*", lambda route: held.append(route))
+        with page.expect_response("**/queue/join*"):
+            page.goto(f"{visit.site}/compare")
+        yield
+        for route in held:
+            route.continue_()
+        held.clear()
+        page.unroute("**/queue/data*")
+        page.wait_for_selector(".t-plot .main-svg")
+
+    with answers_held_back():
+        page.wait_for_timeout(500)
+        assert not page.evaluate("Boolean(window.Plotly)")
+    with answers_held_back():
+        page.wait_for_function("window.Plotly")

@@ -138,12 +138,8 @@ class RunPanel:
 
     def _tick(self, run_id: str, known: str) -> Answer:
         """Show the state of the run as soon as it moves, or after a while."""
-        end = time.monotonic() + WAIT_SECONDS
-        while run_id and time.monotonic() < end:
-            run = self._workspace.store.runs.get(run_id)
-            if run["state"] not in LIVE or _moved(run) != known:
-                break
-            time.sleep(LOOK_SECONDS)
+        if run_id:
+            wait_for_move(self._workspace, run_id, known)
         return self._refresh(run_id, known)
 
     def _refresh(self, run_id: str, known: str) -> Answer:
@@ -154,14 +150,14 @@ class RunPanel:
         if not run_id:
             return {self._view: "", self._units: "", self._timer: gr.update(active=False)}
         run = self._workspace.store.runs.get(run_id)
-        moved = _moved(run)
+        now = moved(run)
         verbs = views.buttons(self._workspace, run, without=("next", "remove"))
         shown = {
             self._view: views.card(run, verbs),
             self._timer: gr.update(active=run["state"] in LIVE),
-            self.moved: moved,
+            self.moved: now,
         }
-        if moved != known:
+        if now != known:
             units = self._workspace.store.runs.units(run_id)
             shown[self._units] = views.parts_of(run, units, not self._workspace.read_only)
         return shown
@@ -176,10 +172,20 @@ class RunPanel:
         return {self.run: again}
 
 
-def _moved(run: RunRow) -> str:
-    """What changes when the run has finished a unit or ended."""
+def moved(run: RunRow) -> str:
+    """A text that changes when the run has finished a unit or ended."""
     row: Mapping[str, Any] = run
     return " ".join(str(row[name]) for name in _MOVES)
+
+
+def wait_for_move(workspace: Workspace, run_id: str, known: str) -> None:
+    """Return once a run is over or no longer as `known` by `moved`, after WAIT_SECONDS at most."""
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        run = workspace.store.runs.get(run_id)
+        if run["state"] not in LIVE or moved(run) != known:
+            return
+        time.sleep(LOOK_SECONDS)
 
 
 def from_address(workspace: Workspace, request: gr.Request) -> str:

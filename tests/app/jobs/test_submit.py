@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from app.jobs.submit import perform, queue
 from app.pages.evaluate.job import EvaluateJob
 from app.pages.evaluate.results import evaluated
 from app.pages.evaluate.service import evaluate
+from app.pages.map.job import MapJob
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
@@ -230,6 +232,14 @@ def test_interrupted_it_counts_as_cancelled(workspace: Workspace) -> None:
     next(begun)
     begun.close()  # type: ignore[attr-defined]
     assert [run["state"] for run in workspace.store.runs.list()] == ["cancelled"]
+
+
+def test_evaluations_step_aside_for_what_somebody_waits_for(workspace: Workspace) -> None:
+    """From the moment that it is queued, before a worker has begun it."""
+    queue(workspace, EvaluateJob.of(workspace, [A], ["StarterSTS"]))
+    assert workspace.store.visits.seconds_since() == math.inf
+    queue(workspace, MapJob.of(A, "starter-pairs"))
+    assert workspace.store.visits.seconds_since() < 5.0
 
 
 def test_a_bar_moves_over_all_units(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -58,3 +59,9 @@ def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None
         components = event["outputs"] if on is None else on
         most = 0 if event["show_progress"] == "hidden" else TOLD
         assert len(components) <= most, f"{event['api_name']} tells {len(components)} components"
+
+
+@pytest.mark.parametrize("module", ui.WARM)
+def test_what_is_imported_ahead_exists(module: str) -> None:
+    """A wrong name would only be seen as time that pages take."""
+    assert find_spec(module)
