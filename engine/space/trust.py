@@ -71,9 +71,9 @@ def trust(
     def ranked(own: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         full = _keys(-cosines, own)
         flat = _keys(_squared_distances(plane[own], plane), own)
-        near_full, near_flat = np.sort(full, axis=1), np.sort(flat, axis=1)
-        intruders = _ranks(near_full, full, _columns(near_flat[:, :k])) - k
-        lost = _ranks(near_flat, flat, _columns(near_full[:, :k])) - k
+        by_full, by_flat = np.sort(full, axis=1), np.sort(flat, axis=1)
+        intruders = _ranks(by_full, full, _columns(by_flat[:, :k])) - k
+        lost = _ranks(by_flat, flat, _columns(by_full[:, :k])) - k
         near, whole = (1 - np.maximum(far, 0).sum(axis=1) / worst for far in (intruders, lost))
         return near, whole, (intruders <= 0).mean(axis=1)
 

@@ -1,6 +1,6 @@
 """A panel which follows a background run on the page that started it; the address names the run.
 
-While the run is alive, it asks twice a second, and each answer waits for a change until the next.
+While the run is alive, it asks every second, and each answer waits until then for a change.
 """
 
 from __future__ import annotations
