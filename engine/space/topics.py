@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.space.clusters import numbered
-from engine.threads import libraries
+from engine.threads import one_blas_thread
 
 LEVELS = (8, 24, 72)
 """Number of regions at each level, from the coarsest."""
@@ -157,7 +157,7 @@ def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
 
     k = min(k, len(np.unique(rows[:_FITTED], axis=0)))
     model = MiniBatchKMeans(k, random_state=seed, n_init=3, batch_size=2048)
-    with libraries().limit(limits=1):  # the batches are so small that more threads take longer
+    with one_blas_thread():  # the batches are so small that more threads take longer
         model.fit(rows[:: -(-len(rows) // _FITTED)])
     return numbered(model.predict(rows))[0]
 

@@ -33,8 +33,8 @@ Named = Mapping[str, Any]
 """Changes of a page's components, by their names on the page."""
 NOTHING: Named = MappingProxyType({})
 POLL_SECONDS = 1.0
-WAIT_SECONDS, LOOK_SECONDS = 0.9, 0.05
-"""How long an answer waits for the run to finish a unit or to end, and between two looks at it."""
+WAIT_SECONDS, CHECK_SECONDS = 0.9, 0.05
+"""Maximum time that an answer waits for the run to move, and the interval between checks."""
 AT_ONCE = 16
 """Maximum number of tabs with an answer that waits."""
 _MOVES = ("id", "attempt", "done", "failed", "state", "total")
@@ -185,7 +185,7 @@ def wait_for_move(workspace: Workspace, run_id: str, known: str) -> None:
         run = workspace.store.runs.get(run_id)
         if run["state"] not in LIVE or moved(run) != known:
             return
-        time.sleep(LOOK_SECONDS)
+        time.sleep(CHECK_SECONDS)
 
 
 def from_address(workspace: Workspace, request: gr.Request) -> str:

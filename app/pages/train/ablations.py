@@ -49,16 +49,13 @@ def build(workspace: Workspace) -> None:
         from app.pages.train.choices import bases, datasets
 
         offered = bases(workspace)
+        found = {"base": (offered, offered[0])} | {
+            name: (datasets(workspace, of), _preset(workspace, of)["train"])
+            for name, of in (("texts", "unsup"), ("pairs", "sup"))
+        }
         return {
-            controls["base"]: gr.update(choices=offered, value=values.base or offered[0]),
-            controls["texts"]: gr.update(
-                choices=datasets(workspace, "unsup"),
-                value=values.texts or _preset(workspace, "unsup")["train"],
-            ),
-            controls["pairs"]: gr.update(
-                choices=datasets(workspace, "sup"),
-                value=values.pairs or _preset(workspace, "sup")["train"],
-            ),
+            controls[name]: gr.update(choices=choices, value=getattr(values, name) or usual)
+            for name, (choices, usual) in found.items()
         }
 
     def queue(values: Values, event: PageEvent) -> Answer:
