@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Spans = tuple[tuple[int, int], ...]
+
 
 @dataclass(frozen=True)
 class Hit:
@@ -13,10 +15,10 @@ class Hit:
         index: its index among the collection's distinct sentences.
         sentence: its text.
         cosine: cosine to the query; None in a search by words.
-        span: (start, end) of the matching words in it.
+        spans: (start, end) of each match in it, in order.
     """
 
     index: int
     sentence: str
     cosine: float | None
-    span: tuple[int, int] | None = None
+    spans: Spans = ()

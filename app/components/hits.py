@@ -89,7 +89,7 @@ def written(blocks: Sequence[dict[str, Any]]) -> str:
 def _hit(hit: Hit, more: More) -> dict[str, Any]:
     """A hit as JSON for the script."""
     return {"index": hit.index, "sentence": hit.sentence, "cosine": hit.cosine,
-            "span": hit.span, "links": more(hit.sentence)}  # fmt: skip
+            "spans": hit.spans, "links": more(hit.sentence)}  # fmt: skip
 
 
 def change(encoder: str) -> str:

@@ -88,12 +88,17 @@ function item(hit, rank, query, badge, others, palette) {
     el("div", { class: "t-aside" }, cosine(hit.cosine), ...links));
 }
 
-// The sentence, with the words that were found in it marked: places count whole characters, as Python's do.
-function words({ sentence, span }) {
-  if (!span) return [sentence];
-  const characters = [...sentence];
-  const part = (from, to) => characters.slice(from, to).join("");
-  return [part(0, span[0]), window.theodolite.el("mark", {}, part(...span)), part(span[1])];
+// The sentence, with its matches marked. Positions count whole characters, as Python's do.
+function words({ sentence, spans }) {
+  const characters = [...sentence], parts = [];
+  let end = 0;
+  for (const [start, stop] of spans) {
+    const from = Math.max(start, end);
+    if (stop <= from) continue; // inside the match before it
+    parts.push(characters.slice(end, from).join(""), window.theodolite.el("mark", {}, characters.slice(from, stop).join("")));
+    end = stop;
+  }
+  return [...parts, characters.slice(end).join("")];
 }
 
 function cosine(value) {

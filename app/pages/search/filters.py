@@ -80,11 +80,12 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
     held = properties(workspace, collection) if only else {}
     wanted: dict[str, list[np.ndarray]] = {}
     for text in only:
-        name, _, value = text.partition(": ")
+        name, _, value = text.partition(":")
+        value = value.removeprefix(" ")
         if value not in held.get(name, {}):
             raise UserError(
                 f"No sentence of {collection} has {text[:80]!r}.",
-                "Remove it from Filter by label.",
+                f"Available: {'; '.join(offered(workspace, collection)[:10]) or 'no filter'}.",
             )
         wanted.setdefault(name, []).append(held[name][value])
     found: np.ndarray | None = None

@@ -41,7 +41,7 @@ LABELS = {
         "Similar to these, one per line",
         "Example sentences; Shift+Enter for another line",
     ),
-    "words": ("Words", "Text contained in the sentence, ignoring case"),
+    "words": ("Words", 'All of these words, in any order; "quotes" for a phrase'),
     "pattern": ("Regular expression", r"\bboats?\b"),
 }
 DESCRIPTION = (

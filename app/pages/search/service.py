@@ -5,13 +5,14 @@ A `SearchSpec` describes a search; `hits_in` and `hits_of_text` answer it.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from app import formats
-from app.components.hit import Hit
+from app.components.hit import Hit, Spans
 from app.pages.search import filters
 from app.pages.search.searchable import Searchable, open_collection, so_far
 from app.typed import Typed
@@ -122,13 +123,14 @@ def mode_of(text: str, mode: str) -> tuple[str, str]:
     """Return query text and mode; quotes or slashes around the text override the mode `meaning`.
 
     >>> mode_of('"a boat"', "meaning"), mode_of("/boats?/", "meaning"), mode_of("/x", "words")
-    (('a boat', 'words'), ('boats?', 'pattern'), ('/x', 'words'))
+    (('"a boat"', 'words'), ('boats?', 'pattern'), ('/x', 'words'))
     """
     written = text.strip()
     if mode == "meaning" and len(written) > 2 and "\n" not in written:
-        for mark, meant in (('"', "words"), ("/", "pattern")):
-            if written[0] == written[-1] == mark:
-                return written[1:-1], meant
+        if written[0] == written[-1] == '"':
+            return written, "words"
+        if written[0] == written[-1] == "/":
+            return written[1:-1], "pattern"
     return text, mode
 
 
@@ -298,21 +300,38 @@ def _found(opened: Searchable, vectors: np.ndarray, limits: int | Limits) -> lis
 def containing(
     workspace: Workspace, collection: str, words: str, limits: Limits
 ) -> tuple[list[Hit], int]:
-    """Return the first sentences that contain a text, ignoring case, and how many do.
+    """Return the first sentences that contain all words, in any order, and how many do.
+
+    Case is ignored, and quotes make a phrase of several words.
 
     Raises:
-        UserError: the text is empty, or the collection is invalid.
+        UserError: there is no word, or the collection is invalid.
     """
-    if not words:
+    terms = [phrase or word for phrase, word in _TERM.findall(words.casefold())]
+    patterns = [_whole_words(term) for term in terms if term.strip()]
+    if not patterns:
         raise UserError("The query is empty.", "Write the words to search for.")
-    wanted, spans = words.casefold(), []
+    found = []
     for i, sentence in _chosen(workspace, collection, limits):
         folded = sentence.casefold()
-        start = folded.find(wanted)
-        if start >= 0:  # ß folds to ss: then the positions differ, and nothing is marked
-            same = len(folded) == len(sentence)
-            spans.append((i, start, start + len(wanted)) if same else (i, 0, 0))
-    return _spanned(workspace, collection, spans, limits)
+        matches = [m for pattern in patterns if (m := pattern.search(folded))]
+        if len(matches) == len(patterns):
+            # ß folds to ss: then the positions differ, and nothing is marked
+            spans = sorted(m.span() for m in matches) if len(folded) == len(sentence) else ()
+            found.append((i, tuple(spans)))
+    return _spanned(workspace, collection, found, limits)
+
+
+_TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_BORDERED = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+"""Letters and digits of the scripts that put spaces between words."""
+
+
+def _whole_words(term: str) -> re.Pattern[str]:
+    """A pattern for a word or phrase that neither begins nor ends inside a word."""
+    before, after = (re.match(_BORDERED, term[end]) for end in (0, -1))
+    text = r"\s+".join(map(re.escape, term.split()))
+    return re.compile((r"(?<!\w)" if before else "") + text + (r"(?!\w)" if after else ""))
 
 
 def matching(
@@ -325,7 +344,7 @@ def matching(
     """
     chosen = list(_chosen(workspace, collection, limits))
     found = matches(pattern, [sentence for _, sentence in chosen])
-    spans = [(chosen[i][0], start, end) for i, start, end in found]
+    spans = [(chosen[i][0], ((start, end),)) for i, start, end in found]
     return _spanned(workspace, collection, spans, limits)
 
 
@@ -351,14 +370,10 @@ def _chosen(workspace: Workspace, collection: str, limits: Limits) -> Iterator[t
 
 
 def _spanned(
-    workspace: Workspace, collection: str, spans: Sequence[tuple[int, int, int]], limits: Limits
+    workspace: Workspace, collection: str, found: Sequence[tuple[int, Spans]], limits: Limits
 ) -> tuple[list[Hit], int]:
     sentences, _ = workspace.catalog.sentences(collection)
-    hits = [
-        Hit(i, sentences[i], None, (start, end) if end else None)
-        for i, start, end in spans[: limits.k]
-    ]
-    return hits, len(spans)
+    return [Hit(i, sentences[i], None, spans) for i, spans in found[: limits.k]], len(found)
 
 
 def lacking(workspace: Workspace, encoder: str, collection: str) -> str:

@@ -96,7 +96,7 @@ def _by_words(workspace: Workspace, spec: SearchSpec, limits: Limits) -> str:
 
 
 def _nothing(mode: str) -> str:
-    hint = "Shorten it." if mode == "words" else "Case is ignored; spaces are not."
+    hint = "Use fewer words." if mode == "words" else "Case is ignored; spaces are not."
     return f'<div class="t-notice"><p><strong>None.</strong></p><p>{hint}</p></div>'
 
 

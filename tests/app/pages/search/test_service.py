@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, OrderedDict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from app.pages.search.service import Limits, SearchSpec
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.search import ann_index
+from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 
 A, TOPICS = "random:48", "starter-topics"
@@ -38,16 +40,44 @@ def unit(workspace: Workspace, texts: list[str]) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_words_are_found_wherever_they_stand(workspace: Workspace) -> None:
-    """As Python's `in` finds them, whatever the case; the number found is that of all."""
+def in_words(workspace: Workspace, name: str, query: str) -> list[tuple[str, list[str]]]:
+    """The sentences found by words, each with what is marked in it."""
+    hits, total = retrieval.containing(workspace, name, query, Limits(99))
+    assert total == len(hits)
+    return [(h.sentence, [h.sentence[a:b] for a, b in h.spans]) for h in hits]
+
+
+def test_a_phrase_is_found_whatever_its_case(workspace: Workspace) -> None:
+    """The first hits are returned, and the number of all."""
     sentences, _ = workspace.catalog.sentences(TOPICS)
-    expected = [i for i, s in enumerate(sentences) if "the bo" in s.lower()]
-    hits, total = retrieval.containing(workspace, TOPICS, "The BO", Limits(3))
-    assert total == len(expected)
-    assert [hit.index for hit in hits] == expected[:3]
-    for hit in hits:
-        start, end = hit.span or (0, 0)
-        assert hit.sentence[start:end].lower() == "the bo"
+    expected = [i for i, s in enumerate(sentences) if re.search(r"\bon the\b", s.lower())]
+    hits, total = retrieval.containing(workspace, TOPICS, '"On THE"', Limits(1))
+    assert total == len(expected) > 1
+    assert [hit.index for hit in hits] == expected[:1]
+    assert [hits[0].sentence[a:b].lower() for a, b in hits[0].spans] == ["on the"]
+
+
+def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path: Path) -> None:
+    """Quotes make a phrase; scripts without spaces have no borders to words."""
+    texts = ["The ship's hip", "A ship sails", "A hip sailor", "sails of a  SHIP", "C++, 日本語"]
+    own = collection(workspace, tmp_path, "own-words", texts)
+    assert [s for s, _ in in_words(workspace, own, "hip")] == [texts[0], texts[2]]
+    assert in_words(workspace, own, "ship sails") == [
+        (texts[1], ["ship", "sails"]), (texts[3], ["sails", "SHIP"])]  # fmt: skip
+    assert [s for s, _ in in_words(workspace, own, 'sails "a ship"')] == texts[1:4:2]
+    assert in_words(workspace, own, "c++ 本") == [(texts[4], ["C++", "本"])]
+    assert in_words(workspace, own, "sail") == []
+    with pytest.raises(UserError):
+        in_words(workspace, own, ' "" ')
+
+
+@pytest.mark.parametrize("only", ["label: cooking", "label:cooking"])
+def test_a_filter_needs_no_space(workspace: Workspace, only: str) -> None:
+    """As it is typed in a terminal; another value is refused with those there are."""
+    among = filters.among(workspace, TOPICS, [only])
+    assert among is not None and 0 < len(among) < len(workspace.catalog.sentences(TOPICS)[0])
+    with pytest.raises(UserError, match="label: cooking"):
+        filters.among(workspace, TOPICS, ["label: none"])
 
 
 def test_a_pattern_among_some(workspace: Workspace) -> None:
