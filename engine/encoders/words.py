@@ -1,18 +1,10 @@
-"""Files of word vectors, and the mean of a sentence's words.
-
-Formats: GloVe's text (`word v1 … vd` a line), word2vec's text and fastText's `.vec` (the same after
-a line `words dimensions`), and word2vec's binary; each also gzipped.
-"""
+"""Word vectors from a file, and the mean of a sentence's words."""
 
 from __future__ import annotations
 
-import gzip
-import re
-import struct
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -20,11 +12,9 @@ from engine.encoders.averaging import Pool
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.random_words import split_words
 from engine.encoders.source import Source, TableSource, Word, WordSource, in_chunks, mean_rows
-from engine.encoders.spec import MAX_DIM
+from engine.encoders.word_file import layout, read_vectors
 from engine.errors import UserError
 from engine.stamps import check_unchanged
-
-_HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s*$")
 
 
 class WordVectors(TableSource):
@@ -40,7 +30,7 @@ class WordVectors(TableSource):
         self.path = Path(file)
         if not self.path.is_file():
             raise UserError(f"There is no file {file}.", "Give a file of word vectors.")
-        self.dim = _layout(self.path)[1]
+        self.dim = layout(self.path).dim
         self._hash = file_sha256(self.path)
         self.fingerprint = fingerprint("words", self._hash)
 
@@ -116,109 +106,6 @@ class Borep(Source):
             if rows:
                 out[i] = self._pool(table[rows] @ self.matrix, [words[row] for row in rows])
         return out
-
-
-def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
-    """Read a file of word vectors whole.
-
-    Returns:
-        word -> row (a word's first line counts), and float32 (v, d).
-
-    Raises:
-        UserError: the file has none of the layouts; names the line.
-    """
-    start, dim, binary = _layout(path)
-    words: dict[str, int] = {}
-    vectors: list[np.ndarray] = []
-    with _open(path) as file:
-        try:
-            file.read(start)
-            for word, vector in (_binary if binary else _text)(file, dim, path.name):
-                if word not in words:
-                    words[word] = len(vectors)
-                    vectors.append(vector)
-        except (OSError, EOFError) as error:
-            raise UserError(f"{path.name} is damaged: {error}.", "Get the file again.") from error
-    if not words:
-        raise UserError(f"{path.name} holds no word vectors.", "Get the file again.")
-    return words, np.stack(vectors)
-
-
-def _layout(path: Path) -> tuple[int, int, bool]:
-    """(bytes before the first word, dimensions, whether the vectors are binary)."""
-    try:
-        with _open(path) as file:
-            first, second = file.readline(1 << 20), file.readline(1 << 20)
-    except (OSError, EOFError) as error:
-        raise UserError(f"{path.name} cannot be read: {error}.") from error
-    header = _HEADER.match(first)
-    if header:
-        dim = int(header[2])
-        if not 1 <= dim <= MAX_DIM:
-            raise UserError(
-                f"{path.name} states vectors of {dim} dimensions.", f"At most {MAX_DIM} are read."
-            )
-        return len(first), dim, _numbers(second, dim) is None
-    dim = len(first.split()) - 1
-    # A word may itself hold spaces; the numbers of the line are those at its end.
-    while dim > 0 and _numbers(first, dim) is None:
-        dim -= 1
-    if dim < 1:
-        raise UserError(
-            f"{path.name} is no file of word vectors: its first line holds no numbers.",
-            "Expected GloVe or word2vec text, fastText .vec, or word2vec binary; also gzipped.",
-        )
-    return 0, dim, False
-
-
-def _numbers(line: bytes, dim: int) -> np.ndarray | None:
-    parts = line.split()[-dim:]
-    try:
-        return np.array(parts, np.float32) if len(parts) == dim else None
-    except ValueError:
-        return None
-
-
-def _text(file: BinaryIO, dim: int, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    for number, line in enumerate(file, 1):
-        parts = line.rstrip().rsplit(b" ", dim)
-        try:
-            vector = np.array(parts[1:], np.float32)
-        except ValueError:
-            vector = np.empty(0, np.float32)
-        if len(vector) != dim:
-            if not line.strip():
-                continue
-            raise UserError(
-                f"Vector {number} of {name} has not the {dim} numbers of the first one.",
-                "Every line is a word and its numbers, separated by single spaces.",
-            )
-        yield parts[0].decode("utf-8", "replace"), vector
-
-
-def _binary(file: BinaryIO, dim: int, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    size = struct.calcsize(f"<{dim}f")
-    number = 0
-    while True:
-        word = bytearray()
-        while (byte := file.read(1)) not in (b" ", b""):
-            word += byte
-        if not byte:
-            if word.strip():
-                raise UserError(f"{name} ends in the middle of a word.", "Get the file again.")
-            return
-        number += 1
-        raw = file.read(size)
-        if len(raw) != size:
-            raise UserError(f"{name} ends in vector {number}.", "Get the file again.")
-        # Some writers end every vector with a line break, which then precedes the next word.
-        yield word.lstrip(b"\n").decode("utf-8", "replace"), np.frombuffer(raw, "<f4")
-
-
-def _open(path: Path) -> BinaryIO:
-    with path.open("rb") as file:
-        gzipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if gzipped else path.open("rb")  # type: ignore[return-value]
 
 
 def _known(pieces: list[str], rows: dict[str, int], split: bool) -> Iterator[int]:
