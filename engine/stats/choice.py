@@ -60,7 +60,7 @@ def choose(samples: Mapping[str, Sample], seed: int = 0) -> Choice:
     p = (
         pairwise_mcnemar(np.stack([sample.values > 0 for sample in samples.values()]))
         if right
-        else pairwise(draws, scores)
+        else pairwise([[one] for one in drawn])
     )
     names, group = list(samples), tie_groups(scores, p)[0]
     tail = 50.0 * (1.0 - LEVEL)

@@ -104,15 +104,14 @@ def of_means(
     """
     import numpy as np
 
-    from engine.stats.significance import differences, mean_draws, pairwise
+    from engine.stats.significance import differences, pairwise
 
     (_, base), *others = suite.items()
     found = differences([mine for _, mine in others], base)
     means = np.array([np.mean([part.statistic for part in mine]) for mine in suite.values()])
-    p = pairwise(mean_draws(list(suite.values())), means)
     return (
         {name: one for (name, _), one in zip(others, found, strict=True)},
-        dict(zip(suite, _letters(means, p), strict=True)),
+        dict(zip(suite, _letters(means, pairwise(list(suite.values()))), strict=True)),
     )
 
 
@@ -141,8 +140,7 @@ def _groups(known: Mapping[str, _Measured], scores: Sequence[float]) -> dict[str
     if len(right) == len(known):
         p = pairwise_mcnemar(np.stack(right))
     else:
-        drawn = [kept.resampled for kept in known.values()]
-        p = pairwise(np.stack([x.draws for x in drawn]), np.array([x.statistic for x in drawn]))
+        p = pairwise([[kept.resampled] for kept in known.values()])
     return dict(zip(known, _letters(scores, p), strict=True))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from engine.stats.bootstrap import Sample
 from engine.stats.choice import against, choose, is_right_or_wrong
+from tests.engine.samples import pairs
 
 
 def right(share: float, n: int = 200, shift: int = 0) -> Sample:
@@ -44,6 +45,14 @@ def test_values_between_are_resampled() -> None:
     assert made.test == "the paired bootstrap"
     assert made.ties == ()
     assert not is_right_or_wrong(Sample(values))
+
+
+def test_of_eleven_the_worse_ones_do_not_tie() -> None:
+    """Ten that are equally good, and random words."""
+    samples = {f"good {i}": pairs(300, 1.0, i) for i in range(10)} | {"words": pairs(300, 9.0, 99)}
+    made = choose(samples)
+    assert "words" not in made.ties
+    assert len(made.ties) == 9
 
 
 def test_one_against_another_is_one_test() -> None:

@@ -26,16 +26,15 @@ from tests.fakes.resampled import resample
 
 
 def tied(samples: dict[str, Sample]) -> list[list[str]]:
-    """Groups by the paired bootstrap, with enough resamples to survive Holm's correction."""
-    names, resamples = list(samples), max(2000, 50 * len(samples) ** 2)
-    drawn = [resample(sample, resamples) for sample in samples.values()]
+    """Groups by the paired bootstrap."""
+    names, drawn = list(samples), resample_all(list(samples.values()))
     groups = tie_groups([found.statistic for found in drawn], all_pairs(drawn))
     return [[names[place] for place in group] for group in groups]
 
 
 def all_pairs(drawn: list[Resampled]) -> np.ndarray:
-    """What `pairwise` makes of them."""
-    return pairwise(np.stack([x.draws for x in drawn]), np.array([x.statistic for x in drawn]))
+    """What `pairwise` makes of them on one task."""
+    return pairwise([[one] for one in drawn])
 
 
 def paired(a: Sample, b: Sample, resamples: int = 2000, seed: int = 0) -> Difference:
@@ -114,7 +113,7 @@ def test_by_hand_every_example_differs() -> None:
     """A right on all four, B on none: every resample says 100, so the interval is that point."""
     found = paired(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
     assert (found.delta, found.low, found.high) == (100.0, 100.0, 100.0)
-    assert found.p == pytest.approx(2 / 100)
+    assert found.p == 2 / 2**4  # all four signs alike, as of the exact test
     assert found.words("A", "B") == "A is better"
 
 
@@ -156,7 +155,7 @@ def test_different_examples_are_refused() -> None:
 
 
 def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
-    """The same p-values, to the digit: of correlations, of equals, and where a draw is nan."""
+    """The same p-values: of correlations, of equals, and where a draw is nan."""
     rng = np.random.default_rng(3)
     gold = rng.random(30)
     drawn = [
@@ -170,7 +169,7 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
     assert np.isnan(drawn[-1].statistic)
     p = all_pairs(drawn)
     for a, b in combinations(range(len(drawn)), 2):
-        assert p[a, b] == p[b, a] == difference([drawn[a]], [drawn[b]]).p
+        assert p[a, b] == p[b, a] == pytest.approx(difference([drawn[a]], [drawn[b]]).p, rel=1e-6)
     against = differences([[one] for one in drawn], [drawn[0]])
     alone = [difference([one], [drawn[0]]) for one in drawn]
     assert [str(one) for one in against] == [str(one) for one in alone]  # of nan, too
@@ -218,11 +217,72 @@ def test_tie_groups_best_first() -> None:
     assert [set(group) for group in groups] == [{"good", "equal"}, {"poor"}]
 
 
-@pytest.mark.slow
-def test_many_encoders_can_still_differ() -> None:
-    """Holm over 78 pairs needs small p-values, which more resamples can give."""
-    samples = {f"e{k}": pairs(400, 1.0, k) for k in range(12)} | {"bad": pairs(400, 20.0, 99)}
+@pytest.mark.parametrize("k", [11, 30])
+def test_many_encoders_can_still_differ(k: int) -> None:
+    """Holm's correction over 55 or 435 pairs needs p-values that no share of 2,000 draws can be."""
+    samples = {f"e{i}": pairs(400, 1.0, i) for i in range(k - 1)} | {"bad": pairs(400, 20.0, 99)}
     assert tied(samples)[-1] == ["bad"]
+
+
+@pytest.mark.parametrize("effect", [0.03, 0.1, 0.3, 0.6])
+def test_p_of_a_mean_is_that_of_the_paired_t_test(effect: float) -> None:
+    """By scipy's `ttest_rel`, from 0.7 to 1e-9, up to the bootstrap's noise."""
+    rng = np.random.default_rng(7)
+    shared, values = rng.random(120), rng.normal(0, 0.1, (2, 120))
+    a, b = shared + values[0] + 0.1 * effect, shared + values[1]
+    expected = stats.ttest_rel(a, b)
+    p = paired(Sample(a), Sample(b), resamples=4000).p
+    z, theirs = stats.norm.isf([p / 2, expected.pvalue / 2])
+    assert z == pytest.approx(theirs, rel=0.04)
+
+
+def test_p_of_a_correlation_is_that_of_the_permutation_test() -> None:
+    """scipy's, which swaps the ranks of the two encoders' cosines on each pair."""
+    a, b = pairs(150, 1.0, seed=1), pairs(150, 1.4, seed=2)
+
+    def apart(x: np.ndarray, y: np.ndarray) -> float:
+        return float(stats.spearmanr(x, a.gold).statistic - stats.spearmanr(y, a.gold).statistic)
+
+    expected = stats.permutation_test(
+        (stats.rankdata(a.values), stats.rankdata(b.values)), apart, vectorized=False,
+        permutation_type="samples", n_resamples=600, rng=1,
+    ).pvalue  # fmt: skip
+    assert 0.01 < expected < 0.3
+    assert paired(a, b).p == pytest.approx(expected, abs=0.04)
+
+
+def test_p_of_a_mean_over_tasks_is_that_of_welch() -> None:
+    """Two tasks of very different sizes: scipy's `ttest_ind` of one against the other, negated."""
+    rng = np.random.default_rng(5)
+    few, many = rng.normal(0.3, 0.5, 12), rng.normal(0.3, 0.5, 400)
+    drawn = [
+        resample_all([Sample(values), Sample(0 * values)], seed=k)
+        for k, values in enumerate((few, many))
+    ]
+    suites = [[task[encoder] for task in drawn] for encoder in (0, 1)]
+    expected = stats.ttest_ind(few, -many, equal_var=False).pvalue
+    assert pairwise(suites)[0, 1] == pytest.approx(expected, rel=0.25)
+    assert difference(*suites).p == pytest.approx(pairwise(suites)[0, 1])
+
+
+def test_a_rounding_error_is_no_difference() -> None:
+    """The last bits of the same values all point the same way; of one example nothing is known."""
+    values = np.random.default_rng(0).random(100)
+    assert paired(Sample(values), Sample(values - 1e-12)).p == 1.0
+    assert paired(Sample(np.ones(1)), Sample(np.zeros(1))).p == 1.0
+
+
+@pytest.mark.parametrize(("k", "shape"), [(11, "bounded"), (11, "rare"), (30, "bounded")])
+def test_encoders_that_are_equally_good_tie(k: int, shape: str) -> None:
+    """Some pair of them differs in at most 5 % of simulated sets, within the binomial bound."""
+    trials, wrong, changed = 100, 0, {"bounded": 0.3, "rare": 0.05}[shape]
+    for trial in range(trials):
+        rng = np.random.default_rng([trial, k])
+        shared, own = rng.beta(0.3, 0.3, 100), rng.beta(0.3, 0.3, (k, 100))
+        values = np.where(rng.random((k, 100)) < changed, own, shared)
+        drawn = resample_all([Sample(mine) for mine in values], 500, trial)
+        wrong += len(tie_groups([one.statistic for one in drawn], all_pairs(drawn))) > 1
+    assert wrong <= stats.binom.ppf(0.999, trials, 0.05)
 
 
 def test_the_difference_of_averages() -> None:

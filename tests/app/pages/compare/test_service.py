@@ -22,7 +22,10 @@ from app.pages.evaluate.results import evaluated
 from app.web.controls import Values
 from app.workspace import Workspace
 from engine.errors import UserError
+from engine.stats import significance
+from engine.stats.bootstrap import resample_all
 from engine.stats.significance import Difference
+from tests.engine.samples import pairs as pairs_of
 from tests.fakes.results import invent
 
 A, B, C = "random:32", "random:96", "wordllama"
@@ -60,6 +63,14 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
     assert found[C, "x"] == Verdict(0.03, "McNemar", 0.03, 1, "b")
     four = verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
     assert [four[B, task].verdict for task in "xyzw"] == ["a", "tie", "tie", "tie"]
+
+
+def test_a_hundred_tasks_can_still_differ() -> None:
+    """Clearly worse on each: no correction over the tasks turns that into a tie."""
+    good, poor = resample_all([pairs_of(300, 1.0, 1), pairs_of(300, 20.0, 2)])
+    found = significance.difference([poor], [good])
+    made = verdicts({(B, f"task {i}"): (found, None) for i in range(100)})
+    assert {verdict.verdict for verdict in made.values()} == {"b"}
 
 
 def test_one_bootstrap_alone_is_decided_by_its_interval() -> None:
