@@ -125,13 +125,15 @@ def thinned(found: StoredMap, most: int) -> StoredMap:
 def training(happened: Sequence[Event]) -> Parts:
     """The outcome of a training, and its curves."""
     from app.pages.trainings.figures import Curve, curves_drawing
-    from engine.training.events import Evaluated, Finished, Stepped
+    from engine.training.events import Evaluated, Finished, Stepped, against_base
 
     last = happened[-1]
     heading, kept = "", None
     if isinstance(last, Finished):
         kept = last.best_step
         best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
+        base = against_base(last.best_score, last.base_score)
+        best += f", {base}" if base else ""
         heading = parts.heading(
             f"Trained in {formats.duration(last.seconds)}{best}", f"It is loaded as {last.encoder}"
         )

@@ -52,7 +52,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
 
 def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
     """Pooling and reason, the strongest evidence first."""
-    own = _own_pooling(checkpoint)
+    own = own_pooling(checkpoint)
     if own:
         return own, f"its sentence-transformers files name it ({own})."
     name = f"{checkpoint.label} {checkpoint.config.get('_name_or_path', '')}".lower()
@@ -94,7 +94,7 @@ def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:
         )
 
 
-def _own_pooling(checkpoint: Checkpoint) -> str | None:
+def own_pooling(checkpoint: Checkpoint) -> str | None:
     """Our name for the pooling of a sentence-transformers folder; None when we have no such one.
 
     A folder that we trained names it itself, since a mean over two layers takes several modules.

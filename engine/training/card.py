@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from engine.training.base_spec import BaseSpec, short
+from engine.training.events import against_base
 from engine.training.record import Record
-from engine.training.spec import TrainSpec
+from engine.training.spec import Pooling, TrainSpec
 
 MOST_ROWS = 25
 """Scores of the dev set that the card lists; `theodolite.json` has all."""
@@ -28,12 +30,13 @@ WHY = {
 }
 
 
-def card(record: Record, dim: int) -> str:
+def card(record: Record, dim: int, pooling: Pooling) -> str:
     """The text of `README.md`.
 
     Args:
         record: of the run.
         dim: length of a vector.
+        pooling: of the encoder.
     """
     spec = record.spec
     name = plain(Path(spec.out).name or "encoder")
@@ -42,7 +45,7 @@ def card(record: Record, dim: int) -> str:
         f"# {name}",
         f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
         f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
-        _usage(spec),
+        _usage(replace(spec, pooling=pooling)),
         "## Training data",
         f"{code(short(spec.train))}, {record.examples:,} examples. Content hash "
         f"{code(record.data_hash)}.",
@@ -113,9 +116,10 @@ def settings(spec: BaseSpec, aside: Collection[str]) -> str:
 def _scores(record: Record) -> str:
     if record.best_score is None:
         return "There was no dev set; the weights are the last ones."
+    base = against_base(record.best_score, record.base_score)
     return (
         f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
-        f"{record.best_step:,}."
+        f"{record.best_step:,}" + (f", {base}." if base else ".")
     )
 
 

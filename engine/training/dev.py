@@ -117,7 +117,10 @@ class DevSet:
         Args:
             model: the model being trained; encodes without dropout or other randomness.
         """
-        vectors = model.encode(self.sentences)
+        return self.score_of(model.encode(self.sentences))
+
+    def score_of(self, vectors: np.ndarray) -> DevScore:
+        """Compute the scores from the sentences' vectors, float32 (n, d)."""
         if not np.isfinite(vectors).all():
             return DevScore(np.nan, np.nan, np.nan)
         left, right = vectors[self.left], vectors[self.right]

@@ -6,7 +6,9 @@ the best of them by the dev set are kept.
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
@@ -91,6 +93,7 @@ class EncoderTrainer(Trainer):
         )
         if self.step == 0:
             yield from (Noted(0, note) for note in self.examples.notes)
+            yield from self._score_base()
         yield from self.resumed
 
     def batches(self, start: int) -> Iterator[np.ndarray]:
@@ -180,11 +183,24 @@ class EncoderTrainer(Trainer):
         best = self.is_best(spearman)
         return spearman, Evaluated(self.step, spearman, alignment, uniformity, best)
 
+    def _score_base(self) -> Iterator[Event]:
+        """Score the model before its first update: what training has to improve on."""
+        if self.dev is None or self.ranks.rank > 0 or self.spec.base.startswith("new:"):
+            return
+        began = time.perf_counter()
+        score = self.dev.score_of(self.model.encode(self.dev.sentences, as_base=True))
+        self.meter.pause(time.perf_counter() - began)
+        if math.isfinite(score.spearman):
+            self.state.base_score = score.spearman
+            event = Evaluated(0, *score, best=False)
+            self.remember(event)
+            yield event
+
     @property
     def evaluated(self) -> bool:
         """Whether the dev set was scored with the current weights."""
         last: dict[str, Any] = self.state.curve[-1] if self.state.curve else {}
-        return last.get("kind") == Evaluated.kind and last["step"] == self.step
+        return last.get("kind") == Evaluated.kind and last["step"] == self.step > 0
 
     def remember(self, evaluated: Stepped | Evaluated) -> None:
         """Add a report or a score to the curve."""
@@ -205,6 +221,7 @@ class EncoderTrainer(Trainer):
             steps=self.step,
             best_step=best_step,
             best_score=state.best_score,
+            base_score=state.base_score,
             seconds=self.meter.seconds,
             why=why,
             curve=state.curve,

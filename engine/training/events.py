@@ -74,10 +74,10 @@ class Evaluated(Event):
     """The dev set was scored.
 
     Attributes:
-        step: updates made.
+        step: updates made; 0 is the base as it is, with its own pooling.
         score: cosine Spearman x 100 of the dev part.
         alignment, uniformity: of the dev part (Wang and Isola 2020; lower is better), float64.
-        best: whether the score is the best so far; its weights are then kept.
+        best: whether the score is the best of the training so far; its weights are then kept.
     """
 
     kind: ClassVar[str] = "looked"
@@ -109,6 +109,7 @@ class Finished(Event):
         out: the folder.
         encoder: spec string that loads it.
         why: `done`, `stopped` (asked to), `patience` or `diverged` (a loss was NaN or infinity).
+        base_score: the dev score of the base; None without a dev set or a trained base.
     """
 
     kind: ClassVar[str] = "finished"
@@ -119,6 +120,20 @@ class Finished(Event):
     out: str
     encoder: str
     why: str
+    base_score: float | None = None
+
+
+def against_base(score: float | None, base: float | None) -> str:
+    """How a dev score compares with that of the base, in words; empty if one is missing.
+
+    >>> against_base(67.08, 69.15)
+    '2.07 worse than the base (69.15)'
+    """
+    if score is None or base is None:
+        return ""
+    by = round(score, 2) - round(base, 2)
+    how = f"{abs(by):.2f} {'better' if by > 0 else 'worse'} than" if by else "no better than"
+    return f"{how} the base ({base:.2f})"
 
 
 EVENTS: Mapping[str, type[Event]] = {

@@ -59,7 +59,7 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
         _write_transformer(model, part)
         _write_modules(model, part)
         _write_json(part / RECORD, record.to_dict() | {"pooling": pooling_of(model)})
-        (part / "README.md").write_text(card(record, model.dim), "utf-8")
+        (part / "README.md").write_text(card(record, model.dim, model.spec.pooling), "utf-8")
         for file in part.rglob("*"):
             if file.is_file():
                 flush(file)

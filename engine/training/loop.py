@@ -53,6 +53,7 @@ class State:
         seconds: spent on them.
         micro_batch: examples at once, reduced where the memory ran out.
         best_step, best_score: of the best evaluation so far.
+        base_score: of the base; None if it was not scored.
         evals_without_improvement: since the best one.
         curve: reports and scores so far, as the trainer keeps them.
         notes: on the trained model, for people.
@@ -68,6 +69,7 @@ class State:
     micro_batch: int | None = None
     best_step: int | None = None
     best_score: float | None = None
+    base_score: float | None = None
     evals_without_improvement: int = 0
     curve: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

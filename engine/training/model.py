@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from engine.encoders.source import clean
 from engine.errors import UserError, first_line
 from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
 from engine.training.precision import exact
-from engine.training.spec import TrainSpec
+from engine.training.spec import Pooling, TrainSpec
 
 Ids = Sequence[Sequence[int]]
 
@@ -55,6 +55,7 @@ class Base:
         tokenizer: a tokenizer of transformers.
         limit: maximum sequence length, in tokens.
         dropouts: the base's own settings, restored on export.
+        pooling: the one that its files name, if a training has it; else None.
         name: for messages.
     """
 
@@ -62,6 +63,7 @@ class Base:
     tokenizer: Any
     limit: int
     dropouts: dict[str, Any]
+    pooling: str | None
     name: str
 
 
@@ -69,6 +71,7 @@ class TrainingModel(nn.Module):
     """Sentences in, vectors with gradients out.
 
     Attributes:
+        spec: of the run, with the pooling `base` resolved.
         encoders: the transformer, and the second one of `dual`.
         heads: a new head for each encoder; empty when the spec has none, or none is trained.
         tokenizer: a tokenizer of transformers.
@@ -78,6 +81,8 @@ class TrainingModel(nn.Module):
 
     def __init__(self, base: Base, spec: TrainSpec) -> None:
         super().__init__()
+        if spec.pooling == "base":
+            spec = replace(spec, pooling=cast("Pooling", base.pooling or "cls_token"))
         self.spec, self.base = spec, base
         self.tokenizer = base.tokenizer
         self.pad = int(getattr(base.tokenizer, "pad_token_id", None) or 0)
@@ -114,21 +119,25 @@ class TrainingModel(nn.Module):
         """Token ids with special tokens, cut to `spec.max_length`; at least one a sentence."""
         return self._cut(sentences, self.spec.max_length)
 
-    def vectors(self, ids: Ids, *, side: int = 0, head: bool = True) -> torch.Tensor:
+    def vectors(
+        self, ids: Ids, *, side: int = 0, head: bool = True, as_base: bool = False
+    ) -> torch.Tensor:
         """Pooled vectors, with gradients where torch has them enabled.
 
         Args:
             ids: token lists of n sentences, as `ids` makes them.
             side: 1 for the second encoder of a dual one; ignored where there is only one.
             head: apply a training-only head; one that is kept is always applied.
+            as_base: pool as the base does, and apply no head.
 
         Returns:
             (n, d), in the dtype of the weights or, under autocast, of autocast.
         """
         side = side if self.spec.dual else 0
         layout = Layout.of(ids, self.device)
-        vectors = self._pooled(layout, side)
-        if len(self.heads) and (head or self.spec.head == "mlp"):
+        pooling = (self.base.pooling if as_base else None) or self.spec.pooling
+        vectors = self._pooled(layout, side, pooling)
+        if len(self.heads) and not as_base and (head or self.spec.head == "mlp"):
             vectors = self.heads[side](vectors)
         return vectors
 
@@ -157,10 +166,11 @@ class TrainingModel(nn.Module):
         return head(states)
 
     @torch.no_grad()
-    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+    def encode(self, sentences: Sequence[str], *, as_base: bool = False) -> np.ndarray:
         """Vectors as the exported encoder will give them: float32 (n, d).
 
         Without a training-only head, and cut to the base's own limit rather than `max_length`.
+        With `as_base`, pooled as the base does and without any head.
         """
         was, lists = self.training, self._cut(sentences, self.base.limit)
         out = np.zeros((len(lists), self.dim), np.float32)
@@ -168,7 +178,9 @@ class TrainingModel(nn.Module):
         self.eval()
         try:
             for batch in batches([len(row) for row in lists], budget.tokens):
-                parts = budget.parts(partial(self.vectors, head=False), [lists[i] for i in batch])
+                parts = budget.parts(
+                    partial(self.vectors, head=False, as_base=as_base), [lists[i] for i in batch]
+                )
                 out[batch] = np.concatenate([rows.float().cpu().numpy() for rows in parts])
         finally:
             self.train(was)
@@ -183,8 +195,7 @@ class TrainingModel(nn.Module):
             lists = self.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         return [list(row) or [self.pad] for row in lists]
 
-    def _pooled(self, layout: Layout, side: int) -> torch.Tensor:
-        pooling = self.spec.pooling
+    def _pooled(self, layout: Layout, side: int, pooling: str) -> torch.Tensor:
         if self.packed and pooling == "cls_token":
             return exact(self._states(layout, side, first_only=True)[-1])
         return pooled(self._states(layout, side, every=pooling in ALL_LAYERS), layout, pooling)
@@ -248,16 +259,17 @@ def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     whole = BertForMaskedLM(config)
     if not needs_mlm(spec):
         whole = whole.base_model
-    return Base(whole, tokenizer, shape["positions"], dropouts, spec.base)
+    return Base(whole, tokenizer, shape["positions"], dropouts, None, spec.base)
 
 
 def _opened(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
     from engine.encoders.loading import checkpoint_of
+    from engine.encoders.pooling_choice import own_pooling
     from engine.encoders.transformer import quiet, read_tokenizer, token_limit
 
-    _, checkpoint = checkpoint_of(spec.base)
+    source, checkpoint = checkpoint_of(spec.base)
     checkpoint.check()
     checkpoint.check_weights()
     _ = checkpoint.shapes  # refuses a pickle that holds more than tensors
@@ -267,7 +279,9 @@ def _opened(spec: TrainSpec) -> Base:
         dropouts = _set_dropout(config, spec.dropout)
         whole = _read(checkpoint, config, needs_mlm(spec))
     limit = token_limit(checkpoint, tokenizer)
-    return Base(whole, tokenizer, limit, dropouts, checkpoint.label)
+    pooling = source.option("pooling") or own_pooling(checkpoint)
+    trained = pooling if pooling in get_args(Pooling) else None
+    return Base(whole, tokenizer, limit, dropouts, trained, checkpoint.label)
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:

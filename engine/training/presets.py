@@ -127,7 +127,13 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
     where = "the GPU" if gpu else "the processor"
     limit, batch = (None, 512) if gpu else (20_000, 64)
     part = "all of the data" if limit is None else f"at most {limit:,} examples"
-    shared = {"base": "minilm", "limit": limit, "batch_size": batch, "dev_every": 25}
+    shared = {
+        "base": "minilm",
+        "pooling": "base",
+        "limit": limit,
+        "batch_size": batch,
+        "dev_every": 25,
+    }
     look = f"MiniLM, which is always here, on {where} of this machine, with {part}."
     pretrained = {
         "objective": "mlm", "base": "new:layers=4,hidden=256,heads=4,vocab=8000",

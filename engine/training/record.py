@@ -29,6 +29,7 @@ class Record:
         steps: updates made.
         best_step: the update whose weights were kept.
         best_score: their dev score; None without a dev set.
+        base_score: that of the base; None without a dev set or a trained base.
         seconds: of training.
         why: as in `Finished`.
         curve: the `Stepped` and `Evaluated` events as dictionaries, in their order.
@@ -41,6 +42,7 @@ class Record:
     steps: int = 0
     best_step: int = 0
     best_score: float | None = None
+    base_score: float | None = None
     seconds: float = 0.0
     why: str = "done"
     curve: Sequence[Mapping[str, Any]] = ()
@@ -67,6 +69,7 @@ def finished(record: Mapping[str, Any], folder: Path) -> Finished:
         str(folder),
         encoder_of(folder),
         record["why"],
+        record.get("base_score"),
     )
 
 

@@ -22,7 +22,7 @@ VERSION = 2
 ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence"]
 Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
-Pooling = Literal["cls_token", "avg", "avg_first_last", "avg_top2", "max"]
+Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
 Head = Literal["none", "mlp", "mlp-train-only"]
 PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
 
@@ -65,7 +65,8 @@ class TrainSpec(BaseSpec):
         augmentation: of the second copy of an unsupervised sentence.
         augmentation_rate: share of the words or tokens that it changes.
         dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
-        pooling: of the vectors in the loss.
+        pooling: of the vectors in the loss; `base` keeps the one that the base's files name, and is
+            `cls_token` where they name none.
         head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
         dev: a scored task that chooses the best checkpoint; None keeps the last.
         dev_every: steps between two evaluations on it.
@@ -110,7 +111,7 @@ class TrainSpec(BaseSpec):
     augmentation: Augmentation = "none"
     augmentation_rate: float = 0.1
     dual: bool = False
-    pooling: Pooling = "cls_token"
+    pooling: Pooling = "base"
     head: Head = "mlp-train-only"
     dev: str | None = "STSBenchmark"
     dev_every: int = 125

@@ -24,6 +24,7 @@ from engine.decoding.events import (
 )
 from engine.errors import UserError
 from engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
+from engine.training.events import against_base
 from store.errors import StoreError
 from store.run_rows import LIVE
 
@@ -179,6 +180,8 @@ class ProgressPrinter:
             best = f", loss {event.best_loss:.3f}"
         else:
             best = "" if event.best_score is None else f", dev {event.best_score:.2f}"
+            base = against_base(event.best_score, event.base_score)
+            best += f", {base}" if base else ""
         kept = f"update {event.best_step:,} of {event.step:,} was kept{best}"
         if self._many:
             self._say(position, f"{kept}.")

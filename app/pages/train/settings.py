@@ -151,7 +151,7 @@ ENCODER = FormSettings(
     Setting("patience", "Early stopping patience",
             "Evaluations; empty: never.", "dev", _evaluated),
     Setting("pooling", "Pooling", "How token vectors become one.", "vectors",
-            choices=(("[CLS]", "cls_token"), ("mean", "avg"),
+            choices=(("the base's own", "base"), ("[CLS]", "cls_token"), ("mean", "avg"),
                      ("first and last layer", "avg_first_last"), ("last two layers", "avg_top2"),
                      ("max", "max"))),
     Setting("head", "MLP head on it", "Table 6: in training only is best.", "vectors",

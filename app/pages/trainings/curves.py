@@ -99,6 +99,12 @@ def best_eval(workspace: Workspace, key: str, metric: str) -> Event | None:
     return workspace.store.events.last(run, "looked", position, having="best")
 
 
+def base_score(workspace: Workspace, key: str) -> float | None:
+    """The dev score of the base, from the eval before the first update; None without one."""
+    evals = curves(workspace, key).evals
+    return evals[0]["score"] if evals and evals[0]["step"] == 0 else None
+
+
 def _current(store: Store, key: str) -> Curves:
     known = _known.setdefault((str(store.folder), key), Curves())
     _known.move_to_end((str(store.folder), key))

@@ -14,6 +14,7 @@ from app.web import address, parts, progress
 from app.web.figures import style
 from engine.decoding.spec import DecoderSpec
 from engine.training import TrainSpec
+from engine.training.events import against_base
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def opens(row: TrainingRun) -> str:
                  for page in ("decode", "interpolate", "diagnose")}  # fmt: skip
     else:
         base = str(row.settings.get("base", ""))
-        both = [row.encoder] if base.startswith("new:") else [row.encoder, base]
+        both = [row.encoder] if base.startswith("new:") else [base, row.encoder]
         links = {
             "Evaluate": address.link("evaluate", encoder=row.encoder),
             "Compare": address.link("compare", encoder=both),
@@ -115,6 +116,8 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     if row.score is not None:
         where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
         lines.append(f"best dev score {formats.score(row.score)}{where}")
+        if base := against_base(row.score, row.base_score):
+            lines.append(base)
     if row.loss is not None:
         lines.append(f"loss {row.loss:.3f} on held-out sentences")
     if row.why in ENDINGS:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.jobs.kinds import spec_of
 from app.pages.jobs.service import stopping
-from app.pages.trainings.curves import Curves, best_eval, cursor, curves
+from app.pages.trainings.curves import Curves, base_score, best_eval, cursor, curves
 from store.run_rows import at_work
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class TrainingRun:
         why: how it ended, as in the event `finished`; None before that.
         error, hint: what went wrong, and what to do.
         created: seconds since 1970.
+        base_score: the dev score of an encoder's base; None without one.
     """
 
     key: str
@@ -71,6 +72,7 @@ class TrainingRun:
     error: str | None
     hint: str
     created: float
+    base_score: float | None = None
 
 
 def table(
@@ -134,7 +136,9 @@ def _row(
         stopping=state == "running" and stopping(run),
         settings={name: value for name, value in spec.items() if name not in ASIDE},
         out=spec["out"], encoder=(spec if decoder else over or {}).get("encoder"),
-        score=None if decoder else best, loss=best if decoder else None, best_step=best_step,
+        score=None if decoder else best,
+        base_score=None if decoder else base_score(workspace, key),
+        loss=best if decoder else None, best_step=best_step,
         step=latest.get("step"), steps=begun.get("steps"),
         seconds=latest.get("seconds"), why=(over or {}).get("why"),
         error=failure["error"], hint=failure["hint"], created=run["created"],

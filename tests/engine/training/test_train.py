@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from scipy.spatial.distance import cosine
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
 from torch import nn
 from transformers import get_linear_schedule_with_warmup
 
@@ -20,6 +23,7 @@ from engine.errors import UserError
 from engine.memory import ran_out
 from engine.train import train
 from engine.training import checkpoint
+from engine.training.events import against_base
 from engine.training.loop import Trainer
 from engine.training.meter import Meter
 from engine.training.optimiser import adamw, learning_rate
@@ -72,6 +76,28 @@ def test_the_encoder_has_the_best_weights_and_their_score(tmp_path):
     kept = weights(tmp_path / "encoder")
     name = "embeddings.word_embeddings.weight"
     assert torch.equal(kept[name], at_look[best][1][f"encoders.0.{name}"])
+
+
+def test_the_base_keeps_its_pooling_and_is_scored_first(tmp_path):
+    """At step 0, as the base encodes; whether the training is any better is said at its end."""
+    told(tiny_spec(tmp_path, out=str(tmp_path / "base"), pooling="avg", steps=1, dev=None))
+    base = SentenceTransformer(str(tmp_path / "base"), device="cpu")
+    (part,) = TinyCatalog().load("graded").parts.values()
+    left, right = base.encode(part.left), base.encode(part.right)
+    cosines = [1 - cosine(*pair) for pair in zip(left, right, strict=True)]
+    expected = 100 * spearmanr(cosines, part.gold)[0]
+    for pooling in ("base", "max"):
+        out = str(tmp_path / f"with-{pooling}")
+        events = told(tiny_spec(tmp_path, base=f"dir:{tmp_path / 'base'}", out=out,
+                                **({} if pooling == "base" else {"pooling": pooling})))  # fmt: skip
+        first, *_, last = [e for e in events if e.kind in ("looked", "finished")]
+        assert (first.step, first.best) == (0, False)
+        assert first.score == last.base_score == pytest.approx(expected, abs=1e-3)
+        assert last.best_step > 0
+        kept = SentenceTransformer(out, device="cpu")[1].pooling_mode
+        assert kept == {"base": "mean", "max": "max"}[pooling]
+    card = (tmp_path / "with-max" / "README.md").read_text()
+    assert against_base(last.best_score, last.base_score) in card
 
 
 def test_the_same_settings_give_the_same_weights_and_another_seed_others(tmp_path):
