@@ -130,6 +130,8 @@ def serve(
     )
     if demo:
         say(open_to_strangers(workspace))
+    else:
+        workspace.store.refuse_writing()
     try:
         launch = partial(
             _launch, workspace, host, port, not (no_browser or window), share, login, path,

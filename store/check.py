@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.errors import as_store_errors
+from store import queue_file
+from store.errors import (
+    DATABASE,
+    StoreDamaged,
+    StoreFull,
+    as_store_errors,
+    damaged,
+)
 from store.files import is_whole
+from store.hashing import from_json
 from store.results import REPAIR
 
 if TYPE_CHECKING:
@@ -23,7 +31,8 @@ _CHECKPOINT = ".training"
 GRACE = 3600.0
 """Seconds for which an unreferenced file is left alone: its row may not be written yet."""
 
-JOBS_FILE = "jobs.db"
+_JSON = "data details draw facts files info mapping pool scores spec value".split()
+"""Names of the columns that hold JSON, in any table."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +55,22 @@ class Finding:
 
 def check(store: Store) -> list[Finding]:
     """Verify both databases, every file named in them, every vector, and look for orphans."""
-    with as_store_errors(store.folder):
-        return [
-            *_databases(store),
-            *_named_files(store),
-            *_worked_out(store),
-            *_decoders(store),
-            *_vectors(store),
-            *_orphan_findings(store),
-        ]
+    found = [*_database(store), *_queue(store)]
+    for part in (_dangling, _named_files, _worked_out, _decoders, _vectors, _orphan_findings):
+        try:
+            with as_store_errors(store.folder):
+                found.extend(part(store))
+        except (StoreDamaged, AttributeError, KeyError, TypeError, ValueError) as error:
+            # Values of no known form: only a damaged database has them.
+            if not any(finding.subject == DATABASE for finding in found):
+                found.append(_damage(error))
+    return found
 
 
 def clean(store: Store, grace: float = GRACE) -> int:
     """Remove orphaned files and checkpoints, vectors of removed encoders, free pages of databases.
+
+    On a full disk files are removed; the databases are left as they are, since that takes room.
 
     Args:
         store: the store.
@@ -68,27 +80,48 @@ def clean(store: Store, grace: float = GRACE) -> int:
         Bytes reclaimed.
 
     Raises:
-        StoreError: on an I/O error, or when another program holds the database.
+        StoreError: on an I/O error, when another program holds the database, or it is damaged:
+            the files of results that cannot be read would seem unreferenced.
     """
-    connection = store.database.connection
+    if not isinstance(store.database.refusal, StoreFull):
+        store.refuse_writing()
+    for finding in _database(store):
+        raise damaged(store.folder, finding.message)
     with as_store_errors(store.folder):
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        _if_room(store, lambda: _checkpoint(store))
         before = _size(store.folder)
-        for noun in (store.projections, store.derived):
-            for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):  # noqa: S608
-                if any(_failure(noun.folder / file) for file in _files(row)):
-                    noun.remove(row["key"])
-        for gone in _gone(store):
-            store.decoders.remove(gone["name"])
-        for path in orphans(store, grace):
+        _if_room(store, lambda: _forget_lost(store))
+        for path in (*orphans(store, grace), *store.folder.glob(f"{queue_file.ASIDE}*")):
             path.unlink(missing_ok=True)
         for folder in checkpoints(store, grace):
             shutil.rmtree(folder, ignore_errors=True)
         for fingerprint in [*_abandoned(store), *_ownerless(store, grace)]:
-            store.vectors.remove(fingerprint)
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            with contextlib.suppress(StoreFull):  # its files go first
+                store.vectors.remove(fingerprint)
+        _if_room(store, lambda: store.database.connection.execute("VACUUM"))
+        _if_room(store, lambda: _checkpoint(store))
     return max(0, before - _size(store.folder))
+
+
+def _if_room(store: Store, change: Callable[[], object]) -> None:
+    """Change the database, unless the disk is too full for that."""
+    with contextlib.suppress(StoreFull), as_store_errors(store.folder):
+        store.refuse_writing()
+        change()
+
+
+def _checkpoint(store: Store) -> None:
+    store.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _forget_lost(store: Store) -> None:
+    """Forget derived results and decoders whose files are gone or damaged."""
+    for noun in (store.projections, store.derived):
+        for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):  # noqa: S608
+            if any(_failure(noun.folder / file) for file in _files(row)):
+                noun.remove(row["key"])
+    for gone in _gone(store):
+        store.decoders.remove(gone["name"])
 
 
 def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
@@ -113,7 +146,7 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
 def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
     """Checkpoint folders of trainings in the store that no run will resume."""
     rows = store.database.rows("SELECT spec FROM runs WHERE spec LIKE '%\"out\"%'")
-    outs = {out for row in rows for out in _outs(json.loads(row["spec"]))}
+    outs = {out for row in rows for out in _outs(from_json(row["spec"]))}
     latest = time.time() - grace
     for folder in sorted(store.folder.glob(f"*/**/*{_CHECKPOINT}")):
         # Compared relative to the store, which may have been moved since the run was queued.
@@ -140,29 +173,55 @@ def _last_changed(folder: Path) -> float:
     return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
 
 
-def _databases(store: Store) -> Iterator[Finding]:
-    jobs = store.folder / JOBS_FILE
-    import sqlite_utils
+def _damage(why: object) -> Finding:
+    error = why if isinstance(why, StoreDamaged) else damaged(None, why)
+    return Finding(DATABASE, error.message.partition(DATABASE)[2].strip(), error.hint)
 
-    opened = [(store.database.path.name, store.database.connection)]
-    if jobs.exists():
-        opened.append((jobs.name, sqlite_utils.Database(jobs)))
-    for name, connection in opened:
-        answers = [row[0] for row in connection.execute("PRAGMA integrity_check")]
-        if answers != ["ok"]:
-            yield Finding(
-                name,
-                f"SQLite finds it damaged: {answers[0]}.",
-                "Restore it from a copy; `sqlite3 FILE .recover` saves what can be read.",
-            )
-        for table, rowid, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-            yield Finding(
-                name,
-                f"Row {rowid} of {table} refers to a row of {parent} that is not there.",
-                "It is harmless to reading; please report how it came about.",
-            )
-    if jobs.exists():
-        opened[-1][1].close()
+
+def _database(store: Store) -> Iterator[Finding]:
+    """Damage of the store's database; rows that refer to none harm nobody."""
+    connection = store.database.connection
+    try:
+        with as_store_errors(store.folder):
+            fault = queue_file.sqlite_fault(connection)
+            if fault:
+                yield _damage(f"SQLite finds that {fault}")
+                return
+            for table, column, kind in connection.execute(
+                "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"
+                " WHERE m.type = 'table'"
+            ).fetchall():
+                if kind == "TEXT" and column in _JSON:
+                    for (text,) in connection.execute(f'SELECT "{column}" FROM "{table}"'):  # noqa: S608
+                        from_json(text)
+    except StoreDamaged as error:
+        yield _damage(error)
+
+
+def _dangling(store: Store) -> Iterator[Finding]:
+    rows = store.database.connection.execute("PRAGMA foreign_key_check")
+    for table, rowid, parent, _ in rows:
+        yield Finding(
+            DATABASE,
+            f"Row {rowid} of {table} refers to a row of {parent} that is not there.",
+            "It is harmless to reading; please report how it came about.",
+        )
+
+
+def _queue(store: Store) -> Iterator[Finding]:
+    fault = queue_file.fault(store.folder)
+    if fault:
+        yield Finding(
+            queue_file.NAME,
+            f"The queue of runs is damaged: {fault}.",
+            "Nothing is lost: a worker makes it anew when it starts, from the runs in the store.",
+        )
+    for path in sorted(store.folder.glob(f"{queue_file.ASIDE}*")):
+        yield Finding(
+            path.name,
+            "A worker found this queue of runs damaged, moved it aside and made it anew.",
+            "Nothing is lost; `theodolite store clean` removes the file.",
+        )
 
 
 def _named_files(store: Store) -> Iterator[Finding]:
@@ -218,7 +277,7 @@ def _gone(store: Store) -> list[DecoderRow]:
 
 
 def _files(row: dict[str, Any]) -> list[str]:
-    return list(json.loads(row["files"]).values())
+    return list(from_json(row["files"]).values())
 
 
 def _failure(path: Path) -> str:

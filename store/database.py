@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from store.errors import StoreClosed, StoreError, StoreGone, as_store_errors
+from store.errors import (
+    StoreClosed,
+    StoreDenied,
+    StoreError,
+    StoreFull,
+    StoreGone,
+    as_store_errors,
+    damaged,
+)
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -38,7 +49,7 @@ class _Held:
     the next garbage collection, and a server's threads come and go by the thousand.
     """
 
-    def __init__(self, path: Path, *, reading: bool) -> None:
+    def __init__(self, path: str, *, reading: bool) -> None:
         import sqlite_utils
 
         raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -56,6 +67,9 @@ class Database:
     SQLite connections must not cross threads, so each thread gets its own; it is closed when the
     thread ends or by `close`.
 
+    Where it cannot be opened for want of room or of the right to write, a copy is opened for
+    reading: SQLite writes beside what it reads.
+
     Args:
         path: of the file, which is created or migrated in any case.
         reading: whether to refuse writes after that; SQLite refuses them as well.
@@ -63,21 +77,44 @@ class Database:
 
     def __init__(self, path: Path, *, reading: bool = False) -> None:
         self.path = path
-        self.reading = False
+        self.refusal: StoreError | None = None
         self._name = str(path)
         self._local = threading.local()
         self._opened: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._file: tuple[int, int] | None = None
-        # Imports pandas: needed only where a database is opened, not for `theodolite --help`.
-        from store.migrations import migrations
+        refusal: StoreError | None = None
+        try:
+            self._open()
+        except (StoreDenied, StoreFull) as error:
+            folder = _copied(path)
+            if folder is None:
+                raise
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self.close()
+            self._name = str(folder / path.name)
+            self._open()
+            refusal = error
+        self.refusal = StoreClosed() if reading else refusal
+        if self.refusal is not None:
+            self.close()
 
-        with as_store_errors(path.parent), FileLock(path.with_suffix(".lock"), timeout=60.0):
-            _refuse_newer(self.connection, path.parent)
+    def _open(self) -> None:
+        from store.migrations import migrations  # imports pandas: only where one is opened
+
+        with (
+            as_store_errors(self.path.parent),
+            FileLock(Path(self._name).with_suffix(".lock"), timeout=60.0),
+        ):
+            if _was_emptied(self.path):
+                raise damaged(self.path.parent, "it is empty, though the folder is not")
+            _refuse_newer(self.connection, self.path.parent)
             migrations.apply(self.connection)
             self._file = _identity(self._name)
-        if reading:
-            self.reading = True
-            self.close()
+
+    @property
+    def reading(self) -> bool:
+        """Whether writes are refused."""
+        return self.refusal is not None
 
     @property
     def connection(self) -> sqlite_utils.Database:
@@ -94,7 +131,7 @@ class Database:
             )
         held: _Held | None = getattr(self._local, "held", None)
         if held is None:
-            held = self._local.held = _Held(self.path, reading=self.reading)
+            held = self._local.held = _Held(self._name, reading=self.reading)
             self._opened.add(held)
         return held.connection
 
@@ -155,10 +192,10 @@ class Database:
         """Raise if the database is read-only; call this before writing files beside it.
 
         Raises:
-            StoreClosed: the database was opened for reading.
+            StoreError: the database was opened for reading, or could not be for writing.
         """
-        if self.reading:
-            raise StoreClosed
+        if self.refusal is not None:
+            raise copy.copy(self.refusal)  # the same one would keep the traceback of each time
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -174,6 +211,32 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _was_emptied(path: Path) -> bool:
+    """Whether a database lost its content: SQLite takes an empty file for a new database."""
+    beside = ("examples", "uploads", "vectors", "projections", "derived", "decoders", "encoders")
+    return (
+        path.is_file()
+        and path.stat().st_size == 0
+        and any(any((path.parent / name).glob("*")) for name in beside)
+    )
+
+
+def _copied(path: Path) -> Path | None:
+    """The folder of a copy of a database; None when there is no database, or no room."""
+    for place in (None, "/dev/shm") if path.is_file() else ():  # noqa: S108 - made for us alone
+        folder = None
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="theodolite-", dir=place))
+            for file in (path, path.with_name(f"{path.name}-wal")):
+                if file.exists():
+                    shutil.copyfile(file, folder / file.name)
+            return folder
+        except OSError:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+    return None
 
 
 def _refuse_newer(connection: sqlite_utils.Database, folder: Path) -> None:

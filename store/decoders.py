@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 from store.database import Database
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 
 class DecoderRow(TypedDict):
@@ -82,6 +81,6 @@ class Decoders:
             "encoder": row["encoder"],
             "fingerprint": row["fingerprint"],
             "folder": self.folder / row["folder"],  # an absolute one stays as it is
-            "info": json.loads(row["info"]),
+            "info": from_json(row["info"]),
             "added": row["added"],
         }

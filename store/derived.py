@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 import secrets
 import time
@@ -21,7 +20,7 @@ import numpy as np
 from store.database import Database
 from store.errors import StoreError, as_store_errors
 from store.files import TEMPORARY, chunks_of, write_once
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 KEY = re.compile(r"[0-9a-f]{32}")
 
@@ -66,8 +65,8 @@ class _ByKey:
         return [row for row in rows if all(file.exists() for file in row["files"].values())]
 
     def _read(self, row: dict[str, Any]) -> dict[str, Any]:
-        files = {name: self.folder / file for name, file in json.loads(row["files"]).items()}
-        return row | {"files": files, "info": json.loads(row["info"])}
+        files = {name: self.folder / file for name, file in from_json(row["files"]).items()}
+        return row | {"files": files, "info": from_json(row["info"])}
 
     def _put(
         self,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from store.database import Database
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 
 class EncoderRow(TypedDict):
@@ -72,4 +71,4 @@ class Encoders:
 
 
 def _read(row: dict[str, Any]) -> EncoderRow:
-    return {"name": row["name"], "info": json.loads(row["info"]), "added": row["added"]}
+    return {"name": row["name"], "info": from_json(row["info"]), "added": row["added"]}

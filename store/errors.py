@@ -11,6 +11,9 @@ from pathlib import Path
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
+DATABASE = "theodolite.db"
+"""Name of the database's file in the folder of a store."""
+
 
 class StoreError(Exception):
     """An operation on the store failed.
@@ -49,6 +52,18 @@ class StoreClosed(StoreError):
         return type(self), ()
 
 
+class StoreFull(StoreError):
+    """The disk is full."""
+
+
+class StoreDenied(StoreError):
+    """The disk, or the rights on it, do not let us write."""
+
+
+class StoreDamaged(StoreError):
+    """The database, or a value in it, cannot be read."""
+
+
 class NoSuchRun(StoreError):
     """There is no run of that id, or it was removed."""
 
@@ -78,18 +93,26 @@ def as_store_errors(place: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _of_sqlite(error, place) from error
+    except UnicodeDecodeError as error:  # SQLite quotes the bytes that it cannot read
+        raise damaged(place, "its text cannot be read") from error
     except OSError as error:
         raise _of_disk(error, place) from error
+
+
+def damaged(place: Path | None, why: object) -> StoreDamaged:
+    """The error that the database of the store, at `place` if given, is damaged."""
+    return StoreDamaged(
+        f"{place / DATABASE if place else DATABASE} is damaged: {why}.",
+        "Put it back from a copy of the store. Without one, SQLite's `.recover` saves the rows that"
+        " can be read.",
+    )
 
 
 def _of_disk(error: OSError, place: Path) -> StoreError:
     if error.errno in FULL:
         return _full(place)
     if error.errno in DENIED:
-        return StoreError(
-            f"The store at {place} cannot be written: {error.strerror}.",
-            "Give this user the right to write there, or choose another folder with --store.",
-        )
+        return _denied(place, error.strerror)
     return StoreError(
         f"The store at {place} cannot be used: {error.strerror or error}.",
         "Choose another folder with --store.",
@@ -105,23 +128,27 @@ def _of_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
             f"The store at {place} is held by another program.",
             "Wait for its work to end and try again.",
         )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreError(
-            f"The database of the store at {place} is damaged: {error}.",
-            "Run `theodolite store check`, or start afresh with another folder (--store).",
-        )
+    unreadable = code == 0 and "decode" in str(error)  # raised by Python, without a code
+    if unreadable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return damaged(place, error)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return StoreError(
-            f"The database of the store at {place} cannot be written: {error}.",
-            "Give this user the right to write there, or choose another folder with --store.",
-        )
+        return _denied(place, error)
     return StoreError(f"The database of the store at {place} answered: {error}.")
 
 
-def _full(place: Path) -> StoreError:
-    return StoreError(
+def _denied(place: Path, why: object) -> StoreDenied:
+    return StoreDenied(
+        f"The store at {place} cannot be written: {why}.",
+        "Give this user the right to write there, or choose another folder with --store. What is"
+        " there can be looked at: `theodolite --demo`.",
+    )
+
+
+def _full(place: Path) -> StoreFull:
+    return StoreFull(
         f"No space is left on the disk of the store at {place}; nothing was changed.",
-        "Free some space (`theodolite store clean` helps) and try again.",
+        "Free some space and try again: `theodolite store clean` removes what nothing refers to,"
+        " and the store's folder `vectors` is a cache, which you can delete.",
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from store.database import Database
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 _ROW = 64
 """Approximate bytes of an event besides its data, in the table and its indexes."""
@@ -43,7 +42,7 @@ class Events:
             " ORDER BY id LIMIT ?",
             [run_id, position, after, limit],
         )
-        return [row | {"data": json.loads(row["data"])} for row in rows]
+        return [row | {"data": from_json(row["data"])} for row in rows]
 
     def sizes(self, run_id: str | None = None) -> dict[str, int]:
         """Approximate bytes of the events of each run, or of one run if given."""
@@ -71,4 +70,4 @@ class Events:
             " AND (? = '' OR data LIKE ?) ORDER BY id DESC LIMIT 1",
             [run_id, position, kind, having, f'%"{having}": true%'],
         )
-        return None if row is None else json.loads(row["data"])
+        return None if row is None else from_json(row["data"])

@@ -11,7 +11,7 @@ from store.database import Database
 from store.decoders import Decoders
 from store.derived import Derived, Projections
 from store.encoders import Encoders
-from store.errors import StoreError, as_store_errors
+from store.errors import DATABASE, StoreError, as_store_errors
 from store.events import Events
 from store.judgements import Judgements
 from store.logs import Logs
@@ -38,7 +38,7 @@ class Store:
 
     def __init__(self, folder: Path, *, reading: bool = False) -> None:
         self.folder = folder
-        self.database = Database(folder / "theodolite.db", reading=reading)
+        self.database = Database(folder / DATABASE, reading=reading)
         self.settings = Settings(self.database)
         self.encoders = Encoders(self.database)
         self.decoders = Decoders(self.database, folder / "decoders")
@@ -75,8 +75,10 @@ class Store:
             )
         with as_store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "logs").mkdir(exist_ok=True)
-        return cls(folder, reading=reading)
+            store = cls(folder, reading=reading)
+            if not store.reading:
+                store.logs.folder.mkdir(exist_ok=True)
+        return store
 
     def check(self) -> list[Finding]:
         """Verify everything; see `store.check`."""
@@ -95,7 +97,7 @@ class Store:
         """Raise if the store is read-only; call this before long work that is to be stored.
 
         Raises:
-            StoreClosed: the store was opened for reading.
+            StoreError: the store was opened for reading, or could not be for writing.
         """
         self.database.refuse_writing()
 

@@ -5,13 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+
+from store.errors import damaged
 
 
 def to_json(value: object) -> str:
     """JSON text with sorted keys, so that equal values give equal text; takes NumPy's scalars."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def from_json(text: str) -> Any:
+    """The value of a column of JSON.
+
+    Raises:
+        StoreDamaged: it is none, as when bytes of the database were changed.
+    """
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise damaged(None, f"a value in it is no JSON ({error})") from error
 
 
 def hash_of(*texts: str) -> str:

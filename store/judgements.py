@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from store.database import Database
 from store.errors import StoreError
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 
 class JudgingRow(TypedDict):
@@ -78,7 +78,7 @@ class Judgements:
     def pool(self, session: str) -> dict[str, Any]:
         """The pool of a session; empty when there is no such session."""
         row = self._database.row("SELECT pool FROM judgings WHERE id = ?", [session])
-        found: dict[str, Any] = json.loads(row["pool"]) if row else {}
+        found: dict[str, Any] = from_json(row["pool"]) if row else {}
         return found
 
     def remove(self, session: str) -> None:
@@ -96,7 +96,7 @@ class Judgements:
         rows = self._database.rows(
             "SELECT draw FROM draws WHERE judging = ? ORDER BY position", [session]
         )
-        return [json.loads(row["draw"]) for row in rows]
+        return [from_json(row["draw"]) for row in rows]
 
     def add_mark(self, session: str, position: int, judge: str, mark: float | None) -> bool:
         """Append a mark, or None to withdraw the last one; return whether anything changed.
@@ -155,7 +155,7 @@ class Judgements:
         return {
             "id": row["id"],
             "title": row["title"],
-            "spec": json.loads(row["spec"]),
+            "spec": from_json(row["spec"]),
             "created": row["created"],
             "marks": row["marks"],
         }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from store.database import Database
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 KEY = ("model", "revision", "task", "data_revision", "version")
 """The key of a published result. Another revision of model or data is another result."""
@@ -83,7 +83,7 @@ class Published:
             f" WHERE {' AND '.join(clauses) or '1'} ORDER BY model, revision, task, version",
             [value for _, values in given for value in values],
         )
-        return [{**row, "facts": json.loads(row["facts"])} for row in rows]
+        return [{**row, "facts": from_json(row["facts"])} for row in rows]
 
     def scores(self, result_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         """Every number of some results, by id; unknown ids are absent."""
@@ -91,7 +91,7 @@ class Published:
             "SELECT id, scores FROM published WHERE id IN (SELECT value FROM json_each(?))",
             [json.dumps([int(number) for number in result_ids])],
         )
-        return {row["id"]: json.loads(row["scores"]) for row in rows}
+        return {row["id"]: from_json(row["scores"]) for row in rows}
 
     def remove(self, result_ids: Sequence[int]) -> int:
         """Forget results; return how many."""

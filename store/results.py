@@ -22,7 +22,7 @@ import numpy as np
 from store.database import Database
 from store.errors import StoreError, as_store_errors
 from store.files import is_whole, write_once
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -159,7 +159,7 @@ class Results:
         """
         ids = json.dumps([int(number) for number in result_ids])
         found: dict[int, dict[str, Any]] = {
-            row["id"]: {"details": json.loads(row["details"]), "scores": []}
+            row["id"]: {"details": from_json(row["details"]), "scores": []}
             for row in self._database.rows(
                 "SELECT id, details FROM results WHERE id IN (SELECT value FROM json_each(?))",
                 [ids],
@@ -205,7 +205,7 @@ class Results:
             name, arrays = row["examples"], None
             with contextlib.suppress(Exception):  # as in `examples`
                 arrays = {} if name is None else arrays_of((self.folder / name).read_bytes())
-            yield row["id"], json.loads(row["details"]), arrays
+            yield row["id"], from_json(row["details"]), arrays
 
     def is_readable(self, row: Mapping[str, Any]) -> bool:
         """Whether the per-example values of a row are intact; True when it has none."""
@@ -295,7 +295,7 @@ def _number(score: float) -> float | None:
 def _read(row: dict[str, Any]) -> dict[str, Any]:
     if row["score"] is None and row["error"] is None:
         row["score"] = math.nan
-    row["details"] = json.loads(row["details"])
+    row["details"] = from_json(row["details"])
     return row
 
 

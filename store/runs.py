@@ -8,7 +8,6 @@ it works for: late reports on a run that was cancelled or taken up again change 
 from __future__ import annotations
 
 import builtins
-import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any, Literal
 
 from store.database import Database
 from store.errors import NoSuchRun
-from store.hashing import hash_of, to_json
+from store.hashing import from_json, hash_of, to_json
 from store.run_progress import count, time_left, weigh
 from store.run_rows import RunRow, State, UnitRow
 
@@ -367,5 +366,5 @@ class Runs:
 
 
 def _read(row: dict[str, Any]) -> RunRow:
-    row["spec"] = json.loads(row["spec"])
+    row["spec"] = from_json(row["spec"])
     return row  # type: ignore[return-value]

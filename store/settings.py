@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from store.database import Database
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 
 class Settings:
@@ -18,7 +17,7 @@ class Settings:
     def get(self, name: str, default: Any = None) -> Any:
         """The value kept under a name, or `default`."""
         row = self._database.row("SELECT value FROM settings WHERE name = ?", [name])
-        return default if row is None else json.loads(row["value"])
+        return default if row is None else from_json(row["value"])
 
     def set(self, name: str, value: Any) -> None:
         """Keep a JSON-able value; None forgets the name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any, TypedDict
 from store.database import Database
 from store.errors import StoreError, as_store_errors
 from store.files import chunks_of, write_once
-from store.hashing import to_json
+from store.hashing import from_json, to_json
 
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 
@@ -120,7 +119,7 @@ class Uploads:
             "kind": row["kind"],
             "path": self.folder / row["file"],
             "bytes": row["bytes"],
-            "mapping": json.loads(row["mapping"]),
-            "info": json.loads(row["info"]),
+            "mapping": from_json(row["mapping"]),
+            "info": from_json(row["info"]),
             "added": row["added"],
         }

@@ -65,7 +65,7 @@ class VectorStore:
             StoreError: when the disk cannot be read.
         """
         self._note(fingerprint)
-        with as_store_errors(self._folder):
+        with as_store_errors(self._folder.parent):
             return self._matrix(fingerprint, dim).get(keys)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
@@ -80,7 +80,7 @@ class VectorStore:
         if rows.ndim != 2 or len(rows) != len(keys):
             raise ValueError(f"{len(keys)} keys need as many rows, got shape {rows.shape}")
         self._note(fingerprint)
-        with as_store_errors(self._folder):
+        with as_store_errors(self._folder.parent):
             self._matrix(fingerprint, rows.shape[1]).put(keys, rows)
 
     def usage(self) -> dict[str, int]:
@@ -99,7 +99,7 @@ class VectorStore:
     def remove(self, fingerprint: str) -> int:
         """Forget all vectors of a fingerprint; return the bytes freed."""
         freed = self.usage().get(fingerprint, 0)
-        with self._lock, as_store_errors(self._folder):
+        with self._lock, as_store_errors(self._folder.parent):
             for key in [key for key in self._matrices if key[0] == fingerprint]:
                 del self._matrices[key]
             shutil.rmtree(self._folder / _safe(fingerprint), ignore_errors=True)

@@ -15,7 +15,6 @@ import logging
 import math
 import os
 import signal
-import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -31,8 +30,7 @@ from app.jobs.kinds import job_of, kind_of, spec_of
 from app.jobs.priority import queue_priority
 from app.jobs.unit import conclude
 from engine.errors import UserError
-from store import Store, StoreError
-from store.check import JOBS_FILE
+from store import Store, StoreError, queue_file
 from store.errors import NoSuchRun, StoreGone
 from store.run_rows import RunRow
 
@@ -80,13 +78,11 @@ class Worker:
         }
 
     def launch(self) -> None:
-        """Connect to the queue, and resume what this slot left unfinished."""
-        path = self._store.folder / JOBS_FILE
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")  # kept in the file
+        """Connect to the queue, made anew if damaged, and resume what this slot left unfinished."""
+        self._queue_inode = queue_file.prepare(self._store.folder)
         config: DBOSConfig = {
             "name": "theodolite",
-            "system_database_url": f"sqlite:///{path}",
+            "system_database_url": f"sqlite:///{self._store.folder / queue_file.NAME}",
             "serializer": JSONSerializer(),
             "executor_id": self._slot,
             "application_version": VERSION,
@@ -124,6 +120,7 @@ class Worker:
             try:
                 if time.monotonic() - checked > _CHECK_EVERY:
                     checked = time.monotonic()
+                    queue_file.verify(self._store.folder, self._queue_inode)
                     self._store.workers.seen(self._slot)
                     self._reconcile()
                     self._store.terminals.end_forsaken()
@@ -139,6 +136,8 @@ class Worker:
                 log.error("%s", error)
             except Exception:  # the queue has errors of its own, which may pass too
                 log.exception("The queue cannot be checked at the moment.")
+                if queue_file.fault(self._store.folder):  # `launch` makes it anew
+                    os._exit(1)
             time.sleep(_SWEEP_EVERY)
 
     def work(self, run_id: str, attempt: int) -> str:
@@ -349,6 +348,7 @@ def run(
         StoreError: when the store cannot be opened, or another process fills the slot.
     """
     store = Store.open(store_folder)
+    store.refuse_writing()
     lock = _slot_lock(store, slot, timeout=3.0)  # the last one may just be exiting
     try:
         lock.acquire()

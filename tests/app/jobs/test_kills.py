@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app.jobs.supervisor import Supervisor
-from store.check import JOBS_FILE
+from store.queue_file import NAME as JOBS_FILE
 from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, until
 
 APP = """
@@ -108,7 +108,8 @@ def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
+@pytest.mark.parametrize("harm", ["lost", "damaged"])
+def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
     """The runs are in the store; what was done of them stays done."""
     worker = bench.start_worker()
     run_id = bench.measure("lost", 4, 0.5)
@@ -116,8 +117,13 @@ def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
     worker.kill()
     worker.wait()
     for path in bench.store.folder.glob(f"{JOBS_FILE}*"):
-        path.unlink()
+        path.unlink() if harm == "lost" else path.write_bytes(b"no database" * 1000)
     bench.start_worker()
+    bench.over(run_id)
+    found = [finding.message for finding in bench.store.check()]
+    assert [message for message in found if "made it anew" in message] == found
+    assert bool(found) == (harm == "damaged")
+    bench.store.clean()
     assert_done_once(bench, run_id, 4, 1)
 
 

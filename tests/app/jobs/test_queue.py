@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from store import forget
-from store.check import JOBS_FILE
+from store.queue_file import NAME as JOBS_FILE
 from tests.app.jobs.conftest import Bench, alive, child_of, until
 
 

@@ -1,0 +1,198 @@
+"""Stores whose disk is full or read-only, and stores whose database was damaged."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from store import Store, StoreError, database, queue_file
+from store.check import clean
+from store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone
+from tests.store.test_results import result
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """The folder of a closed store with an encoder and results."""
+    store = Store.open(tmp_path / "store")
+    store.encoders.add("minilm", {"dim": 384})
+    for number in range(10):
+        store.results.put(result() | {"task": f"T{number}"})
+    store.close()
+    return store.folder
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """As `kept`, in a folder that we may read and not write, also when the tests run as root."""
+    folder = Path(tempfile.mkdtemp())  # not below `tmp_path`, which only its owner may enter
+    store = Store.open(folder)
+    store.encoders.add("minilm", {"dim": 384})
+    store.results.examples(store.results.put(result()))  # imports, which nobody else may
+    store.close()
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_store_on_a_read_only_disk_can_be_looked_at(read_only: Path) -> None:
+    """All that reads works; all that writes says why not."""
+    store = Store.open(read_only)
+    assert store.encoders.names() == ["minilm"]
+    assert len(store.results.examples(1)) == 2
+    assert store.check() == []
+    assert store.reading
+    for change in (lambda: store.settings.set("a", 1), store.clean):
+        with pytest.raises(StoreDenied, match="cannot be written"):
+            change()
+    store.close()
+
+
+def test_the_copy_that_is_read_goes_with_the_store(read_only: Path) -> None:
+    """Nothing is left in the folder for temporary files."""
+    before = set(Path(tempfile.gettempdir()).glob("theodolite-*"))
+    store = Store.open(read_only)
+    assert len(set(Path(tempfile.gettempdir()).glob("theodolite-*")) - before) == 1
+    del store
+    gc.collect()
+    assert set(Path(tempfile.gettempdir()).glob("theodolite-*")) <= before
+
+
+@pytest.fixture
+def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The disk of the store has no room: the system refuses bytes beyond the 64th of any file.
+
+    The folder for temporary files is on another disk, which has.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+    copied = database._copied
+
+    def elsewhere(path: Path) -> Path | None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        return copied(path)
+
+    monkeypatch.setattr(database, "_copied", elsewhere)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+    yield kept
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    signal.signal(signal.SIGXFSZ, before)
+
+
+def test_a_store_on_a_full_disk_can_be_looked_at_and_cleaned(full_disk: Path) -> None:
+    """Cleaning removes files, which takes no room; what would is left for later."""
+    orphan = full_disk / "examples" / "0000.npz"
+    orphan.touch()
+    os.truncate(orphan, 64)
+    os.utime(orphan, (1e9, 1e9))
+    store = Store.open(full_disk)
+    assert len(store.results.table()) == 10
+    with pytest.raises(StoreFull, match="No space is left"):
+        store.settings.set("a", 1)
+    assert store.clean() == 64
+    assert store.check() == []
+
+
+def harm(kept: Path, at: int, data: bytes) -> None:
+    """Overwrite bytes of the database."""
+    with (kept / "theodolite.db").open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def test_a_damaged_header_is_said_with_what_to_do(kept: Path) -> None:
+    """The file is named; nobody is sent to the check that they just ran, or to another folder."""
+    harm(kept, 0, b"no database")
+    with pytest.raises(StoreDamaged, match=r"theodolite\.db is damaged") as caught:
+        Store.open(kept)
+    assert "copy" in caught.value.hint
+    assert "check" not in caught.value.hint
+    assert "another folder" not in caught.value.hint
+
+
+@pytest.mark.parametrize("wal", [b"", b"x" * 100])
+def test_a_database_that_was_emptied_is_not_begun_afresh(kept: Path, wal: bytes) -> None:
+    """SQLite would take it for a new one, and remove the log that is beside it."""
+    (kept / "theodolite.db").write_bytes(b"")
+    (kept / "theodolite.db-wal").write_bytes(wal)
+    with pytest.raises(StoreDamaged, match="it is empty, though the folder is not"):
+        Store.open(kept)
+    assert (kept / "theodolite.db-wal").read_bytes() == wal
+
+
+def test_an_empty_file_in_an_empty_folder_is_a_new_store(tmp_path: Path) -> None:
+    """As when the first start was killed."""
+    (tmp_path / "theodolite.db").touch()
+    assert Store.open(tmp_path).check() == []
+
+
+def test_whatever_bytes_are_changed_there_is_no_internal_error(kept: Path) -> None:
+    """A damaged store is refused or its check finds it; whatever reads says so or answers."""
+    whole, rng = (kept / "theodolite.db").read_bytes(), random.Random(7)
+    found = 0
+    for _ in range(40):
+        length = rng.choice([1, 16, 512, 4096])
+        harm(kept, rng.randrange(len(whole) - length), rng.randbytes(length))
+        try:
+            store = Store.open(kept)
+            for read in (store.encoders.list, store.results.table, store.runs.list):
+                read()
+            found += bool(store.check())
+        except StoreError:
+            found += 1
+        finally:
+            (kept / "theodolite.db").write_bytes(whole)
+    assert found > 5
+
+
+def test_a_value_that_is_no_json_is_found(kept: Path) -> None:
+    """By the check, and by whoever reads it; then nothing is cleaned, as it could be in use."""
+    with sqlite3.connect(kept / "theodolite.db") as connection:
+        connection.execute("UPDATE encoders SET info = substr(info, 2)")
+    connection.close()
+    store = Store.open(kept)
+    (finding,) = store.check()
+    assert finding.subject == "theodolite.db"
+    for read in (store.encoders.list, store.clean):
+        with pytest.raises(StoreDamaged, match="no JSON"):
+            read()
+
+
+def test_a_damaged_queue_is_moved_aside(kept: Path) -> None:
+    """The check names it before, and the old file after, until the store is cleaned."""
+    store = Store.open(kept)
+    first = queue_file.prepare(kept)
+    queue_file.verify(kept, first)
+    (kept / "jobs.db").write_bytes(b"no database" * 1000)
+    (finding,) = store.check()
+    assert (finding.subject, "anew when it starts" in finding.hint) == ("jobs.db", True)
+    queue_file.prepare(kept)
+    (aside,) = kept.glob("jobs.db.damaged-*")
+    assert aside.read_bytes() == b"no database" * 1000
+    assert [finding.subject for finding in store.check()] == [aside.name]
+    with pytest.raises(StoreGone):
+        queue_file.verify(kept, first)
+    clean(store)
+    assert store.check() == []
