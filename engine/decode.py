@@ -24,6 +24,7 @@ from engine.decoding.text import words
 from engine.decoding.vocabulary import Words
 from engine.encoders.base import Encoder
 from engine.errors import UserError
+from engine.given import text
 from engine.space.geometry import cosine
 
 Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
@@ -222,13 +223,15 @@ class Decoder:
         return list(found.values())
 
 
-def open_decoder(folder: Path) -> Decoder:
+def open_decoder(folder: Path | str) -> Decoder:
     """Read a decoder's folder.
 
     Raises:
         UserError: the folder holds no decoder, or a damaged one.
     """
-    return Decoder(*folders.read(folder))
+    return Decoder(
+        *folders.read(folder if isinstance(folder, Path) else Path(text(folder, "folder")))
+    )
 
 
 def interpolate(

@@ -28,6 +28,7 @@ from app.python.answers import (
 )
 from app.python.own import own
 from engine.errors import UserError
+from engine.given import text, texts
 
 if TYPE_CHECKING:
     from app.jobs.submit import Move
@@ -70,9 +71,11 @@ def evaluate(
     Raises:
         UserError: a spec, task, protocol or seed is invalid.
     """
+    from engine.encoders import is_encoder
+
     results: list[Result] = []
     for encoder in _several(encoders):
-        if isinstance(encoder, str):
+        if not is_encoder(encoder):
             results += _kept(own(workspace), encoder, tasks, protocol, seed)
         else:
             from engine import evaluate as run
@@ -136,7 +139,7 @@ def compare(
     """
     from app.pages.compare import service
 
-    report = service.compare(own(workspace), encoders, tasks, protocol)
+    report = service.compare(own(workspace), _texts(encoders, "encoders"), tasks, protocol)
     return Comparison(**_fields(report))
 
 
@@ -175,21 +178,27 @@ def search(
     """
     from app.pages.search import service
     from app.pages.search.answer import among, answer
+    from engine.encoders import is_encoder, load
 
-    texts = _several(queries)
     models = _several(encoders)
-    names = [model for model in models if isinstance(model, str)]
-    spec = service.spec(texts, data if isinstance(data, str) else "", mode=by, k=k, least=least,
-                         only=only, unlike=unlike, encoders=names)  # fmt: skip
-    if isinstance(data, str) and len(names) == len(models):
+    names = [text(model, "encoder") for model in models if not is_encoder(model)]
+    collection = data if isinstance(data, str) else ""
+    sentences = [] if collection else texts(data, "data")
+    only = _texts(only, "only")
+    spec = service.spec(
+        _texts(queries, "queries"), collection, mode=by, k=k, least=least, only=only,
+        unlike=_texts(unlike, "unlike"), encoders=names,
+    )  # fmt: skip
+    if collection and len(names) == len(models):
         return found(spec, answer(own(workspace), spec, move))
     if not spec.is_near or only:
         raise UserError(
             "Words, patterns and labels are looked for in data sets that are named.",
             "Name the data set and the encoders, or search by meaning or examples.",
         )
-    sentences = own(workspace).catalog.sentences(data)[0] if isinstance(data, str) else data
-    opened = [_loaded(model) for model in models]
+    if collection:
+        sentences = own(workspace).catalog.sentences(collection)[0]
+    opened = [model if is_encoder(model) else load(model) for model in models]
     return found(spec, {model.name: among(model, sentences, spec) for model in opened})
 
 
@@ -224,7 +233,7 @@ def map(
 
     place = own(workspace)
     how: dict[str, Any] = {"method": method, "neighbours": neighbours, "min_dist": min_dist}
-    job = MapJob.of(encoder, data, **how, seed=seed)
+    job = MapJob.of(encoder, text(data, "data"), **how, seed=seed)
     if not job.is_stored(place):
         for _ in perform(place, job, move=move):
             pass
@@ -253,7 +262,12 @@ def train(
     from app.jobs.submit import perform
     from app.pages.train.job import TrainJob
     from engine.training.events import Event
+    from engine.training.spec import TrainSpec
 
+    if not isinstance(spec, TrainSpec):
+        raise UserError(
+            f"The training is of type {type(spec).__name__}.", "Give a theodolite.TrainSpec(…)."
+        )
     place, events = own(workspace), []
     for _, _, event in perform(place, TrainJob.of(place, spec)):
         if isinstance(event, Event):
@@ -286,11 +300,11 @@ def decode(
     """
     from app.pages.decode import service
 
-    how, names = options or service.DEFAULTS, _several(encoders)
+    how, names = options or service.DEFAULTS, _texts(encoders, "encoders")
     return Decodings(
         tuple(
-            (text, tuple(service.decode(own(workspace), names, text, how)))
-            for text in _several(sentences)
+            (sentence, tuple(service.decode(own(workspace), names, sentence, how)))
+            for sentence in _texts(sentences, "sentences")
         )
     )
 
@@ -326,23 +340,24 @@ def choose(
     """
     from app.pages.choose import service
 
-    names = None if encoders is None else _several(encoders)
+    names = None if encoders is None else _texts(encoders, "encoders")
     sheet = service.choose(
-        own(workspace), data, names, columns=columns, max_ms=max_ms, max_bytes=max_bytes,
-        licences=licences, move=move,
+        own(workspace), data if isinstance(data, Path) else text(data, "data"), names,
+        columns=columns, max_ms=max_ms, max_bytes=max_bytes, licences=_texts(licences, "licences"),
+        move=move,
     )  # fmt: skip
     return Decision(sheet)
 
 
 def _several(given: Any) -> list[Any]:
-    """Wrap a single value in a list."""
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    """Wrap a single encoder in a list."""
+    single = isinstance(given, str | bytes) or not isinstance(given, Iterable)
+    return [given] if single else list(given)
 
 
-def _loaded(encoder: str | Encoder) -> Encoder:
-    from engine.encoders import load
-
-    return load(encoder) if isinstance(encoder, str) else encoder
+def _texts(given: Any, name: str) -> list[str]:
+    """Wrap a single text in a list."""
+    return [given] if isinstance(given, str) else texts(given, name)
 
 
 def _fields(of: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """From text to vectors. `load(spec)` is the entry point."""
 
-from engine.encoders.base import Encoder, VectorCache
+from engine.encoders.base import Encoder, VectorCache, is_encoder
 from engine.encoders.cached import MemoryCache
 from engine.encoders.facts import describe, warnings_of
 from engine.encoders.loading import as_a_gpu_chose, load
@@ -11,6 +11,6 @@ from engine.encoders.stamp import stamp_of
 
 __all__ = [
     "Encoder", "MemoryCache", "PromptTask", "VectorCache", "as_a_gpu_chose", "bind_task",
-    "describe", "load", "parse", "prompts_of", "query_side", "stamp_of",
+    "describe", "is_encoder", "load", "parse", "prompts_of", "query_side", "stamp_of",
     "warnings_of",
 ]  # fmt: skip

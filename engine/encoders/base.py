@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -41,6 +41,11 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim), row i for sentence i. An empty sentence is allowed."""
         ...
+
+
+def is_encoder(given: object) -> TypeGuard[Encoder]:
+    """Whether something is an encoder, rather than the spec of one."""
+    return hasattr(given, "encode") and not isinstance(given, str)
 
 
 class VectorCache(Protocol):

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.encoders.base import VectorCache, sentence_key
 from engine.encoders.source import Source, check_finite
+from engine.given import texts
 from engine.progress import Progress
 
 BLOCK = 16_384
@@ -93,26 +94,19 @@ class CachedEncoder:
         return (*self._warnings, *self.source.warnings)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`."""
-        out = np.empty((len(sentences), self.dim), np.float32)
-        self.encode_to(out, sentences, progress)
-        return out
-
-    def encode_to(
-        self, out: np.ndarray, sentences: Sequence[str], progress: Progress | None = None
-    ) -> None:
-        """Write the vectors into `out`, float32 (n, dim): a memory map for more than memory holds.
+        """See `Encoder.encode`.
 
         Raises:
             UserError: a vector has NaN or infinity; names the sentence.
         """
-        if isinstance(sentences, str):
-            raise TypeError("encode takes a list of sentences, not one string")
+        sentences = texts(sentences)
+        out = np.empty((len(sentences), self.dim), np.float32)
         for start in range(0, len(sentences), BLOCK):
             stop = min(start + BLOCK, len(sentences))
             out[start:stop] = self._block(sentences[start:stop], start, len(sentences), progress)
             if progress:
                 progress(stop, len(sentences))
+        return out
 
     def _block(
         self, sentences: Sequence[str], start: int, total: int, progress: Progress | None

@@ -10,6 +10,7 @@ from engine.encoders.base import Encoder
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.prompts import PromptTask
 from engine.encoders.sides import bind_task, query_side
+from engine.given import texts
 from engine.progress import Progress
 
 
@@ -59,6 +60,7 @@ class Concatenated:
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`. Parts are encoded in turn; progress counts them equally."""
+        sentences = texts(sentences)
         out = np.empty((len(sentences), self.dim), np.float32)
         column = 0
         for number, part in enumerate(self.parts):

@@ -23,6 +23,7 @@ import numpy as np
 
 from engine.encoders.fingerprint import fingerprint
 from engine.errors import UserError
+from engine.given import texts
 from engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class FunctionEncoder:
         Raises:
             UserError: the batcher gave no matrix of one row a sentence, or changed its dimension.
         """
+        sentences = texts(sentences)
         self.prepare(sentences)
         return self.vectors(sentences, progress).astype(np.float32)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.encoders.source import Source, in_chunks
 from engine.errors import UserError
+from engine.given import texts
 from engine.progress import Progress
 
 
@@ -38,6 +39,7 @@ class KnownVectors(Source):
         Raises:
             UserError: the file lacks sentences; says how many, before anything is looked up.
         """
+        sentences = texts(sentences)
         lacking = self.lacking(sentences)
         if lacking:
             raise UserError(

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from engine.endpoints import Address
 from engine.errors import UserError
+from engine.given import text
 from engine.paths import named
 
 TASK_DATA = "@task"
@@ -182,6 +183,7 @@ def parse(spec: str) -> EncoderSpec:
     Raises:
         UserError: names the piece that is wrong, the known ones and the closest of them.
     """
+    text(spec, "encoder")
     if any("\ud800" <= character <= "\udfff" for character in spec):
         raise UserError(
             "The encoder's text holds half a character, or a byte that is not UTF-8.",

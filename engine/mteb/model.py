@@ -46,10 +46,10 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
         UserError: mteb is not installed, or the spec cannot be loaded.
     """
     part("evaluate")
-    if isinstance(encoder, str):
-        from engine.encoders import load
+    from engine.encoders import is_encoder, load
 
-        encoder = load(encoder, cache=cache)
+    if not is_encoder(encoder):
+        encoder = load(encoder, cache=cache)  # type: ignore[arg-type]
     return Model(encoder)
 
 

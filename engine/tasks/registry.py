@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from engine import protocols
 from engine.datasets.info import ENDINGS
 from engine.errors import UserError
+from engine.given import texts
 from engine.mteb import suites, theirs
 from engine.mteb.theirs import PREFIX
 from engine.protocols import Protocol
@@ -258,7 +259,7 @@ def expand(
     if names is None:
         return [name for name in here if _by_default(TASKS[name], protocol)]
     # Names of MTEB's suites contain commas: MTEB(eng, v2).
-    pieces = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else names
+    pieces = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else texts(names, "tasks")
     wanted: list[str] = []
     for name in (piece.strip() for piece in pieces):
         if name in SUITES:

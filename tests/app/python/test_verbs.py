@@ -124,3 +124,30 @@ def test_what_was_decoded_stands_beside_what_was_given(own: th.Workspace) -> Non
     assert first["sentence"] == "a man plays a guitar." and first["error"] is None
     assert "no decoder" in second["error"]
     assert "plays" in body(found._repr_html_())
+
+
+@pytest.mark.parametrize("wrong", [["a dog", None], [["a dog"]], 5, [float("nan")], b"a dog"])
+def test_what_is_no_text_is_named_with_its_place(own: th.Workspace, wrong: object) -> None:
+    """Never an error from within."""
+    encoder = th.load("random:8")
+    data = ["a dog runs", "cats sleep"]
+    for ask in (
+        lambda: th.search(wrong, data, encoder),
+        lambda: th.search(wrong, encoders="random:8"),
+        lambda: th.search("a dog", wrong, encoder),
+        lambda: th.search("a dog", data, encoder, by="examples", unlike=wrong),
+        lambda: th.search("a dog", data, wrong),
+        lambda: th.search("a dog", encoders="random:8", only=wrong),
+        lambda: th.decode(wrong),
+        lambda: th.compare(wrong),
+        lambda: th.evaluate("random:8", wrong),
+        lambda: th.map(wrong),
+        lambda: th.map("random:8", wrong),
+        lambda: th.choose(wrong),
+        lambda: th.choose("starter-topics", wrong),
+        lambda: th.train(wrong),
+        lambda: th.open_decoder(wrong),
+        lambda: th.mteb(wrong),
+    ):
+        with pytest.raises(UserError):
+            ask()

@@ -69,13 +69,6 @@ def test_blocks_make_no_difference(monkeypatch):
     assert seen == sorted(seen) and seen[-1] == (23, 23)
 
 
-def test_writes_into_a_memory_map(tmp_path):
-    """What memory does not hold goes to a file."""
-    out = np.lib.format.open_memmap(tmp_path / "v.npy", "w+", np.float32, (3, 2))
-    CachedEncoder(Lengths(), MemoryCache()).encode_to(out, ["a", "bb", "a"])
-    assert np.load(tmp_path / "v.npy")[:, 0].tolist() == [1, 2, 1]
-
-
 def test_what_was_done_before_a_stop_is_kept():
     """A progress callback may raise; the chunks before it stay in the cache."""
     source = Lengths()

@@ -1,0 +1,56 @@
+"""Checks of the texts that a program hands over, whose types nothing has checked before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from engine.errors import UserError
+
+
+def text(given: object, name: str, hint: str = "") -> str:
+    """Return a text as it is.
+
+    Args:
+        given: what the caller gave.
+        name: of the argument, for the message.
+        hint: what to do where it is no text; of bytes the message says to decode them.
+
+    Raises:
+        UserError: it is anything else.
+    """
+    if isinstance(given, str):
+        return given
+    hint = "Decode it: value.decode()." if isinstance(given, bytes) else hint
+    raise UserError(f"{name} is {_shown(given)}, where a text is expected.", hint)
+
+
+def texts(given: object, name: str = "sentences") -> list[str]:
+    """Return texts as a list: from a list, a NumPy array, a column of pandas, a generator.
+
+    Args:
+        given: what the caller gave.
+        name: of the argument, for the message.
+
+    Raises:
+        UserError: it is no sequence of texts; names the first that is none, counted from 0.
+    """
+    if isinstance(given, str):
+        raise UserError(f"{name} is one text, where a list is expected.", "Write ['…'].")
+    several = isinstance(given, Iterable) and not isinstance(
+        given, bytes | Mapping | set | frozenset
+    )
+    if not several or getattr(given, "ndim", 1) != 1:
+        raise UserError(
+            f"{name} is of type {type(given).__name__}, where a list of texts is expected.",
+            "Give a list of texts, or one column of a table.",
+        )
+    found = given.tolist() if hasattr(given, "tolist") else list(given)  # type: ignore[call-overload]
+    if not set(map(type, found)) <= {str}:
+        for place, one in enumerate(found):
+            text(one, f"{name}[{place}]", "Leave it out, or give '' for an empty text.")
+    return found
+
+
+def _shown(given: object) -> str:
+    shown = " ".join(repr(given).split())
+    return f"{shown if len(shown) <= 40 else f'{shown[:39]}…'} ({type(given).__name__})"
