@@ -122,6 +122,9 @@ def serve(
     path = parse_root_path(root_path)
     if fleet:
         say(f"Evaluations and trainings go to the fleet at {joined_fleet(fleet)}.")
+        from app.fleet import queue
+
+        queue.verify()
 
     from app.workspace import Workspace, default_data, default_store
 

@@ -82,6 +82,7 @@ class Postgres:
 
         Raises:
             FleetAway: when the database does not answer.
+            StoreError: it cannot hold every text.
         """
         import psycopg
 
@@ -138,6 +139,14 @@ class Postgres:
                 keepalives_count=3, options=f"-c statement_timeout={_ANSWER_MILLISECONDS}"
                 " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
             )  # fmt: skip
+            encoding = self._connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                self.close()
+                raise StoreError(
+                    f"The fleet's database {self.name} keeps text as {encoding}, which cannot hold"
+                    " every sentence.",
+                    "Make one that can: createdb --encoding UTF8 --template template0 NAME",
+                )
             if not self._made:
                 # Two processes that create them at once would collide.
                 with self._connection.transaction():

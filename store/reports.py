@@ -48,12 +48,14 @@ class Reports:
         )
 
     def of(self, units: Sequence[str]) -> list[Report]:
-        """The oldest reports about some units, at most `_AT_ONCE`."""
+        """The oldest reports about some units, at most `_AT_ONCE`; what is no mapping is empty."""
         rows = self._rows(
             "SELECT id, unit, kind, data FROM theodolite.reports WHERE unit = ANY(%s)"
             " ORDER BY id LIMIT %s",
             [list(units), _AT_ONCE],
         )
+        for row in rows:
+            row["data"] = row["data"] if isinstance(row["data"], dict) else {}
         return [Report(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def kept(self, ids: Sequence[int]) -> None:

@@ -13,9 +13,13 @@ from typing import Any, TypedDict
 from store.postgres import LOCK, Postgres
 from store.workers import SILENCE
 
-"""Seconds without a heartbeat after which a worker or home is no longer listed."""
 FORSAKEN = 5.0
 """Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
+
+_HAS = {"only": list, "out": list, "devices": list, "data": dict, "packages": dict,
+        "cores": int, "memory": int, "system": str}  # fmt: skip
+_DOING = {"units": list, "unit": str, "label": str, "message": str,
+          "share": (int, float), "since": (int, float)}  # fmt: skip
 
 
 class Member(TypedDict):
@@ -27,8 +31,8 @@ class Member(TypedDict):
         pid: of the process there.
         started: seconds since 1970.
         silent: seconds since its last heartbeat.
-        has: what its machine has, as it reports, JSON-able.
-        doing: its present work, JSON-able.
+        has: what its machine has, as it reports, JSON-able; `_HAS` gives the types of its values.
+        doing: its present work, JSON-able; likewise `_DOING`.
     """
 
     slot: str
@@ -116,6 +120,8 @@ class Roster:
             " FROM theodolite.workers WHERE seen > now() - make_interval(secs => %s) ORDER BY slot",
             [SILENCE],
         )
+        for row in rows:
+            row["has"], row["doing"] = _of_types(row["has"], _HAS), _of_types(row["doing"], _DOING)
         return [Member(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def forsaken(self, slots: Sequence[str]) -> set[str]:
@@ -146,6 +152,10 @@ class Roster:
             " FROM theodolite.homes WHERE seen > now() - make_interval(secs => %s) ORDER BY name",
             [SILENCE],
         )
+        for row in rows:
+            runs = row["runs"] if isinstance(row["runs"], list) else []
+            run = {"title": str, "wait": int, "said": str}
+            row["runs"] = [one for one in runs if _of_types(one, run).keys() == run.keys()]
         return [HomeRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def close(self) -> None:
@@ -158,3 +168,22 @@ class Roster:
                 return False
             self._rows(f"SELECT pg_advisory_unlock({LOCK})", [slot])
             return True
+
+
+def _of_types(said: Any, types: Mapping[str, type | tuple[type, ...]]) -> dict[str, Any]:
+    """The values of what a process said that are of the expected types; texts in lists and dicts.
+
+    Whatever else is in a row of another version, or of a damaged one, must harm nobody.
+    """
+    return {
+        name: value
+        for name, value in (said.items() if isinstance(said, dict) else ())
+        if isinstance(value, types.get(name, ()))
+        and all(isinstance(text, str) for text in _texts(value))
+    }
+
+
+def _texts(value: Any) -> Sequence[Any]:
+    return (
+        value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []
+    )

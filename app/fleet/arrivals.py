@@ -114,7 +114,8 @@ class Arrivals:
     def _keep_report(self, run_id: str, position: int, kind: str, data: Mapping[str, Any]) -> None:
         """Store a report: lines of the log, or an event; the event `FINISHED` only once."""
         if kind == LOG:
-            self._note(run_id, *map(str, data.get("lines", ())))
+            lines = data.get("lines")
+            self._note(run_id, *map(str, lines if isinstance(lines, list) else ()))
         elif kind != FINISHED or self._store.events.last(run_id, kind, position) != data:
             self._store.events.add(run_id, kind, data, position)
 

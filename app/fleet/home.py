@@ -162,7 +162,7 @@ class Home:
         Returns:
             A status message, and position -> progress of the units in progress.
         """
-        workers = [one for one in self._roster.list() if sent.work in one["has"]["only"]]
+        workers = [one for one in self._roster.list() if sent.work in one["has"].get("only", ())]
         with queue.plain_errors(self._name):
             known = self._look([sent.workflow(unit) for unit in waiting])
             forsaken = self._roster.forsaken(
@@ -186,7 +186,7 @@ class Home:
             if gone:  # those that are not over are sent again in the next round
                 self._client.delete_workflows(gone)
         shares = {
-            int(at.rpartition("-")[2]): max(_BEGUN, one["doing"]["share"])
+            int(at.rpartition("-")[2]): min(1.0, max(_BEGUN, one["doing"].get("share", 0.0)))
             for one in workers
             if (at := str(one["doing"].get("unit", ""))) in known
         }
@@ -261,7 +261,8 @@ class Home:
 
     def _over(self, sent: _SentRun, unit: UnitRow, status: WorkflowStatus) -> None:
         """Store the answer to a unit that is over."""
-        answer = cast("queue.Answer", status.output or {})
+        output = status.output or {}
+        answer = cast("queue.Answer", output if isinstance(output, dict) else {})
         if status.status == "SUCCESS" and "outcome" not in answer:
             return  # not done; the roster shows by now what that worker lacks
         position = unit["position"]
@@ -270,18 +271,20 @@ class Home:
             part = _part(sent.job, position)
             try:
                 outcome = self._arrivals.keep(sent.run_id, unit, part, needs, answer)
+                self._store.runs.end_unit(sent.run_id, position, **outcome)
+                return
             except Damaged as error:  # its worker has it still, and is asked once more
                 sent.damaged[position] += 1
                 if sent.damaged[position] < _MOST_DAMAGED:
                     return
-                outcome = {"seconds": 0.0, "error": error.message, "hint": error.hint}
+                message, hint = error.message, error.hint
+            except (AttributeError, KeyError, TypeError, ValueError):
+                message = f"The answer of {answer.get('slot')} to {unit['label']} cannot be read."
+                hint = "Have that worker run the version of Theodolite that runs here."
         else:
-            outcome = {
-                "seconds": 0.0,
-                "error": f"The queue gave {unit['label']} up: {status.status.lower()}.",
-                "hint": "Try it again; the log of its worker may have more.",
-            }
-        self._store.runs.end_unit(sent.run_id, position, **outcome)
+            message = f"The queue gave {unit['label']} up: {status.status.lower()}."
+            hint = "Try it again; the log of its worker may have more."
+        self._store.runs.end_unit(sent.run_id, position, 0.0, message, hint)
 
 
 class _SentRun:
@@ -327,7 +330,7 @@ def _message(
         what, count = max(missing.items(), key=lambda item: item[1])
         return f"No worker has {what}: {count} of the parts wait for it."
     at_it = [
-        f"{one['slot']}: {one['doing']['message'] or one['doing']['label']}"
+        f"{one['slot']}: {one['doing'].get('message') or one['doing'].get('label', '')}"
         for one in workers
         if str(one["doing"].get("unit", "")).startswith(f"{sent.run_id}-")
     ]

@@ -113,8 +113,8 @@ def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
     A data set whose hash the machine does not know yet is assumed to match: it checks before it
     begins.
     """
-    lack = [*_data(needs, has["data"]), *_packages(needs, has["packages"])]
-    if needs.out and not any(outs.is_below(needs.out, root) for root in has["out"]):
+    lack = [*_data(needs, has.get("data", {})), *_packages(needs, has.get("packages", {}))]
+    if needs.out and not any(outs.is_below(needs.out, root) for root in has.get("out", ())):
         lack.append(f"leave to write to {needs.out}")
     return lack
 

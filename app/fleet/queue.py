@@ -74,6 +74,18 @@ def database_of(address: Address) -> Postgres:
     return Postgres(address.url, str(address))
 
 
+def verify() -> None:
+    """Check that the database in THEODOLITE_FLEET can be used; one that is away may come back.
+
+    Raises:
+        StoreError: it cannot hold every text.
+    """
+    database = database_of(Address.parse(None))
+    with contextlib.suppress(FleetAway):
+        database.rows("SELECT 1")
+    database.close()
+
+
 def client_of(address: Address) -> DBOSClient:
     """The home's side of the queue; a lost connection raises at once, without retries."""
     from dbos import DBOSClient, DBOSPortableJSONSerializer

@@ -45,7 +45,8 @@ class Postgres:
             shutil.chown(self._folder, NOBODY)
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
-        made = [programs / "initdb", "-D", self._data, "-U", "lab", "-A", "trust", "--no-sync"]
+        made = [programs / "initdb", "-D", self._data, "-U", "lab", "-A", "trust", "--no-sync",
+                "--encoding", "UTF8"]  # fmt: skip
         subprocess.run(self._command(*map(str, made)), check=True, capture_output=True)
         self._log = (self._folder / "log").open("wb")
         self.network = network
@@ -85,10 +86,11 @@ class Postgres:
         assert self.network is not None
         return f"postgresql://lab@{self.network.address}:{self._port}/{name}"
 
-    def make(self, name: str) -> str:
+    def make(self, name: str, encoding: str = "UTF8") -> str:
         """Make a database; its address."""
+        how = f"ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+            connection.execute(f"CREATE DATABASE {name} {how}".encode())
         return self.url(name)
 
     def machines(self) -> set[tuple[str, bool]]:

@@ -1,13 +1,26 @@
 """Who works in a fleet: slots that one process fills, and what each says of itself."""
 
+import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
+import psycopg
 import pytest
 
-from store import roster
+from app.fleet import queue
+from app.fleet.address import Address
+from app.fleet.arrivals import Arrivals
+from app.fleet.home import Home, _SentRun
+from app.fleet.needs import Needs, lacking
+from app.pages.evaluate.job import EvaluateJob
+from app.pages.jobs import workers, workers_views
+from app.workspace import Workspace
+from store import StoreError, roster
 from store.postgres import FleetAway
 from store.postgres import Postgres as Database
+from store.reports import Reports
 from store.roster import Roster
 from tests.app.fleet.conftest import Postgres
 
@@ -66,6 +79,83 @@ def test_who_is_gone(two: tuple[Roster, Roster], monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(roster, "FORSAKEN", 0.0)
     assert other.forsaken(["held", "let-go"]) == {"let-go"}
     assert one.fill("let-go")  # to look is not to take
+
+
+def test_a_database_that_cannot_hold_every_text(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is refused when a worker or a home joins, with the command that makes one that can."""
+    address = postgres.make(f"ascii_{time.monotonic_ns()}", "SQL_ASCII")
+    monkeypatch.setenv("THEODOLITE_FLEET", address)
+    for join in (queue.verify, lambda: Roster(Database(address, "fleet")).fill("lab-1")):
+        with pytest.raises(StoreError, match="keeps text as SQL_ASCII") as caught:
+            join()
+        assert "createdb --encoding UTF8" in caught.value.hint
+        assert not isinstance(caught.value, FleetAway), "it will not pass"
+
+
+ODD = (None, [], 7, "text", {"only": 7, "data": ["MR"], "packages": {"mteb": 1}, "out": None},
+       {"unit": 1, "share": "half", "units": None, "label": [], "since": "now"})  # fmt: skip
+
+
+def test_rows_that_are_not_as_expected_harm_nobody(
+    two: tuple[Roster, Roster], database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a worker or a home of another version writes, the others are read as ever."""
+    one, other = two
+    one.seen("lab-1", "lab", 7, HAS, {"unit": "u", "share": 0.5})
+    one.home_seen("home", "lab", [{"title": "a", "wait": 2, "said": "b"}])
+    with psycopg.connect(database, autocommit=True) as connection:
+        for number, odd in enumerate(ODD):
+            text = json.dumps(odd)
+            row = [f"odd-{number}", "lab", 7, text, text]
+            connection.execute(
+                "INSERT INTO theodolite.workers VALUES (%s, %s, %s, now(), now(), %s, %s)", row
+            )
+            row = [f"odd-{number}", "lab", text]
+            connection.execute("INSERT INTO theodolite.homes VALUES (%s, %s, now(), %s)", row)
+            row = [f"odd-{number}", "log", text]
+            connection.execute(
+                "INSERT INTO theodolite.reports (unit, kind, data) VALUES (%s, %s, %s)", row
+            )
+    members = other.list()
+    assert [
+        (member["has"], member["doing"]) for member in members if member["slot"] == "lab-1"
+    ] == [(HAS, {"unit": "u", "share": 0.5})]
+    needs = Needs({"MR": "abc"})
+    able = [member["slot"] for member in members if not lacking(needs, member["has"])]
+    assert able == ["lab-1"]
+    monkeypatch.setenv("THEODOLITE_FLEET", database)
+    workspace = Workspace(tmp_path / "store")
+    found = workers.now(workspace)
+    assert len(found.workers) == 1 + len(ODD)
+    assert [run.title for run in found.waiting] == ["a"]
+    assert "lab-1" in workers_views.workers(found)
+    run = workspace.store.runs.create("train", {}, "train")
+    reports = Reports(Database(database, "fleet"))
+    arrivals = Arrivals(workspace, reports, None)  # type: ignore[arg-type] - no folder comes
+    units = {f"odd-{number}": 0 for number in range(len(ODD))}
+    arrivals.hear(run, units)
+    assert reports.of(list(units)) == []
+
+
+@pytest.mark.parametrize("answer", [[], {"outcome": 3}, {"outcome": {"seconds": 1}}, {"outcome": {
+    "seconds": 0.0, "error": None, "hint": "", "made": 1}, "results": [], "reports": [],
+    "folder": None, "slot": "lab-1"}])  # fmt: skip
+def test_an_answer_that_cannot_be_read_fails_its_unit(
+    database: str, tmp_path: Path, answer: object
+) -> None:
+    """The run goes on with the others."""
+    workspace = Workspace(tmp_path / "store")
+    job = EvaluateJob(("random:8",), ("StarterSTS", "StarterTopics"))
+    run_id = workspace.store.runs.create(job.kind, job.to_spec(), job.title)
+    workspace.store.runs.start(run_id, 1, "local-0", job.units())
+    home = Home(workspace, Address.parse(database))
+    unit = workspace.store.runs.units(run_id)[0]
+    sent = _SentRun(workspace.store.runs.get(run_id), 1, job)
+    home._over(sent, unit, SimpleNamespace(status="SUCCESS", output=answer))  # type: ignore[arg-type]
+    states = [unit["state"] for unit in workspace.store.runs.units(run_id)]
+    assert states == ["failed" if isinstance(answer, dict) else "waiting", "waiting"]
 
 
 def test_a_database_that_is_away(postgres: Postgres, two: tuple[Roster, Roster]) -> None:
