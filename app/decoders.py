@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.formats import last_part
-from app.pages.encoders.service import ensure_listed
+from app.pages.encoders.service import ensure_listed, names
 from app.recent import Recent
 from engine import paths
 from engine.decoding.presets import default_texts
@@ -90,7 +90,7 @@ def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, s
 def encoders(workspace: Workspace) -> list[str]:
     """Encoders that have a decoder, listed ones first; loads no encoder."""
     decoded = dict.fromkeys(row.encoder for row in listed(workspace))
-    kept = workspace.store.encoders.names()
+    kept = names(workspace)
     return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
 
 

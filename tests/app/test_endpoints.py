@@ -92,7 +92,7 @@ def test_one_that_does_not_answer_is_not_listed(workspace: Workspace, server: Fa
     server.close()
     with pytest.raises(UserError, match="no answer"):
         service.add(workspace, f"api:{server.url}#fake")
-    assert service.listed(workspace) == []
+    assert service.names(workspace) == list(service.STARTERS)
 
 
 def test_the_command_line_says_what_is_sent(home: Path, server: FakeOpenAI) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from app import vectors
+from app.pages.choose import service as choosing
 from app.pages.compare import service as comparison
+from app.pages.encoders import service as encoders
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from app.pages.evaluate.results import evaluated
 from app.pages.evaluate.service import evaluate
@@ -55,6 +57,17 @@ def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
     assert [run["spec"]["encoders"] for run in runs] == [[name] for name in STARTER_ENCODERS]
     assert welcome(workspace) == []
     assert len(workspace.store.runs.list()) == len(STARTER_ENCODERS)
+
+
+def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspace) -> None:
+    """Verbs that take the listed encoders leave none of them out; one that is removed stays so."""
+    evaluated(workspace, "wordllama", "StarterSTS")
+    encoders.ensure_listed(workspace, ["wordllama"])
+    assert set(choosing.defaults(workspace)) == set(STARTER_ENCODERS)
+    encoders.remove(workspace, "random:256")
+    assert choosing.defaults(workspace) == ["wordllama", "minilm"]
+    welcome(workspace)
+    assert encoders.names(workspace) == ["wordllama", "minilm"]
 
 
 def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -> None:

@@ -18,7 +18,7 @@ from app.pages.choose import words
 from app.pages.choose.job import ChooseJob
 from app.pages.choose.sheet import Sheet, stored
 from app.pages.data import service as uploads
-from app.pages.encoders.service import ensure_listed, listed
+from app.pages.encoders.service import ensure_listed, names
 from engine.errors import UserError
 from store.errors import StoreError
 
@@ -87,10 +87,8 @@ def _keep(
 
 
 def defaults(workspace: Workspace) -> list[str]:
-    """The encoders in the list, or those that ship if it is empty."""
-    from app.workspace import STARTER_ENCODERS
-
-    return [row["name"] for row in listed(workspace)] or list(STARTER_ENCODERS[::-1])
+    """The encoders in the list."""
+    return names(workspace)
 
 
 def choose(

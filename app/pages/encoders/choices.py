@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.pages.encoders.service import STARTERS, shown_first
+from app.pages.encoders.service import names as names  # offered here as well
 from app.web import address, parts
 from app.web.controls import Control
 from engine.errors import UserError
@@ -35,11 +36,6 @@ ENCODER = Control(
     "encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220}
 )  # fmt: skip
 """The list to choose one from, still empty."""
-
-
-def names(workspace: Workspace) -> list[str]:
-    """Listed encoders in the order they were added."""
-    return workspace.store.encoders.names()
 
 
 def from_address(

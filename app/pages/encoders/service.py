@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from app import endpoints
+from app.workspace import STARTER_ENCODERS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -14,22 +15,37 @@ if TYPE_CHECKING:
     from engine.encoders.audit import Audit, Audited
     from store.encoders import EncoderRow
 
-STARTERS = ("minilm", "wordllama", "random:256")
-"""Encoders that a page starts with, if they are listed."""
+STARTERS = STARTER_ENCODERS[::-1]
+"""Encoders that ship, the best first; a page starts with them, if they are listed."""
 MANY = 10**9
 """More pairs than any data set has."""
 
 
 def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list[str]:
     """The encoders that a page of several starts with if none is named."""
-    kept = workspace.store.encoders.names()
+    kept = names(workspace)
     first = [name for name in default if name in kept]
     return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
     """The facts of every listed encoder, in the order they were added."""
+    list_shipped(workspace)
     return [_flat(row) for row in workspace.store.encoders.list()]
+
+
+def names(workspace: Workspace) -> list[str]:
+    """The listed encoders in the order they were added."""
+    return [row["name"] for row in listed(workspace)]
+
+
+def list_shipped(workspace: Workspace) -> None:
+    """List the encoders that ship, once per store: one that is removed later stays so."""
+    settings = workspace.store.settings
+    if workspace.store.reading or settings.get("shipped") or settings.get("welcomed"):
+        return
+    ensure_listed(workspace, STARTERS)
+    settings.set("shipped", True)
 
 
 def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[str, Any]:
@@ -90,6 +106,7 @@ def remove(workspace: Workspace, spec: str) -> None:
         UserError: for visitors, or if the encoder is not listed.
     """
     workspace.refuse_visitors()
+    list_shipped(workspace)
     if not workspace.store.encoders.remove(spec):
         raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
     endpoints.forbid_unlisted(workspace.store)

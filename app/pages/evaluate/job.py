@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from app.fleet import parcels
 from app.jobs.job import Job, Spec, Upgrades
 from app.jobs.submit import queue
-from app.pages.encoders.service import ensure_listed
+from app.pages.encoders.service import ensure_listed, list_shipped
 from app.pages.evaluate import travel
 from app.pages.evaluate.results import evaluated, known
 from engine.errors import UserError
@@ -271,7 +271,7 @@ def welcome(workspace: Workspace) -> list[str]:
     runs = []
     for title, names in FIRST_LOOKS.items():
         if here.issuperset(names):
-            ensure_listed(workspace, STARTER_ENCODERS[::-1])  # pages begin with the best
+            list_shipped(workspace)
             # A run per encoder, after all others: a new run then waits for one encoder only.
             for encoder in STARTER_ENCODERS:
                 job = EvaluateJob.of(workspace, [encoder], names)

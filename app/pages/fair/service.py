@@ -66,13 +66,14 @@ def advise(
         UserError: a spec, task, projection or classifier that cannot be read, no encoder at all,
             or too many.
     """
+    from app.pages.encoders.service import names as listed
     from app.pages.fair import context, evidence, scoring, size
     from engine import encoders as engine_encoders
     from engine.tasks import expand
 
     by: Any = _known("projection", projection, PROJECTIONS)
     _known("classifier", classifier, CLASSIFIERS)
-    wanted = list(encoders) or workspace.store.encoders.names()[:MOST]
+    wanted = list(encoders) or listed(workspace)[:MOST]
     names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
     if not names:
         raise UserError("No encoders listed yet.", "Add one on the page Encoders, or name one.")

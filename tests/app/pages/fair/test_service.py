@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app import cli
+from app.pages.encoders import service as encoders
+from app.pages.encoders.service import STARTERS
 from app.pages.fair.points import Grid, Point, few
 from app.pages.fair.service import advise
 from app.workspace import Workspace
@@ -21,7 +23,8 @@ SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:5
 
 @pytest.fixture
 def workspace(workspace: Workspace) -> Workspace:
-    """Three encoders are listed."""
+    """Three encoders are listed, and not those that ship."""
+    workspace.store.settings.set("shipped", True)
     for name, dim in ((BIG, 384), (SMALL, 64), (BAG, 256)):
         workspace.store.encoders.add(name, {"dim": dim})
     return workspace
@@ -308,8 +311,11 @@ def test_the_command_prints_a_point_a_line(workspace: Workspace) -> None:
 
 def test_no_encoder_is_said_calmly(tmp_path: Path) -> None:
     """With what to do."""
+    workspace = Workspace(tmp_path / "empty")
+    for name in STARTERS:
+        encoders.remove(workspace, name)
     with pytest.raises(UserError, match="No encoder"):
-        advise(Workspace(tmp_path / "empty"))
+        advise(workspace)
 
 
 def test_a_long_list_stays_short() -> None:
