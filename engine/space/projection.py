@@ -30,6 +30,8 @@ _FINDING = 0.4
 """Approximate share of UMAP's time that goes into finding neighbours."""
 _WATCHED_EVERY = 0.15
 """Seconds between two calls of `watch`."""
+_ROUNDING = 1e-5
+"""Coordinates of unit vectors that differ by less are equal."""
 TSNE_POINTS = 20_000
 """More would take t-SNE many minutes."""
 
@@ -45,6 +47,32 @@ class Plane:
 
     points: np.ndarray
     explained: float | None = None
+
+
+def distinct(vectors: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the rows to project where many are equal: among these, nearest neighbours are arbitrary.
+
+    Args:
+        vectors: (n, dim), finite.
+        most: rows of one direction that may all be projected, such as the number of neighbours.
+
+    Returns:
+        int64 (m,), positions of the rows to project; int64 (n,), which of these each row equals.
+        All rows where no direction has more than `most`, one where all agree up to rounding.
+    """
+    rows = unit_rows(vectors)
+    n = len(rows)
+    every = np.arange(n)
+    if np.ptp(rows, axis=0).max() < _ROUNDING:
+        return every[:1], np.zeros(n, np.int64)
+    if most >= n:
+        return every, every
+    rows += np.float32(0)  # -0 is 0
+    numbers: dict[int, int] = {}
+    which = np.fromiter((numbers.setdefault(hash(r.tobytes()), len(numbers)) for r in rows), int, n)
+    if np.bincount(which).max() <= most:
+        return every, every
+    return np.unique(which, return_index=True)[1], which
 
 
 def pca(vectors: np.ndarray) -> Plane:

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from typer.main import get_command
@@ -133,6 +134,43 @@ def test_encode_writes_vectors_from_standard_input(home: Path) -> None:
     assert vectors.shape == (3, 16)
     assert vectors.dtype == np.float32
     assert np.array_equal(vectors[0], vectors[2])
+
+
+def test_encode_writes_what_the_ending_says(home: Path) -> None:
+    """The same vectors as .npy, one row a sentence; an unknown ending is refused, none is .npy."""
+    kept = {}
+    for ending in ("", ".npy", ".csv", ".jsonl", ".parquet"):
+        kept[ending] = home / f"vectors{ending}"
+        theodolite("encode", "random:4", "--out", str(kept[ending]), given="a, b\nc\na, b\n")
+    expected = np.load(kept[".npy"], allow_pickle=False)
+    assert np.array_equal(np.load(kept[""], allow_pickle=False), expected)
+    table = pd.read_csv(kept[".csv"])
+    assert table["sentence"].tolist() == ["a, b", "c", "a, b"]
+    assert np.array_equal(table.to_numpy()[:, 1:].astype(np.float32), expected)
+    rows = objects(kept[".jsonl"].read_text().splitlines())
+    assert np.array_equal(np.array([row["vector"] for row in rows], np.float32), expected)
+    again = theodolite("encode", f"vectors:{kept['.parquet']}", "a, b", "c", "--json")
+    assert [row["vector"] for row in objects(again)] == expected[:2].tolist()
+    refused = theodolite("encode", "random:4", "a", "--out", str(home / "v.xlsx"), code=2)[-1]
+    assert ".npy, .parquet, .csv, .jsonl" in refused
+
+
+def test_a_projection_has_a_row_for_every_row(home: Path) -> None:
+    """In their order, repeated sentences too, each with its own label."""
+    file = home / "twice.csv"
+    file.write_text("text,label\na dog,x\na cat,y\na dog,z\na bird,x\na fish,y\n")
+    theodolite("data", "add", str(file))
+    for name in ("map.csv", "map.npy"):
+        theodolite(
+            "project", "random:8", "upload:twice", "--method", "pca", "--out", str(home / name)
+        )
+    table = pd.read_csv(home / "map.csv")
+    assert table["id"].tolist() == [0, 1, 2, 3, 4]
+    assert table["sentence"].tolist() == ["a dog", "a cat", "a dog", "a bird", "a fish"]
+    assert table["label"].tolist() == ["x", "y", "z", "x", "y"]
+    assert table.loc[0, ["x", "y"]].equals(table.loc[2, ["x", "y"]])
+    points = np.load(home / "map.npy", allow_pickle=False)
+    np.testing.assert_allclose(points, table[["x", "y"]], rtol=1e-5)
 
 
 def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:

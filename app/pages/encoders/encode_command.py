@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import endpoints
+from app.formats import encodable
 from app.pages.encoders.corpus_command import MOST_ROWS, ROWS, encode_files
 from app.terminal import (
     JsonOption,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from engine.encoders import Encoder
     from engine.encoders.endpoint import Sending
 
+ENDINGS = (".npy", ".parquet", ".csv", ".jsonl")
+
 _former = partial(typer.Option, hidden=True)
 """Option of the former `encode --corpus`, today `encode-corpus`."""
 
@@ -52,7 +56,12 @@ def encode(
         typer.Option("--file", help="Read sentences from this file, one per line (UTF-8)."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write the vectors here: .npy (float32, n × dim), .parquet (which vectors:FILE "
+            "reads), .csv or .jsonl.",
+        ),
     ] = None,
     dataset: Annotated[
         str | None,
@@ -128,6 +137,10 @@ def _encode(
     kept = out is not None or as_json or estimate
     _check(texts or file, dataset, queue=queue, kept=kept)
     if out is not None:
+        if out.suffix not in ("", *ENDINGS):  # without an ending, as into a pipe: .npy
+            raise UserError(
+                f"{str(out)!r} has no known ending.", f"Use one of {', '.join(ENDINGS)}."
+            )
         check_writable(out)
     job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
     if job and queue and not estimate:
@@ -146,14 +159,34 @@ def _encode(
         do_here(workspace, job)
         vectors = workspace.bound(encoder, dataset).encode(sentences)
     if out is not None:
-        import numpy as np
-
-        with out.open("wb") as target:
-            np.save(target, vectors, allow_pickle=False)
+        _write(out, sentences, vectors)
         say(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {out}.")
     if as_json:
         for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
             emit_json({"sentence": sentence, "vector": vector})
+
+
+def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
+    """Write vectors in the format of the file's ending, with their sentences unless it is .npy."""
+    import numpy as np
+    import pandas as pd
+
+    from engine.encoders import vectors as files
+
+    texts = [encodable(sentence) for sentence in sentences]
+    if out.suffix == ".parquet":
+        files.save(out, texts, vectors)
+    elif out.suffix == ".csv":
+        table = pd.DataFrame(vectors)
+        table.insert(0, "sentence", texts)
+        table.to_csv(out, index=False, encoding="utf-8")
+    elif out.suffix == ".jsonl":
+        with out.open("w", encoding="utf-8") as lines:
+            for text, vector in zip(texts, vectors.tolist(), strict=True):
+                lines.write(json.dumps({"sentence": text, "vector": vector}) + "\n")
+    else:
+        with out.open("wb") as target:
+            np.save(target, vectors, allow_pickle=False)
 
 
 def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:
@@ -185,7 +218,7 @@ def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> No
     if dataset is None and not kept:
         raise UserError(
             "No output given.",
-            "Add --out FILE.npy, or --json to print one object per sentence.",
+            f"Add --out FILE ({', '.join(ENDINGS)}), or --json to print one object per sentence.",
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.pages.map import service
 from app.pages.map.job import MapJob, seed_of
 from app.terminal import (
     JsonOption,
@@ -23,7 +24,10 @@ from app.terminal import (
 from app.workspace import Workspace
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from app.pages.map.service import StoredMap
+    from engine.datasets.types import Dataset
 
 ENDINGS = (".csv", ".parquet", ".npy")
 SHOWN = 10
@@ -65,12 +69,17 @@ def project(
 ) -> None:
     """Put the sentences of a collection on a plane, and say how far to trust it.
 
+    With --out and --json there is a row for every sentence of the collection, in its order and as
+    often as it occurs: of pairs, all left ones, then all right ones.
+
     theodolite project minilm starter-topics --out map.csv
 
     theodolite project wordllama STSBenchmark --method pca --data senteval --json
 
     A map made before is read, not made again; the page Map shows it.
     """
+    import numpy as np
+
     from app.jobs import submit
     from engine.errors import UserError
 
@@ -81,46 +90,61 @@ def project(
         return
     do_here(workspace, job)
     found = job.make(workspace)
+    dataset = workspace.catalog.load(job.dataset)
+    place = {sentence: number for number, sentence in enumerate(found.sentences)}
+    ids = np.array([place[sentence] for sentence in dataset.sentences], np.int64)
     if out is not None:
-        _write(found, out, spreadsheet)
-        say(f"{len(found.points):,} points written to {out}.")
-    _print(found, as_json)
+        _write(found, dataset, ids, out, spreadsheet)
+        different = "" if len(ids) == len(place) else f" ({len(place):,} different sentences)"
+        say(f"{len(ids):,} rows written to {out}{different}.")
+    _print(found, ids, as_json)
 
 
-def _write(found: StoredMap, out: Path, spreadsheet: bool) -> None:
+def _write(
+    found: StoredMap, dataset: Dataset, ids: np.ndarray, out: Path, spreadsheet: bool
+) -> None:
     import numpy as np
 
-    from app.pages.map import service
+    from app.pages.map.facts import labels
     from engine.errors import UserError
 
-    ids = np.arange(len(found.points))
     try:
         if out.suffix == ".npy":
             with out.open("wb") as file:
-                np.save(file, found.points, allow_pickle=False)
-        elif out.suffix == ".parquet":
-            service.table(found, ids).to_parquet(out, index=False)
-        else:
-            table = service.table(found, ids, spreadsheet=spreadsheet)
+                np.save(file, found.points[ids], allow_pickle=False)
+            return
+        is_csv = out.suffix == ".csv"
+        # A sentence that occurs twice may have two labels.
+        labelled = {key: values for key, _, values in labels(dataset)}
+        table = service.table(found, ids, labelled, spreadsheet=spreadsheet and is_csv)
+        table["id"] = np.arange(len(ids))
+        if is_csv:
             table.to_csv(out, index=False, encoding="utf-8")
+        else:
+            table.to_parquet(out, index=False)
     except OSError as error:
         raise UserError(f"{str(out)!r} cannot be written.", str(error.strerror)) from error
 
 
-def _print(found: StoredMap, as_json: bool) -> None:
-    """Print facts and points as JSON, or a table of regions and the trust of the map."""
+def _print(found: StoredMap, ids: np.ndarray, as_json: bool) -> None:
+    """Print facts and rows as JSON, or a table of regions and the trust of the map."""
     info = {name: value for name, value in found.info.items() if name != "fingerprint"}
     if as_json:
         emit_json({"key": found.key, **info})
-        for number, (x, y) in enumerate(found.points.tolist()):
-            emit_json({"id": number, "x": x, "y": y, "sentence": found.sentences[number]})
+        for number, ((x, y), point) in enumerate(
+            zip(found.points[ids].tolist(), ids.tolist(), strict=True)
+        ):
+            emit_json({"id": number, "x": x, "y": y, "sentence": found.sentences[point]})
         return
     rows: list[dict[str, Any]] = [
         {"region": region.text, "sentences": region.size}
         for region in found.regions
         if region.level == 0
     ]
-    emit(rows[:SHOWN], ("region", "sentences"), False)
+    if rows:
+        emit(rows[:SHOWN], ("region", "sentences"), False)
+    if same := service.equal_vectors(info):
+        say(same)
     trust = info["trust"]
     if trust:
         say(

@@ -27,7 +27,10 @@ _CELLS = 256
 def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
     """The facts that are fast to compute: labels of the data set, length, density."""
     facts = Facts()
-    for key, name, of in _labels(dataset):
+    for key, name, values in labels(dataset):
+        of: dict[str, str] = {}
+        for sentence, value in zip(dataset.sentences, values, strict=True):
+            of.setdefault(sentence, value)
         first: dict[str, int] = {}
         numbers = np.array([first.setdefault(of[s], len(first)) for s in sentences])
         if len(first) > 1 or key == "label":
@@ -37,31 +40,24 @@ def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> F
     return facts
 
 
-def _labels(dataset: Dataset) -> list[tuple[str, str, dict[str, str]]]:
-    """(key, name, sentence -> label) for each kind of label in a data set.
+def labels(dataset: Dataset) -> list[tuple[str, str, list[str]]]:
+    """(key, name, label of each of its sentences) for each kind of label in a data set.
 
-    A sentence that occurs twice keeps its first label.
+    The point of a sentence that occurs twice has its first label.
     """
     if isinstance(dataset, LabelledSentences):
         columns = [("label", "Label", dataset.labels)]
         if dataset.splits:
             columns.append(("split", "Split", dataset.splits))
-        return [(key, name, _first(dataset.sentences, values)) for key, name, values in columns]
+        return [(key, name, list(map(str, values))) for key, name, values in columns]
     if isinstance(dataset, ScoredPairs):
         names = [name for name, part in dataset.parts.items() for _ in range(2 * len(part.left))]
-        return [("part", "Part", _first(dataset.sentences, names))]
+        return [("part", "Part", names)]
     if isinstance(dataset, Triplets):
         n = len(dataset.anchors)
         roles = ["anchor"] * n + ["positive"] * n + ["negative"] * (len(dataset.sentences) - 2 * n)
-        return [("role", "Role", _first(dataset.sentences, roles))]
+        return [("role", "Role", roles)]
     return []
-
-
-def _first(sentences: Sequence[str], values: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for sentence, value in zip(sentences, values, strict=True):
-        found.setdefault(sentence, str(value))
-    return found
 
 
 def density(points: np.ndarray) -> np.ndarray:
@@ -89,9 +85,13 @@ def measured(
     vectors: np.ndarray,
     sentences: Sequence[str],
     points: np.ndarray,
+    distinct: tuple[np.ndarray, np.ndarray],
     tick: ProgressCallback,
 ) -> dict[str, float | int]:
     """Add clusters of the full space, named topics of the plane, and trust.
+
+    Trust is measured on the vectors that were projected, see `engine.space.projection.distinct`:
+    among equal ones, which are the nearest is arbitrary.
 
     Returns:
         The means of the trust measures, `k` and `looked_at` (points measured); empty for too few
@@ -99,9 +99,11 @@ def measured(
     """
     with ThreadPoolExecutor(1) as pool:  # words are counted by one core, distances by all
         named = pool.submit(_add_groups, facts, vectors, sentences, points)
-        found = _trust(vectors, points, tick)
+        kept, which = distinct
+        some = len(kept) < len(vectors)
+        found = _trust(vectors[kept] if some else vectors, points[kept], tick)
         named.result()
-    return _add_trust(facts, found, len(points))
+    return _add_trust(facts, found, which)
 
 
 def _add_groups(
@@ -111,6 +113,8 @@ def _add_groups(
     from engine.space.topics import RegionWords, distinct, groups, regions
 
     n = len(points)
+    if not np.ptp(points, axis=0).any():
+        return
     words = RegionWords(sentences)
     k = int(np.clip(round(np.sqrt(n / 2)), 2, 30))
     if n > 2 * k:
@@ -141,7 +145,7 @@ def _trust(vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback) -> T
     return trust(vectors, points, k, sample=n if n <= TRUSTED_WHOLE else 2000, tick=tick)
 
 
-def _add_trust(facts: Facts, found: Trust | None, n: int) -> dict[str, float | int]:
+def _add_trust(facts: Facts, found: Trust | None, which: np.ndarray) -> dict[str, float | int]:
     """Add trustworthiness, continuity and neighbour recall; see `measured`."""
     if found is None:
         return {}
@@ -151,8 +155,8 @@ def _add_trust(facts: Facts, found: Trust | None, n: int) -> dict[str, float | i
         ("continuity", "Continuity", found.continuity),
         ("recall", f"Share of its {found.k} nearest kept", found.recall),
     ):
-        column = np.full(n, np.nan)
+        column = np.full(int(which.max()) + 1, np.nan)
         column[found.looked_at] = values
-        facts.number(key, name, column)
+        facts.number(key, name, column[which])
         means[key] = float(values.mean())
     return means

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -41,34 +40,43 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
         UserError: the encoder, data set or package cannot be used.
     """
     from app.pages.map import facts as map_facts
+    from engine.space.projection import distinct
 
     workspace.store.refuse_writing()
     sentences, data_hash = workspace.catalog.sentences(job.dataset)
     vectors = service.vectors(workspace, job.encoder, job.dataset)
     began = time.perf_counter()
     share = PARTS[job.method]
-    watch = partial(workspace.store.projections.put_unfinished, key)
+    # A first view has no neighbours that equal vectors could make arbitrary.
+    most = len(vectors) if job.method == "quick" else min(job.neighbours, map_facts.NEIGHBOURS)
+    kept, which = distinct(vectors, most)
+
+    def watch(plane: np.ndarray) -> None:
+        workspace.store.projections.put_unfinished(key, plane[which])
+
     try:
-        points, explained = _project(
-            workspace, job, vectors, lambda done: tick(share * done),
+        plane, explained = _project(
+            workspace, job, vectors, kept, lambda done: tick(share * done),
             watch if len(vectors) <= WATCHED_POINTS else None,
         )  # fmt: skip
     finally:
         workspace.store.projections.end_unfinished(key)
-    projected = time.perf_counter()
+    points, projected = plane[which], time.perf_counter()
     dataset = workspace.catalog.load(job.dataset)
     facts = map_facts.at_once(dataset, sentences, points)
     trust: dict[str, Any] = {}
     if job.method != "quick":
         trust = map_facts.measured(
-            facts, vectors, sentences, points, lambda done: tick(share + (1 - share) * done)
-        )
+            facts, vectors, sentences, points, (kept, which),
+            lambda done: tick(share + (1 - share) * done),
+        )  # fmt: skip
     info = {
         "method": job.method, "neighbours": job.neighbours, "min_dist": job.min_dist,
         "seed": job.seed, "initial": job.initial, "encoder": job.encoder,
         "fingerprint": workspace.bound(job.encoder, job.dataset).fingerprint,
         "dataset": job.dataset, "data_hash": data_hash,
-        "n": len(points), "dim": int(vectors.shape[1]), "explained": explained, "trust": trust,
+        "n": len(points), "vectors": len(kept), "dim": int(vectors.shape[1]),
+        "explained": explained, "trust": trust,
         "seconds": {"projection": projected - began, "measuring": time.perf_counter() - projected},
         "versions": _versions(job), "columns": [vars(column) for column in facts.columns],
         "regions": [vars(region) for region in facts.regions],
@@ -80,18 +88,21 @@ def _project(
     workspace: Workspace,
     job: MapJob,
     vectors: np.ndarray,
+    kept: np.ndarray,
     tick: ProgressCallback,
     watch: Callable[[np.ndarray], None] | None = None,
 ) -> tuple[np.ndarray, float | None]:
-    """Points float32 (n, 2), and the share of variance explained; None unless by PCA.
+    """Project the rows `kept` to points, float32 (m, 2); also the share of variance, if by PCA.
 
-    A collection too small for its method is projected by PCA; a single sentence is put at the
-    origin.
+    A collection too small for its method is projected by PCA; a single vector is put at the origin.
     """
     import numpy as np
 
     from engine.space import projection
 
+    n = len(vectors)
+    if len(kept) < n:
+        vectors = vectors[kept]
     if len(vectors) < 2:
         return np.zeros((len(vectors), 2), np.float32), None
     if job.method in ("pca", "quick") or len(vectors) < 4:
@@ -107,12 +118,12 @@ def _project(
     else:
         plane = projection.umap(
             vectors, neighbours=job.neighbours, min_dist=job.min_dist, seed=job.seed,
-            initial=_initial(workspace, job, len(vectors)), tick=tick, watch=watch,
+            initial=_initial(workspace, job, n, kept), tick=tick, watch=watch,
         )  # fmt: skip
     return plane.points, plane.explained
 
 
-def _initial(workspace: Workspace, job: MapJob, n: int) -> np.ndarray | None:
+def _initial(workspace: Workspace, job: MapJob, n: int, kept: np.ndarray) -> np.ndarray | None:
     if job.initial is None:
         return None
     first = service.stored(workspace, job.initial)
@@ -121,7 +132,7 @@ def _initial(workspace: Workspace, job: MapJob, n: int) -> np.ndarray | None:
             "The map to start from does not exist, or is of another collection.",
             "Compute that map first.",
         )
-    return first.points
+    return first.points[kept]
 
 
 def _versions(job: MapJob) -> dict[str, str]:

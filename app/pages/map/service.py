@@ -119,6 +119,19 @@ def _opened(
     return StoredMap(key, points, sentences, columns, values, regions, info, near)
 
 
+def equal_vectors(info: Mapping[str, Any]) -> str:
+    """Say that sentences have equal vectors, as a sentence, where a map puts these at one place."""
+    n, vectors = info["n"], info.get("vectors", info["n"])
+    if vectors == n:
+        return ""
+    if vectors == 1:
+        return f"All {n:,} sentences have the same vector: the map is one point."
+    return (
+        f"The {n:,} sentences have {vectors:,} different vectors: sentences with equal ones share "
+        "a point, which counts once."
+    )
+
+
 def url(key: str) -> str:
     """The address of a map's files, relative to the page."""
     return f"theodolite/map/{key}"
@@ -217,12 +230,19 @@ def _shown(column: MapColumn, value: Any) -> str:
     return f"{value:.3g}" if value == value else "not measured"
 
 
-def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd.DataFrame:
+def table(
+    found: StoredMap,
+    ids: np.ndarray,
+    labels: Mapping[str, list[str]] | None = None,
+    *,
+    spreadsheet: bool = False,
+) -> pd.DataFrame:
     """A table of points: id, sentence, x, y, and every column with its labels written out.
 
     Args:
         found: the map.
         ids: ids of the points, in the order of the rows.
+        labels: key of a column -> labels of the rows, where they differ from the points'.
         spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
     """
     import numpy as np
@@ -240,9 +260,11 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
     }  # fmt: skip
     for column in found.columns:
         values = found.values[column.key][ids]
-        columns[column.key] = (
-            text([column.labels[v] for v in values]) if column.kind == "label" else values
-        )
+        if column.kind == "label":
+            own = (labels or {}).get(column.key)
+            columns[column.key] = text(own or [column.labels[v] for v in values])
+        else:
+            columns[column.key] = values
     return pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
 
 

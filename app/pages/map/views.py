@@ -139,6 +139,8 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
             "These are the first two principal components, drawn immediately; the requested "
             "map has not been computed yet." + ask
         )
+    if same := service.equal_vectors(info):
+        facts.append(same)
     if info["explained"] is not None:
         facts.append(
             f"The map preserves {percent(info['explained'])} of the variance of {info['dim']} "
@@ -155,7 +157,7 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
         )
     elif info["n"] < 3:
         facts.append("There are too few sentences to measure how far the map can be trusted.")
-    elif not meanwhile:
+    elif not meanwhile and not same:
         facts.append("Its trustworthiness, clusters and names have not been computed yet." + ask)
     if found.nearest is not None:
         facts.append("This map ships with Theodolite.")

@@ -126,6 +126,18 @@ def test_tsne_needs_four_points() -> None:
         projection.tsne(np.eye(3))
 
 
+def test_rows_of_one_direction_are_projected_once_where_they_are_many() -> None:
+    """Worked by hand: the length does not count; a few equal rows are left as they are."""
+    rows = np.array([[1, 0], [0, 1], [2, 0], [0, 0], [3, 0], [-0.0, 0]], np.float32)
+    kept, which = projection.distinct(rows, 2)
+    assert (kept.tolist(), which.tolist()) == ([0, 1, 3], [0, 1, 0, 2, 0, 2])
+    for most in (3, 100):
+        assert [part.tolist() for part in projection.distinct(rows, most)] == [[*range(6)]] * 2
+    noise = 1e-7 * np.random.default_rng(0).standard_normal((6, 2))
+    kept, which = projection.distinct(np.ones((6, 2)) + noise, 100)
+    assert (kept.tolist(), which.tolist()) == ([0], [0] * 6)
+
+
 def test_procrustes_is_that_of_scipy() -> None:
     """Procrustes is that of scipy."""
     rng = np.random.default_rng(1)

@@ -222,6 +222,26 @@ def test_hard_collections_have_maps(
     assert maps.point(workspace, found, 0, 15)["text"] == lines[0]
 
 
+@pytest.mark.parametrize("method", ["pca", "umap", "tsne"])
+def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path: Path, method: str) -> None:
+    """Nothing is measured between them, and the page says so."""
+    words = tmp_path / "words.txt"
+    words.write_text("the 1 2 3\nship 1 1 1\nred 0 0 1\nsea 2 0 1\nsails 0 3 1\n")
+    encoder = f"words:{words}"
+    unknown = [f"zzq{i} xqv{i}" for i in range(30)]
+    every = collection(workspace, tmp_path, "unknown", unknown)
+    found = MapJob.of(encoder, every, method=method).make(workspace)
+    assert not found.points.any()
+    assert found.info["trust"] == {}
+    assert "All 30 sentences have the same vector" in maps.equal_vectors(found.info)
+    known = ["the ship", "red sea", "the sea", "red sails", "sails"]
+    some = collection(workspace, tmp_path, "some", [*unknown, *known])
+    found = MapJob.of(encoder, some, method=method).make(workspace)
+    assert len(np.unique(found.points, axis=0)) == 6
+    assert len(np.unique(found.points[:30], axis=0)) == 1
+    assert (found.info["vectors"], found.info["trust"]["looked_at"]) == (6, 6)
+
+
 def test_a_random_seed_is_read_in_one_way() -> None:
     """Of the page's box and the verb's option; nothing is any."""
     assert [seed_of(text) for text in ("7", " 0 ", "any", "", None)] == [
