@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import sys
+
+if __name__ == "__main__":
+    from app import __main__ as start
+
+    sys.exit(start.main())  # type: ignore[func-returns-value]  # before the imports below
+
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -67,7 +73,3 @@ def main() -> None:
     if not arguments or (arguments[0].startswith("-") and not asks_help):
         arguments = ["serve", *arguments]
     app(args=arguments)
-
-
-if __name__ == "__main__":
-    main()

@@ -32,6 +32,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app import formats
+from app.__main__ import INTERRUPTED
 from app.workspace import Workspace, default_data, default_store
 
 if TYPE_CHECKING:
@@ -96,6 +97,10 @@ to_stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 log = logging.getLogger("theodolite.cli")
 
 
+class Unwritable(OSError):
+    """Standard output is full, or was closed as by `| head`."""
+
+
 def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool) -> None:
     """Print rows: whole as JSON lines, or the named columns as a table."""
     if as_json:
@@ -110,7 +115,8 @@ def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: boo
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     # A file or a pipe has no width: nothing is cut.
     wide = None if sys.stdout.isatty() else 10_000
-    Console(highlight=False, width=wide).print(table)
+    with _writing():
+        Console(highlight=False, width=wide).print(table)
 
 
 def emit_json(row: Mapping[str, Any]) -> None:
@@ -119,8 +125,7 @@ def emit_json(row: Mapping[str, Any]) -> None:
     NaN and infinity become null, since JSON has neither; non-ASCII characters are escaped, so that
     neither the locale nor a lone surrogate nor a Unicode line separator can break a line.
     """
-    sys.stdout.write(json.dumps(_finite(row), allow_nan=False, default=str) + "\n")
-    sys.stdout.flush()
+    _print(json.dumps(_finite(row), allow_nan=False, default=str))
 
 
 def _finite(value: Any) -> Any:
@@ -133,7 +138,21 @@ def _finite(value: Any) -> Any:
 
 def line(text: str) -> None:
     """Print a line to stdout, for people and pipes."""
-    sys.stdout.write(_harmless(text) + "\n")
+    _print(_harmless(text))
+
+
+def _print(text: str) -> None:
+    with _writing():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unwritable(error.errno, error.strerror) from error
 
 
 def say(text: str) -> None:
@@ -212,8 +231,9 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
         except (UserError, StoreError) as error:
             raise _report_error(error, as_json) from error
         except KeyboardInterrupt as stop:
-            raise typer.Exit(130) from stop
-        except (typer.Exit, typer.Abort, BrokenPipeError):  # the last: `| head` closed the pipe
+            say("Stopped. What was finished is kept.")
+            raise typer.Exit(INTERRUPTED) from stop
+        except (typer.Exit, typer.Abort, Unwritable):
             raise
         except Exception as error:
             log.exception("%s failed", command.__name__)

@@ -45,8 +45,8 @@ class Terminals:
     ) -> Iterator[RunRow]:
         """Hold the run of a spec: continue the last one that did not succeed, or begin a new one.
 
-        The caller ends it with `Runs.finish` or `Runs.cancel`. A unit that failed waits again. A
-        run that fails before it has any events or finished units is forgotten.
+        The caller ends it with `Runs.finish`; an interrupt cancels it. A unit that failed waits
+        again. A run that fails before it has any events or finished units is forgotten.
 
         Args:
             kind: of job.
@@ -68,11 +68,13 @@ class Terminals:
         try:
             if not self._take(run_id):
                 raise RunAtWork(run_id)
-            run = self._runs.get(run_id)
-            self._runs.start(run_id, run["attempt"], NAME, labels, weights)
             try:
+                run = self._runs.get(run_id)
+                self._runs.start(run_id, run["attempt"], NAME, labels, weights)
                 yield self._runs.get(run_id)
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt | GeneratorExit):
+                    self._runs.cancel(run_id)
                 self._forget(run_id)
                 raise
         finally:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -68,10 +71,10 @@ def perform(
     The object is None at first, then each one that the job yields; when the job continues without
     a unit that failed, it is the failure.
 
-    The run is in the store like any other: pages show it, and can cancel it. When interrupted it
-    counts as cancelled, and resumes when the job is performed again. A job that a worker or another
-    terminal is executing already is followed instead: its events are yielded, and an interrupt
-    leaves it running.
+    The run is in the store like any other: pages show it, and can cancel it. When interrupted, also
+    by SIGTERM and SIGHUP, it counts as cancelled, and resumes when the job is performed again. A
+    job that a worker or another terminal is executing already is followed instead: its events are
+    yielded, and an interrupt leaves it running.
 
     Args:
         workspace: stores the results.
@@ -147,6 +150,7 @@ def _do(
     """
     store = workspace.store
     with (
+        _ended_by_signals(),
         store.terminals.holding(
             job.kind, job.to_spec(), title, job.units(), job.weights(store)
         ) as run,
@@ -163,15 +167,42 @@ def _do(
                             raise outcome.failure
                         yield run, unit["position"], outcome.problem
             conclude(store, *own, job)
-        except (KeyboardInterrupt, GeneratorExit):
-            store.runs.cancel(run["id"])
-            raise
         except (UserError, StoreError) as error:
             store.runs.finish(*own, "failed", error=error.message, hint=error.hint)
             raise
         except Exception as error:
             store.runs.finish(*own, "failed", error=f"{type(error).__name__}: {error}")
             raise
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP as an interrupt first; then they end the process as usual."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process, came = os.getpid(), []
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() != process:  # a fork of ours
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        signal.signal(number, signal.SIG_DFL)
+        came.append(number)
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in heard:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # another thread closed the generator
+            for number in heard:
+                signal.signal(number, signal.SIG_DFL)
+        if came:
+            signal.raise_signal(came[0])
 
 
 @contextlib.contextmanager

@@ -135,3 +135,13 @@ def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
     assert labels == ["temperature 0.05", "temperature 1"]
     theodolite("jobs", "stop", run["id"])
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
+
+
+def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) -> None:
+    """Without a worker, which would notice it as well."""
+    store = Store(home / "store")
+    run = store.runs.create("evaluate", {}, "killed", queue=False)
+    store.runs.start(run, 1, "terminal", ["one"])
+    (row,) = objects(theodolite("jobs", "list", "--json"))
+    assert (row["id"], row["state"]) == (run, "failed")
+    assert "terminal" in row["error"]

@@ -35,6 +35,7 @@ def list_jobs(workspace: Workspace, as_json: JsonOption = False) -> None:
 
     theodolite jobs list --json
     """
+    workspace.store.terminals.end_forsaken()
     sizes = forget.sizes(workspace.store)
     rows = [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.store.runs.list()]
     emit(

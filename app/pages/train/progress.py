@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from app import formats
+from app.__main__ import INTERRUPTED
 from app.pages.train.job import TrainDecoderJob, TrainingJob
 from app.pages.train.sweep_job import SweepJob
 from app.terminal import emit, emit_json, line, progress_bar, queued, say
@@ -103,12 +104,12 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
     except KeyboardInterrupt:
         if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # another process runs it
             say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
-            raise
+            raise typer.Exit(INTERRUPTED) from None
         from engine.training.checkpoint import newest_step
 
         kept = [newest_step(spec.working_folder) for spec in specs]
         _interrupted(run_id, step, max((n for n in kept if n is not None), default=None), as_json)
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     return run_id
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +18,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.cli import app
+from app.jobs import submit
 from app.jobs.job import Job
 from app.jobs.reporter import Reporter
 from app.jobs.submit import perform, queue
@@ -232,6 +236,37 @@ def test_interrupted_it_counts_as_cancelled(workspace: Workspace) -> None:
     next(begun)
     begun.close()  # type: ignore[attr-defined]
     assert [run["state"] for run in workspace.store.runs.list()] == ["cancelled"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_cancels_it_and_then_ends_the_process(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """As the system would have ended it; afterwards the signal means what it meant before."""
+    came: list[int] = []
+    monkeypatch.setattr(submit.signal, "raise_signal", came.append)
+    job = Counting()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in perform(workspace, job):
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+    (run,) = workspace.store.runs.list()
+    assert run["state"] == "cancelled"
+    assert came == [number]
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_ignored(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As SIGHUP is under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        for _ in perform(workspace, Counting()):
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert [run["state"] for run in workspace.store.runs.list()] == ["done"]
 
 
 def test_evaluations_step_aside_for_what_somebody_waits_for(workspace: Workspace) -> None:

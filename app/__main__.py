@@ -1,0 +1,50 @@
+"""The command `theodolite`, from its first moment: interrupts, and an output that ends or is full.
+
+It imports the command line, which takes a second, only once it hears interrupts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+
+INTERRUPTED = 130
+"""Exit status after Ctrl+C: 128 and the number of the signal."""
+
+
+def main() -> None:
+    """Run the command line, and exit."""
+    signal.signal(signal.SIGINT, _stop)
+    from app.cli import main as run
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123
+        else:  # a locale without some character
+            stream.reconfigure(errors="replace")
+    try:
+        try:
+            run()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # What could not be written is written again at exit, and would fail again.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:
+            sys.stderr.write(f"error: The output cannot be written: {error.strerror}.\n")
+        raise SystemExit(1) from None
+
+
+def _stop(*_: object) -> None:
+    sys.stderr.write("Stopped.\n")
+    raise SystemExit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
