@@ -16,10 +16,11 @@ from store.workers import SILENCE
 FORSAKEN = 5.0
 """Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
 
-_HAS = {"only": list, "out": list, "devices": list, "data": dict, "packages": dict,
-        "cores": int, "memory": int, "system": str}  # fmt: skip
-_DOING = {"units": list, "unit": str, "label": str, "message": str,
-          "share": (int, float), "since": (int, float)}  # fmt: skip
+_Types = Mapping[str, type | tuple[type, ...]]
+_HAS: _Types = {"only": list, "out": list, "devices": list, "data": dict, "packages": dict,
+                "cores": int, "memory": int, "system": str}  # fmt: skip
+_DOING: _Types = {"units": list, "unit": str, "label": str, "message": str,
+                  "share": (int, float), "since": (int, float)}  # fmt: skip
 
 
 class Member(TypedDict):
@@ -154,7 +155,7 @@ class Roster:
         )
         for row in rows:
             runs = row["runs"] if isinstance(row["runs"], list) else []
-            run = {"title": str, "wait": int, "said": str}
+            run: _Types = {"title": str, "wait": int, "said": str}
             row["runs"] = [one for one in runs if _of_types(one, run).keys() == run.keys()]
         return [HomeRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
@@ -170,7 +171,7 @@ class Roster:
             return True
 
 
-def _of_types(said: Any, types: Mapping[str, type | tuple[type, ...]]) -> dict[str, Any]:
+def _of_types(said: Any, types: _Types) -> dict[str, Any]:
     """The values of what a process said that are of the expected types; texts in lists and dicts.
 
     Whatever else is in a row of another version, or of a damaged one, must harm nobody.

@@ -46,12 +46,17 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """An encoder in the ranking of a suite; its mean is over `tasks` of `of` tasks."""
+    """An encoder in the ranking of a suite, over `mean_over` tasks that all ranked ones share.
+
+    It has scores on `tasks` of `of` tasks; one that lacks shared tasks, or is still being
+    evaluated, has no rank and no mean.
+    """
 
     encoder: str
-    rank: int
-    borda: float
+    rank: int | None
+    borda: float | None
     mean: float | None
+    mean_over: int
     tasks: int
     of: int
 

@@ -114,7 +114,7 @@ def _make_cost(workspace: Workspace) -> None:
     shipped.write(cost.KIND, {
         "rows": list(cost.measured(workspace).values()),
         "quality": dict(zip(standings.encoders, standings.mean.tolist(), strict=True)),
-        "tasks": len(standings.columns),
+        "tasks": len(standings.shared),
     })  # fmt: skip
 
 

@@ -69,22 +69,37 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> float:
     return float(one @ other / math.sqrt(apart)) if apart else math.nan
 
 
-def shared(first: Scores, second: Scores) -> tuple[list[str], list[str]]:
-    """Encoders and tasks for which all scores exist in both, for means over tasks.
+def shared(first: Scores, *others: Scores) -> tuple[list[str], list[str]]:
+    """Encoders and tasks to take means, ranks and winners over: every cell has a score.
 
-    The encoder with the fewest tasks is dropped for as long as no task is shared by all.
+    Encoders that lack tasks are left out where the others then share more cells than all do. So an
+    encoder with one task more or with one task only changes nothing for the others.
+
+    Args:
+        first: scores.
+        others: further scores, each of which must have the cell as well.
 
     Returns:
-        (encoders, tasks), both empty when no score exists in both.
+        (encoders, tasks) in the order of `first`, both empty when there is no score.
     """
-    both = {name: [t for t in first[name] if t in second.get(name, ())] for name in first}
-    names = [name for name in both if both[name]]
-    while names:
-        tasks = [task for task in both[names[0]] if all(task in both[name] for name in names)]
-        if tasks:
-            return names, tasks
-        names.remove(min(reversed(names), key=lambda name: len(both[name])))
-    return [], []
+    having = {
+        name: frozenset(t for t in tasks if all(t in other.get(name, ()) for other in others))
+        for name, tasks in first.items()
+    }
+    having = {name: tasks for name, tasks in having.items() if tasks}
+    candidates = dict.fromkeys(having.values())
+    common: frozenset[str] | None = None
+    for tasks in sorted(having.values(), key=len, reverse=True):
+        common = tasks if common is None else common & tasks
+        candidates[common] = None
+
+    def cells(tasks: frozenset[str]) -> tuple[bool, int, int]:
+        number = sum(tasks <= mine for mine in having.values())
+        return number > 1, number * len(tasks), number
+
+    best = max((tasks for tasks in candidates if tasks), key=cells, default=frozenset())
+    names = [name for name, mine in having.items() if best <= mine]
+    return names, [task for task in first[names[0]] if task in best] if names else []
 
 
 def means(scores: Scores, names: Sequence[str], tasks: Sequence[str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Ranks many encoders on many tasks: means over available scores, and the Borda count.
+"""Ranks many encoders on many tasks: means by group of tasks, and the Borda count.
 
 Pure functions from a table of scores to numbers; nan is a missing score, and is never counted as
 zero.
@@ -13,31 +13,15 @@ import numpy as np
 from engine.stats.bootstrap import ranks
 
 
-def means(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of each row over its available scores, nan where there are none, and their number.
-
-    Args:
-        scores: float64 (encoders, tasks).
-    """
-    known = ~np.isnan(scores)
-    counts = known.sum(axis=1)
-    sums = np.where(known, scores, 0.0).sum(axis=1)
-    return np.divide(sums, counts, out=np.full(len(scores), np.nan), where=counts > 0), counts
-
-
-def by_group(scores: np.ndarray, groups: Sequence[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Groups in the order of their first column, each row's mean in each, and number of scores.
+def by_group(scores: np.ndarray, groups: Sequence[str]) -> dict[str, np.ndarray]:
+    """Mean of each row in each group, nan where a score is missing: group -> float64 (encoders,).
 
     Args:
         scores: float64 (encoders, tasks).
         groups: of every column, such as the type of the task.
     """
-    names = list(dict.fromkeys(groups))
     of = np.array(groups)
-    parts = [means(scores[:, of == name]) for name in names]
-    if not parts:
-        return names, np.empty((len(scores), 0)), np.empty((len(scores), 0), int)
-    return names, np.stack([m for m, _ in parts], 1), np.stack([n for _, n in parts], 1)
+    return {name: scores[:, of == name].mean(axis=1) for name in dict.fromkeys(groups)}
 
 
 def borda(scores: np.ndarray) -> np.ndarray:

@@ -37,8 +37,8 @@ def test_it_shows_the_numbers_of_the_store(page, workspace):
 
 
 def test_an_average_says_how_many_tasks_it_has(page):
-    """A missing task is left out and said, never counted as zero."""
-    expect(cell(page, "random:256", "average:starter")).to_contain_text("2 of 3 tasks")
+    """It is over those that both have: what one alone was evaluated on counts for nobody."""
+    expect(cell(page, "random:256", "average:starter")).to_contain_text("1 of 3 tasks")
     expect(cell(page, "random:64", "average:starter")).to_contain_text("1 of 3 tasks")
 
 
@@ -56,16 +56,16 @@ def test_a_result_can_be_removed(visit, workspace):
         workspace.store.encoders.remove("random:40")
 
 
-def test_averages_over_other_tasks_are_not_compared(page):
-    """No common tint, no common rank: the one over more tasks stays first either way."""
+def test_averages_are_compared(page):
+    """They are over the same tasks: a common tint, a common order."""
     for row in ("random:256", "random:64"):
-        assert cell(page, row, "average:starter").get_attribute("style") is None
+        assert "--heat" in cell(page, row, "average:starter").get_attribute("style")
     cell(page, "random:64", "average:starter").hover()
     expect(page.locator(".t-tip")).to_contain_text("mean of")
     head = page.locator("th[data-key='average:starter'] button")
-    for _ in range(2):
+    for first in ("random:256", "random:64"):
         head.click()
-        expect(page.locator(f"{GRID} th").first).to_contain_text("random:256")
+        expect(page.locator(f"{GRID} th").first).to_contain_text(first)
 
 
 def test_a_column_sorts_and_the_address_keeps_it(page):

@@ -57,7 +57,7 @@ def test_a_published_folder_is_opened_on_the_board(visitor, nothing, folder, tmp
     expect(page.locator("#headline h2")).to_contain_text("2 published models on 2 tasks")
     rows = page.locator("#board tbody tr:not(.t-gap)")
     expect(rows.first).to_contain_text("org/one")
-    expect(rows.first).to_contain_text("2 of 2")
+    expect(rows.first).to_contain_text("1 of 2")
 
     file = tmp_path / "STS17.yaml"
     file.write_text(HUB)

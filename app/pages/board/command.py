@@ -73,10 +73,11 @@ def board(
 
     theodolite board --suite sts --most-parameters 50 --json
 
-    A mean says over how many of the tasks it is: a missing task is left out, never counted as zero.
-    Borda is counted as MTEB does: n - rank points a task, none for a task that is missing. Results
-    of mteb's own code (protocol mteb-VERSION) are never in one mean with others. `trained_on` are
-    the tasks whose data an encoder's files or MTEB name among what it was trained on.
+    Means, Borda count and ranks are over the tasks that the ranked encoders share, whose number is
+    `over`; one that lacks some of them, or is still being evaluated, is not ranked. Borda is
+    counted as MTEB does: n - rank points a task. Results of mteb's own code (protocol mteb-VERSION)
+    are never in one mean with others. `trained_on` are the tasks whose data an encoder's files or
+    MTEB name among what it was trained on.
     """
     from app.pages.board import published, ranks, service, trained
 
@@ -89,7 +90,9 @@ def board(
     trained.look_up(workspace, found.encoders)
     rows = found.rows(ranks.ranking(workspace, found), service.trained_on(workspace, found))
     if found.spec.protocol == service.PUBLISHED:
-        rows += [one.row(found) for one in published.references(workspace, found)]
+        references = published.references(workspace, found)
+        over = published.compared(found, references)
+        rows += [one.row(found, over) for one in references]
     columns = ("encoder", "rank", "borda", "mean", "over", "mean_by_type", "rank_interval",
                "tie_group", "trained_on")  # fmt: skip
     emit(rows if as_json else [_in_words(row) for row in rows], columns, as_json)
@@ -105,7 +108,7 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     low, high = row.get("rank_low"), row.get("rank_high")
     interval = None if low is None else f"{low} to {high}"
     seen = row.get("trained_on") and ", ".join(row["trained_on"])
-    return {**row, "over": f"{row['tasks']} of {row['of']}", "rank_interval": interval,
+    return {**row, "over": f"{row['mean_over']} of {row['of']}", "rank_interval": interval,
             "trained_on": seen}  # fmt: skip
 
 

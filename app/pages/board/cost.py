@@ -139,9 +139,8 @@ def example() -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
 
 
 def quality(board: Standings) -> dict[str, float]:
-    """The mean score of each encoder with every task, to plot against cost."""
-    means = dict(zip(board.encoders, board.mean.tolist(), strict=True))
-    return {name: means[name] for name in board.complete}
+    """The mean score of each ranked encoder, to plot against cost."""
+    return dict(zip(board.ranked, board.mean.tolist(), strict=False))
 
 
 def row(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _priced(workspace: Workspace, values: Values) -> dict[str, Any]:
     else:
         with suppress(UserError):
             board = service.board(workspace, service.BoardSpec(values.suite))
-            quality, tasks = cost.quality(board), len(board.columns)
+            quality, tasks = cost.quality(board), len(board.shared)
     finding, picture = cost_views.pareto(quality, tasks, rows, values.axis)
     return {"headline": finding + hint, "measure": go, "pareto": picture,
             "costs": cost_views.table(rows)}  # fmt: skip

@@ -55,28 +55,28 @@ def pareto(
     """The finding, and the chart, or None if no quality is known.
 
     Args:
-        quality: mean score of each encoder with every task.
-        tasks: number of tasks.
+        quality: mean score of each ranked encoder.
+        tasks: number of tasks of the means.
         rows: encoder -> its measurement.
         key: key of AXES.
     """
     what, _, more = cost.AXES[key]
     known = {n: (row[key], quality[n]) for n, row in rows.items() if row[key] and n in quality}
     if not known:
-        title = "None of these encoders has every task of the suite"
+        title = "None of these encoders is ranked on the suite"
         return parts.heading(title, "Their costs are in the table."), None
     best = cost.front(known, more)
     lead = f"{what}, on {next(iter(rows.values()))['machine']}."
     if len(rows) == 1:
         title = f"Only the cost of {best[0]} has been measured"
     elif len(known) == 1:
-        title = f"Only {best[0]} has every task of the suite"
+        title = f"Only {best[0]} is ranked on the suite"
         lead += " The table has the costs of all."
     else:
         number = f"{len(best)} of {len(known)} encoders"
         verb = "is" if len(best) == 1 else "are"
         title = f"{formats.listed(best, 3)} {verb} on the Pareto front, {number}"
-    words = f"{tasks} tasks"
+    words = formats.plural(tasks, "task")
     drawn = _pareto(known, rows, best, key, f"mean over {words}")
     table = [[n, known[n][0], rows[n].get(f"{key}_low"), rows[n].get(f"{key}_high"), known[n][1],
               n in best] for n in known]  # fmt: skip

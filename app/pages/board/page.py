@@ -101,15 +101,15 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         held = {} if others is None else {others: importing.here(workspace)}
-        return {seen: edition(workspace), **held, **_loaded(workspace, controls, request)}
+        return {seen: _state(workspace), **held, **_loaded(workspace, controls, request)}
 
     def show(values: Values, request: gr.Request) -> Iterator[Answer]:
         for named in answer(workspace, values, request.session_hash):
             yield {{"headline": headline, "board": shown}[name]: to for name, to in named.items()}
 
     def refresh(known: Any) -> Answer:
-        now = edition(workspace)
-        if tuple(known or ()) == now:
+        now = _state(workspace)
+        if known == now:
             return None
         suites, under = service.offered(workspace)
         return {
@@ -156,6 +156,11 @@ def answer(workspace: Workspace, values: Values, session: str | None) -> Iterato
     if service.look_up(workspace, standings):  # once per version
         standings = service.board(workspace, spec(values))
         yield filled(ranks.ranking(workspace, standings))
+
+
+def _state(workspace: Workspace) -> list[Any]:
+    """What the board is made of: results, and those still awaited."""
+    return [*edition(workspace), sorted(map(list, service.waiting(workspace)))]
 
 
 def _lengths_read(workspace: Workspace, values: Values, session: str | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ PUBLISHED, where published results define the columns, all of them have one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from app.pages.board.columns import bare, imported
 from app.pages.board.spec import PUBLISHED
 from engine.mteb.theirs import PREFIX, parsed
 from engine.protocols import is_package
+from engine.stats.agreement import shared
 
 if TYPE_CHECKING:
     from app.pages.board.service import Standings
@@ -42,17 +43,22 @@ class Reference:
     other: set[str] = field(default_factory=set)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def row(self, board: Standings) -> dict[str, Any]:
-        """A flat dictionary, as `theodolite board --json` prints it beside the own rows."""
+    def row(self, board: Standings, over: Sequence[str]) -> dict[str, Any]:
+        """A flat dictionary, as `theodolite board --json` prints it beside the own rows.
+
+        Args:
+            board: whose columns are shown.
+            over: tasks of the mean, see `compared`.
+        """
         scores = {column.task: self.scores.get(column.task) for column in board.columns}
         return {"encoder": self.model, "revision": self.revision, "published": True,
-                "mean": self.mean, "tasks": len(self.scores), "of": len(scores),
-                "scores": scores}  # fmt: skip
+                "mean": self.mean(over), "mean_over": len(over), "tasks": len(self.scores),
+                "of": len(scores), "scores": scores}  # fmt: skip
 
-    @property
-    def mean(self) -> float:
-        """Mean of the available scores."""
-        return sum(self.scores.values()) / len(self.scores)
+    def mean(self, tasks: Sequence[str]) -> float | None:
+        """Mean over some tasks; None if a score is missing."""
+        scores = [self.scores[task] for task in tasks if task in self.scores]
+        return sum(scores) / len(scores) if scores and len(scores) == len(tasks) else None
 
 
 @dataclass(frozen=True)
@@ -70,11 +76,20 @@ class _Column:
 def references(workspace: Workspace, board: Standings) -> tuple[Reference, ...]:
     """Imported results on the tasks of a board, of models that match its filters.
 
-    Models are sorted by their number of scores, then by their mean.
+    Models with a score on every task `compared` come first, by their mean.
     """
     columns = tuple(_columns(workspace, board))
     found = _references(workspace, columns, workspace.store.published.edition())
-    return tuple(one for one in found if board.spec.fits(one.facts))
+    shown = tuple(one for one in found if board.spec.fits(one.facts))
+    tasks = compared(board, shown)
+    return tuple(sorted(shown, key=lambda one: -(one.mean(tasks) or -1.0)))
+
+
+def compared(board: Standings, references: Sequence[Reference]) -> tuple[str, ...]:
+    """The tasks of the references' means: those of the ranking, else those that they share."""
+    if board.encoders:
+        return board.shared
+    return tuple(shared({f"{i}": one.scores for i, one in enumerate(references)})[1])
 
 
 def elsewhere(workspace: Workspace, board: Standings) -> int:
@@ -107,9 +122,7 @@ def _references(
                 of.told[column.task] = _text(row, column)
                 (of.other.discard if same else of.other.add)(column.task)
     shown = (one for one in found.values() if one.scores)
-    return tuple(
-        sorted(shown, key=lambda one: (-len(one.scores), -one.mean, one.model, one.revision))
-    )
+    return tuple(sorted(shown, key=lambda one: (-len(one.scores), one.model, one.revision)))
 
 
 def _columns(workspace: Workspace, board: Standings) -> Iterable[_Column]:

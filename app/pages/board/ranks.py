@@ -17,16 +17,15 @@ _RANKED: dict[Standings, Ranking] = {}
 
 
 def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
-    """The uncertainty of ranks by mean; None if fewer than two encoders have every task."""
+    """The uncertainty of ranks by mean; None if fewer than two are ranked."""
     from app.pages.compare import service as comparison
 
-    names = standings.complete[:MOST_RANKED]
+    names = standings.ranked[:MOST_RANKED]
     if len(names) < 2:
         return None
     found = _RANKED.get(standings)
     if found is None:
-        tasks = [column.task for column in standings.columns]
-        found = comparison.ranking(workspace, names, tasks, standings.cells)
+        found = comparison.ranking(workspace, names, standings.shared, standings.cells)
         while len(_RANKED) >= _KEPT:
             _RANKED.pop(next(iter(_RANKED)), None)
         _RANKED[standings] = found
@@ -35,4 +34,4 @@ def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
 
 def at_once(standings: Standings) -> bool:
     """Whether `ranking` can answer without resampling."""
-    return standings in _RANKED or len(standings.complete) < 2
+    return standings in _RANKED or len(standings.ranked) < 2

@@ -1,11 +1,12 @@
 """Encoders ranked on the tasks of a suite: means, the Borda count, and uncertainty of ranks.
 
-Reads only the store's results. A task without a score is missing and never counts as zero. Used by
-the page Board and by `theodolite board`.
+Means, points and ranks are over scores that the ranked encoders share (`engine.stats.agreement`).
+Used by the page Board and by `theodolite board`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,7 +21,8 @@ from app.pages.board.columns import Row, TaskColumn, in_suite, offered, type_nam
 from app.pages.board.spec import ALL, EVERYTHING, OWN, PUBLISHED, UPLOADS, BoardSpec
 from engine.errors import UserError
 from engine.protocols.package import version
-from engine.stats.borda import borda, by_group, means, placed
+from engine.stats.agreement import means, shared
+from engine.stats.borda import borda, by_group, placed
 
 if TYPE_CHECKING:
     from app.pages.compare.service import Ranking
@@ -37,14 +39,17 @@ class Standings:
     Attributes:
         spec: settings of the board.
         columns: the tasks.
-        encoders: those with a score on every task, sorted by mean, then those that miss some, whose
-            means are over fewer tasks and not comparable.
+        encoders: the ranked ones, sorted by mean, then the others.
+        ranked: those with a score on every shared task, whose evaluation is over.
+        shared: the tasks that all means, points and ranks are over.
+        running: encoders that are still being evaluated on some of the tasks, with or without rows.
         scores: float64 (encoders, tasks), NaN where missing.
-        mean, counts: mean score of each encoder, and its number of tasks.
-        types, by_type, type_counts: the same within each task type.
-        type_mean: mean of the means by type; NaN where a whole type is missing.
+        counts: number of tasks of each encoder.
+        mean: mean score of each encoder; this and what follows is NaN for those not ranked.
+        by_type: type of shared tasks -> the mean of each encoder within it.
+        type_mean: mean of the means by type.
         points: Borda count.
-        ranks: rank by Borda count; equal points share the better rank.
+        ranks: rank by Borda count; equal points share the better rank. NaN if one alone is ranked.
         cells: (encoder, task) -> the store's row.
         facts: encoder -> its facts.
         left_out: number of encoders that the filters exclude.
@@ -53,12 +58,13 @@ class Standings:
     spec: BoardSpec
     columns: tuple[TaskColumn, ...]
     encoders: tuple[str, ...]
+    ranked: tuple[str, ...]
+    shared: tuple[str, ...]
+    running: tuple[str, ...]
     scores: np.ndarray
-    mean: np.ndarray
     counts: np.ndarray
-    types: tuple[str, ...]
-    by_type: np.ndarray
-    type_counts: np.ndarray
+    mean: np.ndarray
+    by_type: Mapping[str, np.ndarray]
     type_mean: np.ndarray
     points: np.ndarray
     ranks: np.ndarray
@@ -67,11 +73,9 @@ class Standings:
     left_out: int
 
     @property
-    def complete(self) -> list[str]:
-        """Encoders with a score on every task."""
-        return [
-            n for n, k in zip(self.encoders, self.counts, strict=True) if k == len(self.columns)
-        ]
+    def types(self) -> tuple[str, ...]:
+        """The types of all tasks."""
+        return tuple(dict.fromkeys(column.type for column in self.columns))
 
     def rows(
         self,
@@ -87,15 +91,17 @@ class Standings:
         intervals = {row.name: row for row in ranking.ranks} if ranking else {}
         groups = ranking.groups if ranking else {}
         tasks = [column.task for column in self.columns]
+        kinds = Counter(column.type for column in self.columns if column.task in self.shared)
         rows = []
         for i, name in enumerate(self.encoders):
             found = intervals.get(name)
-            types = zip(self.types, self.by_type[i], self.type_counts[i], strict=True)
+            mine = not np.isnan(self.mean[i])
             rows.append({
                 "encoder": name,
-                "rank": int(self.ranks[i]),
-                "borda": float(self.points[i]),
+                "rank": None if np.isnan(self.ranks[i]) else int(self.ranks[i]),
+                "borda": _number(self.points[i]),
                 "mean": _number(self.mean[i]),
+                "mean_over": len(self.shared),
                 "tasks": int(self.counts[i]),
                 "of": len(tasks),
                 "mean_by_type": _number(self.type_mean[i]),
@@ -104,7 +110,8 @@ class Standings:
                 "rank_high": found.high if found else None,
                 "tie_group": groups.get(name),
                 "trained_on": seen if (seen := trained.get(name)) is None else list(seen),
-                "types": {t: {"mean": _number(m), "tasks": int(k)} for t, m, k in types},
+                "types": {t: {"mean": _number(m[i]), "tasks": kinds[t] if mine else 0}
+                          for t, m in self.by_type.items()},
                 "scores": {t: _number(s) for t, s in zip(tasks, self.scores[i], strict=True)},
             })  # fmt: skip
         return rows
@@ -125,7 +132,14 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     now = columns.edition(workspace)
     if spec.protocol == OWN and not columns.scored(workspace, now) and now[3]:
         spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
-    return _board(workspace, spec, now, _listed(workspace))
+    return _board(workspace, spec, now, _listed(workspace), waiting(workspace))
+
+
+def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
+    """(encoder, task) of the results that are still being computed."""
+    from app.pages.overview import service
+
+    return frozenset(service.waiting(workspace))
 
 
 def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str, str] | None]:
@@ -157,7 +171,13 @@ def _listed(workspace: Workspace) -> int:
 
 
 @lru_cache(maxsize=64)
-def _board(workspace: Workspace, spec: BoardSpec, now: columns.Edition, _listed: int) -> Standings:
+def _board(
+    workspace: Workspace,
+    spec: BoardSpec,
+    now: columns.Edition,
+    _listed: int,
+    waiting: frozenset[tuple[str, str]],
+) -> Standings:
     chosen = columns.chosen(workspace, spec.suite, spec.protocol, now)
     kept = {
         column.task for column in chosen.columns
@@ -174,42 +194,65 @@ def _board(workspace: Workspace, spec: BoardSpec, now: columns.Edition, _listed:
             "Relax the filters for size, dimensions, tokens or licence.",
         )
     shown = [column for column in chosen.columns if column.task in kept]
-    return _standings(spec, shown, names, chosen.cells, facts, len(evaluated) - len(names))
+    running = {
+        name for name, task in waiting
+        if spec.protocol == OWN and task in kept and (name, task) not in chosen.cells
+        and spec.fits(facts.get(name, {}))
+    }  # fmt: skip
+    left_out = len(evaluated) - len(names)
+    return _standings(spec, shown, names, sorted(running), chosen.cells, facts, left_out)
 
 
 def _standings(
     spec: BoardSpec,
     shown: Sequence[TaskColumn],
     names: Sequence[str],
-    kept: Mapping[tuple[str, str], Row],
+    running: Sequence[str],
+    cells: Mapping[tuple[str, str], Row],
     facts: Mapping[str, Mapping[str, Any]],
     left_out: int,
 ) -> Standings:
     at = {name: i for i, name in enumerate(names)}
     place = {column.task: i for i, column in enumerate(shown)}
     scores = np.full((len(names), len(shown)), np.nan)
-    for (name, task), row in kept.items():
+    for (name, task), row in cells.items():
         if name in at and task in place:
             scores[at[name], place[task]] = row["score"]
-    mean, counts = means(scores)
-    order = np.lexsort((-np.nan_to_num(mean, nan=-np.inf), -counts))
+    ended = {
+        name: {task: scores[i, j] for task, j in place.items() if not np.isnan(scores[i, j])}
+        for name, i in at.items()
+        if name not in running
+    }
+    ranked, over = shared(ended)
+    mean = np.full(len(names), np.nan)
+    for name, value in means(ended, ranked, over).items():
+        mean[at[name]] = value
+    counts = (~np.isnan(scores)).sum(axis=1)
+    order = np.lexsort((-counts, -np.nan_to_num(mean, nan=-np.inf)))
     scores, mean, counts = scores[order], mean[order], counts[order]
-    types, by_type, type_counts = by_group(scores, [column.type for column in shown])
-    points = borda(scores)
+    several = len(ranked) > 1
+    points, ranks = np.full((2, len(names)), np.nan)
+    both = scores[:, [place[task] for task in over]]
+    both[len(ranked) :] = np.nan  # they come last, and may have some of the tasks
+    by_type = by_group(both, [shown[place[task]].type for task in over])
+    if several:
+        points[: len(ranked)] = borda(both[: len(ranked)])
+        ranks[: len(ranked)] = placed(points[: len(ranked)])
     return Standings(
         spec,
         tuple(shown),
         tuple(names[i] for i in order),
+        tuple(names[i] for i in order[: len(ranked)]),
+        tuple(over),
+        tuple(running),
         scores,
-        mean,
         counts,
-        tuple(types),
+        mean,
         by_type,
-        type_counts,
-        by_type.mean(axis=1),  # NaN where a type is missing
+        np.mean(list(by_type.values()), axis=0) if by_type else mean,
         points,
-        placed(points),
-        kept,
+        ranks,
+        cells,
         facts,
         left_out,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from app import formats
 from app.components.board import Cell, Head, Line, value
+from app.pages.board import published as published_results
 from app.pages.board import ranks, service
 from app.web import parts
 from engine.mteb.theirs import PREFIX
 from engine.protocols.published import beside
-from engine.stats.borda import by_group, means
 
 if TYPE_CHECKING:
     from app.pages.board.published import Reference
@@ -38,21 +38,18 @@ OF_OTHERS = "Published by others"
 NOTHING: Cell = (formats.MISSING, "t-muted", "not evaluated", False)
 MOST_NAMED = 3
 READING = (
-    "Encoders with a score on every task come first, ordered by their mean. Each mean states "
-    "its number of tasks: a missing score is left out, never counted as zero, so only means "
-    "over the same tasks can be compared. Borda, as MTEB counts it: on every task an encoder "
-    "gets a point for each one that it beats and half a point for each that it equals; a "
-    "task that it was not evaluated on gives no points, so a rank with a task missing is the "
-    "lowest it can have. The rank interval holds 95 % of 2,000 resamples of the examples, by "
-    "the mean, of those with every task; bold scores tie with the best of their column. "
-    "Point at a cell for more."
+    "Means, Borda counts and ranks are over the tasks that the ranked encoders share; an encoder "
+    "that lacks some of them, or is still being evaluated, stands below without a rank. Borda, as "
+    "MTEB counts it: on every task an encoder gets a point for each one that it beats and half a "
+    "point for each that it equals. The rank interval holds 95 % of 2,000 resamples of the "
+    "examples, by the mean; bold scores tie with the best of their column. Point at a cell for "
+    "more."
 )
 PRESSING = "Click a score for the examples behind it."
 
 OTHERS_READING = (
-    "Models with a score on every task come first, ordered by their mean. Each mean states "
-    "its number of tasks: a missing score is left out, never counted as zero, so only means "
-    "over the same tasks can be compared. Point at a name for its revision and size, at a "
+    "Means are over the tasks that the models which have one share; those that lack some of them "
+    "stand below. Point at a name for its revision and size, at a "
     "score for the versions of mteb and of the data."
 )
 
@@ -78,24 +75,32 @@ def finding(
         imported: models with published scores on the board.
         elsewhere: number of models without a score on the board.
     """
-    number = len(board.columns)
     if not board.encoders:
         return _finding_of_others(board, imported)
-    where = (
-        f"over {formats.plural(number, 'task')}" if number > 1 else f"on {board.columns[0].task}"
-    )
+    several = len(board.shared) > 1
+    where = f"over {formats.plural(len(board.shared), 'task')}" if several else "on one task"
+    if len(board.shared) == 1:
+        where = f"on {board.shared[0]}"
+    if len(board.shared) < len(board.columns):
+        where += " that they share" if several else ", the one that they share"
+    number = len(board.ranked)
     first = [n for n, rank in zip(board.encoders, board.ranks, strict=True) if rank == 1]
-    if len(board.encoders) == 1:
-        title = f"{board.encoders[0]} is the only encoder evaluated {where}"
-    elif not board.complete:
+    if board.running:
+        there, more = int(board.counts.sum()), len(set(board.running) - set(board.encoders))
         title = (
-            f"{formats.listed(first, MOST_NAMED)} leads by Borda count; no encoder has every task"
+            f"{there} of {(len(board.encoders) + more) * len(board.columns)} scores are there: "
+            f"{formats.listed(board.running, MOST_NAMED)} "
+            f"{'is' if len(board.running) == 1 else 'are'} still being evaluated"
         )
-    elif first == board.complete[:1]:
-        title = f"{first[0]} leads {len(board.encoders)} encoders {where}, by mean and Borda count"
+    elif len(board.encoders) == 1:
+        title = f"{board.encoders[0]} is the only encoder evaluated {where}"
+    elif number < 2:
+        title = "No two encoders share a task, so none leads"
+    elif first == [board.ranked[0]]:
+        title = f"{first[0]} leads {number} encoders {where}, by mean and Borda count"
     else:
         title = (
-            f"{board.complete[0]} has the highest mean {where}, "
+            f"{board.ranked[0]} has the highest mean {where}, "
             f"{formats.listed(first, MOST_NAMED)} the highest Borda count"
         )
     beside = _beside(board, ranked)
@@ -108,7 +113,8 @@ def finding(
 def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
     """The finding of a board with published results only."""
     number = len(board.columns)
-    whole = [one for one in imported if len(one.scores) == number]
+    over = published_results.compared(board, imported)
+    whole = [one for one in imported if one.mean(over) is not None]
     title = (
         f"{formats.plural(len(imported), 'published model')} on "
         f"{formats.plural(number, 'task')}; none of them was evaluated here"
@@ -116,7 +122,9 @@ def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
     lead = ["These were evaluated by others: they are references, without rank, interval or test."]
     if len(whole) > 1:
         lead.insert(
-            0, f"{whole[0].model} has the highest mean of the {len(whole)} with every task."
+            0,
+            f"{whole[0].model} has the highest mean of the {len(whole)} that share "
+            f"{formats.plural(len(over), 'task')}.",
         )
     return f'<div class="t-references">{parts.heading(title, " ".join(lead))}</div>'
 
@@ -124,8 +132,8 @@ def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
 def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
     """Notes on the ranking: ties, missing scores, the protocol, filters."""
     notes = []
-    if ranked and ranked.groups and board.complete:
-        best = board.complete[0]
+    if ranked and ranked.groups and not board.running:
+        best = board.ranked[0]
         tied = [n for n, letter in ranked.groups.items() if letter == "a" and n != best]
         notes.append(
             f"{formats.listed(tied, MOST_NAMED)} {'ties' if len(tied) == 1 else 'tie'} with {best} "
@@ -133,10 +141,17 @@ def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
             if tied
             else f"No encoder ties with {best} by the mean."
         )
-    if short := len(board.encoders) - len(board.complete):
+    lacking = [name for name in board.encoders if name not in (*board.ranked, *board.running)]
+    if lacking:
         notes.append(
-            f"{short} of {len(board.encoders)} lack a task: their means are listed separately."
+            f"{formats.listed(lacking, MOST_NAMED)} {'lacks' if len(lacking) == 1 else 'lack'} some"
+            " of these tasks and so has no rank."
+            if len(lacking) == 1
+            else f"{len(lacking)} of {len(board.encoders)} lack some of these tasks and so have no"
+            " rank."
         )
+    if more := len(board.columns) - len(board.shared):
+        notes.append(f"{formats.plural(more, 'task')} not shared: in no mean and no rank.")
     under = {column.protocol for column in board.columns}
     if len(under) == 1:
         notes.append(f"Protocol {under.pop()}.")
@@ -169,33 +184,36 @@ def table(
     """
     leaks = any(found is not None for found in trained.values())
     own = bool(board.encoders)  # else nobody has a rank or points
+    over = published_results.compared(board, imported)
     heads: list[Head] = [
         ("Encoder", ""),
         *([("Rank", "95 % interval", True)] if own else []),
-        ("Mean (task)", formats.plural(len(board.columns), "task")),
-        ("Mean (type)", formats.plural(len(board.types), "type")),
+        ("Mean (task)", formats.plural(len(over), "task")),
+        ("Mean (type)", formats.plural(len(_groups(board, TYPES, over)), "type")),
         *([("Borda", "points, rank")] if own else []),
         *([("Trained on", "of these tasks", True)] if leaks else []),
-        *_heads(board, by),
+        *_heads(board, by, over),
         *more_heads,
     ]
     intervals = {row.name: row for row in ranked.ranks} if ranked else {}
     groups = ranked.groups if ranked else {}
-    cells = _cells(board, ranked, by)
+    cells = _cells(board, ranked, by, over)
+    number = len(over), len(board.columns)
     rows: list[Line] = []
     for i, name in enumerate(board.encoders):
         found = intervals.get(name)
-        rank: Cell = (formats.MISSING, "t-muted", _unranked(board, i), False)
+        rank: Cell = (formats.MISSING, "t-muted", _unranked(board, name), False)
         if found:
             detail = f"95 % of the resamples; first in {found.first:.0%} of them"
             rank = (f"{found.rank}", "", detail, False, f"{found.low} to {found.high}")
-        kinds = int((board.type_counts[i] > 0).sum())
-        borda = (formats.brief(board.points[i]), "", _missed(board, i), False, f"{board.ranks[i]}.")
+        borda: Cell = (formats.MISSING, "t-muted", "", False)
+        if not math.isnan(board.points[i]):
+            borda = (formats.brief(board.points[i]), "", "", False, f"{board.ranks[i]:.0f}.")
         known = list(more.get(name, [NOTHING] * len(more_heads))) if more else []
         rows.append((name, about(board.facts.get(name, {})), [
             rank,
-            _mean(board.mean[i], int(board.counts[i]), len(board.columns), groups.get(name) == "a"),
-            _mean(board.type_mean[i], kinds, len(board.types)),
+            _mean(board.mean[i], *number, bold=groups.get(name) == "a"),
+            _mean(board.type_mean[i], len(board.by_type), len(board.types)),
             borda,
             *([_trained(trained.get(name), len(board.columns))] if leaks else []),
             *cells[i],
@@ -204,9 +222,9 @@ def table(
     if published:
         rows += [
             (name, about, [*cells, *[("", "", "", False)] * len(more_heads)])
-            for name, about, cells in _published(board, by, leaks, imported)
+            for name, about, cells in _published(board, by, leaks, imported, over)
         ]
-    if own and len(board.complete) < 2:  # no ranks: the finding says what is missing
+    if own and len(board.ranked) < 2:  # no ranks: the finding says what is missing
         del heads[1]
         rows = [(name, about, cells[1:]) for name, about, cells in rows]
     reading, pressing = (READING, PRESSING) if own else (OTHERS_READING, "")
@@ -220,33 +238,25 @@ def about(facts: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, known))
 
 
-def _unranked(board: Standings, place: int) -> str:
-    if board.counts[place] < len(board.columns):
-        return "not every task was evaluated"
-    return f"only the best {ranks.MOST_RANKED} with every task are resampled"
+def _unranked(board: Standings, name: str) -> str:
+    if name in board.running:
+        return "still being evaluated"
+    if name not in board.ranked:
+        return "lacks some of the tasks that the others share"
+    return f"only the best {ranks.MOST_RANKED} are resampled"
 
 
-def _missed(board: Standings, place: int) -> str:
-    lacking = len(board.columns) - int(board.counts[place])
-    return f"no points for {formats.plural(lacking, 'missing task')}" if lacking else ""
-
-
-def _mean(score: float, over: int, of: int, bold: bool = False, css: str = "") -> Cell:
-    """A mean with its number of tasks, set off from the others if some are missing."""
+def _mean(score: float, over: int, of: int, css: str = "", *, bold: bool = False) -> Cell:
+    """A mean with its number of tasks, or types; none where a score is missing."""
     if np.isnan(score):
-        return (formats.MISSING, "t-muted", "", False, f"{over} of {of}")
-    css = css or ("" if over == of else "t-part")
+        return formats.MISSING, "t-muted", "", False
     return formats.score(score), css, "", bold, f"{over} of {of}"
 
 
-def _heads(board: Standings, by: str) -> list[Head]:
-    if by == TYPES:
-        number = [sum(c.type == name for c in board.columns) for name in board.types]
-        return [(name, formats.plural(n, "task"))
-                for name, n in zip(board.types, number, strict=True)]  # fmt: skip
-    if by == LANGUAGES:
-        spoken = by_language(board)
-        return [(name, formats.plural(len(of), "task")) for name, of in spoken.items()]
+def _heads(board: Standings, by: str, over: Sequence[str]) -> list[Head]:
+    if by != TASKS:
+        groups = _groups(board, by, over)
+        return [(name, formats.plural(len(of), "task")) for name, of in groups.items()]
     several = len({c.protocol for c in board.columns}) > 1  # else the finding names it
     return [
         (c.task.removeprefix(PREFIX), f"{c.type}, {c.protocol}" if several else c.type, False, True,
@@ -255,16 +265,19 @@ def _heads(board: Standings, by: str) -> list[Head]:
     ]  # fmt: skip
 
 
-def by_language(board: Standings) -> dict[str, list[int]]:
-    """Language -> column positions of its tasks; tasks of unknown language are left out."""
-    spoken: dict[str, list[int]] = {}
+def _groups(board: Standings, by: str, over: Sequence[str]) -> dict[str, list[int]]:
+    """Type, or language -> positions of its tasks among `over`; those of none are left out."""
+    found: dict[str, list[int]] = {}
     for place, column in enumerate(board.columns):
-        for language in column.languages:
-            spoken.setdefault(language, []).append(place)
-    return dict(sorted(spoken.items()))
+        for name in (column.type,) if by == TYPES else column.languages:
+            if column.task in over:
+                found.setdefault(name, []).append(place)
+    return found if by == TYPES else dict(sorted(found.items()))
 
 
-def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]]:
+def _cells(
+    board: Standings, ranked: Ranking | None, by: str, over: Sequence[str]
+) -> list[list[Cell]]:
     """Cells of each encoder in the columns of tasks, types or languages."""
     if by == TASKS:
         groups = ranked.task_groups if ranked else {}
@@ -273,22 +286,14 @@ def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]
             [_score(score, of.get(name) == "a") for of, score in zip(best, row, strict=True)]
             for name, row in zip(board.encoders, board.scores.tolist(), strict=True)
         ]
-    return _means(board, board.scores, by)
+    return _means(board.scores, _groups(board, by, over))
 
 
-def _means(board: Standings, scores: np.ndarray, by: str, css: str = "") -> list[list[Cell]]:
-    """Means by type or by language, for each row of scores."""
-    if by == TYPES:
-        groups = [[i for i, c in enumerate(board.columns) if c.type == name]
-                  for name in board.types]  # fmt: skip
-    else:
-        groups = list(by_language(board).values())
-    found = [means(scores[:, places]) for places in groups]
+def _means(scores: np.ndarray, groups: Mapping[str, list[int]], css: str = "") -> list[list[Cell]]:
+    """Each row's means over groups of columns."""
     return [
-        [_mean(mean[i], int(counts[i]), len(of), css=css)
-         for (mean, counts), of in zip(found, groups, strict=True)]
-        for i in range(len(scores))
-    ]  # fmt: skip
+        [_mean(row[at].mean(), len(at), len(at), css) for at in groups.values()] for row in scores
+    ]
 
 
 def _trained(tasks: Mapping[str, str] | None, of: int) -> Cell:
@@ -313,48 +318,57 @@ def _score(score: float, best: bool) -> Cell:
     return formats.score(score), "", "ties with the best" if best else "", best
 
 
-def _published(board: Standings, by: str, leaks: bool, imported: Sequence[Reference]) -> list[Line]:
+def _published(
+    board: Standings, by: str, leaks: bool, imported: Sequence[Reference], over: Sequence[str]
+) -> list[Line]:
     """Rows of papers' and imported scores: references, without rank, points or test."""
     lines: list[Line] = []
-
-    def add(model: str, about: str, cells: Sequence[Cell], mean: float | None) -> None:
-        blank: Cell = ("", "", "", False)
-        over = blank if mean is None else (formats.score(mean), "t-printed", "", False)
-        shown = cells if by == TASKS else [blank] * len(_heads(board, by))
-        lines.append((model, about, [blank, over, blank, blank, *[blank] * leaks, *shown]))
+    tasks = [column.task for column in board.columns]
+    blank: Cell = ("", "", "", False)
+    rank = [blank] if board.encoders else []
+    shared = [place for place, task in enumerate(tasks) if task in over]
 
     for row, scores in beside([(c.task, c.protocol) for c in board.columns]).items():
         printed: list[Cell] = [(formats.score(s), "t-printed", row.table, False) for s in scores]
-        mean = None if row.aggregation == "wmean" else _whole(scores)
-        add(row.model, f"published, {row.training}", printed, mean)
-    return lines + _imported(board, by, leaks, imported)
+        there = [scores[place] for place in shared]
+        mean = None if row.aggregation == "wmean" else _whole(there)
+        said = blank if mean is None else (formats.score(mean), "t-printed", "", False)
+        shown = printed if by == TASKS else [blank] * len(_heads(board, by, over))
+        about = f"published, {row.training}"
+        lines.append((row.model, about, [*rank, said, blank, *rank, *[blank] * leaks, *shown]))
+    return lines + [
+        (one.model, _about(one), [*rank, mean, kinds, *rank, *[blank] * leaks, *cells])
+        for one, mean, kinds, cells in _imported(board, by, imported, over)
+    ]
 
 
-def _imported(board: Standings, by: str, leaks: bool, imported: Sequence[Reference]) -> list[Line]:
-    """Rows of imported results, with means over their published scores."""
+def _about(one: Reference) -> str:
+    known = about(one.facts)
+    revision = f", revision {one.revision[:8]}" if one.revision else ""
+    return f"published{known and ', '}{known}{revision}"
+
+
+def _imported(
+    board: Standings, by: str, imported: Sequence[Reference], over: Sequence[str]
+) -> Iterator[tuple[Reference, Cell, Cell, list[Cell]]]:
+    """Each imported model with its mean, its mean by type, and its cells."""
     tasks = [column.task for column in board.columns]
-    scores = np.array([[one.scores.get(task, np.nan) for task in tasks] for one in imported])
-    scores = scores.reshape(len(imported), len(tasks))
-    mean, counts = means(scores)
-    _, by_type, _ = by_group(scores, [column.type for column in board.columns])
-    type_mean, kinds = by_type.mean(axis=1), (~np.isnan(by_type)).sum(axis=1)
-    shown = [] if by == TASKS else _means(board, scores, by, "t-printed")
-    blank: Cell = ("", "", "", False)
-    lines: list[Line] = []
-    for i, one in enumerate(imported):
-        revision = f", revision {one.revision[:8]}" if one.revision else ""
-        known = about(one.facts)
-        rank = [blank] if board.encoders else []
-        cells = [_reference(one, task) for task in tasks] if by == TASKS else shown[i]
-        lines.append((one.model, f"published{known and ', '}{known}{revision}", [
-            *rank,
-            _mean(mean[i], int(counts[i]), len(tasks), css="t-printed"),
-            _mean(type_mean[i], int(kinds[i]), len(board.types), css="t-printed"),
-            *rank,
-            *[blank] * leaks,
-            *cells,
-        ]))  # fmt: skip
-    return lines
+    types, groups = _groups(board, TYPES, over), _groups(board, by, over)
+    for one in imported:
+        scores = np.array([[one.scores.get(task, np.nan) for task in tasks]])
+        kinds = np.array([scores[0, places].mean() for places in types.values()])
+        mean = one.mean(over)
+        cells = (
+            [_reference(one, task) for task in tasks]
+            if by == TASKS
+            else _means(scores, groups, "t-printed")[0]
+        )
+        yield (
+            one,
+            _mean(np.nan if mean is None else mean, len(over), len(tasks), "t-printed"),
+            _mean(kinds.mean() if types else np.nan, len(types), len(board.types), "t-printed"),
+            cells,
+        )
 
 
 def _whole(scores: Sequence[float | None]) -> float | None:

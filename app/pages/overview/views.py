@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +72,8 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
         HeatmapColumn(
             f"average:{suite}",
             f"Mean, {SUITE_LABELS[suite]}",
-            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were evaluated"
-            f"{', whose metrics differ' if suite == 'starter' else ''}. "
+            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that the encoders with a "
+            f"mean share{', whose metrics differ' if suite == 'starter' else ''}. "
             "Compared only with means over the same tasks.",
             "average",
         )
@@ -91,25 +90,26 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
         for owner, task in waiting:
             if owner == name and (task not in cells or cells[task].score is None):
                 cells[task] = _awaited(ships.get((owner, task)))
-        cells |= _averages(cells, suites)
         rows.append(HeatmapRow(name, cells, note=_note(encoder["info"])))
+    for suite, names in suites.items():
+        _add_means(rows, suite, names)
     return columns, rows + _published(shown)
 
 
 def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
     """Name the encoders with the highest score on most tasks, of those evaluated here.
 
-    While evaluations are waiting, give the number of scores that are there, and use the shipped
-    scores in place of the others: the headline stays in place when the last one arrives.
+    While evaluations are waiting, give the number of scores that are there; nobody is named, unless
+    shipped scores stand in place of all others: the headline stays when the last one arrives.
     """
-    mine = {row.name: row.cells for row in rows if not row.published}
+    mine = [row for row in rows if not row.published]
     tasks = [column.key for column in columns if column.kind == "task"]
-    cells = [cells[task] for cells in mine.values() for task in tasks if task in cells]
+    cells = [row.cells[task] for row in mine for task in tasks if task in row.cells]
     waiting = [cell for cell in cells if cell.state == "waiting"]
     if waiting:
         there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
         text = f"{there} of {formats.plural(there + len(waiting), 'score')} computed"
-        if all(cell.score is None for cell in waiting):
+        if any(cell.score is None for cell in waiting):
             return parts.heading(text, "The others are being computed.")
         return parts.heading(
             _finding(mine, tasks) or text,
@@ -122,30 +122,30 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
     return parts.heading(found, "Whether that is more than chance, ", check) if found else ""
 
 
-def _finding(mine: Mapping[str, Mapping[str, Cell]], tasks: Sequence[str]) -> str:
-    """Name the encoders with the highest score on most tasks; empty if too many are tied."""
-    best = [_best(mine, task) for task in tasks]
-    compared = [names for names in best if names]
-    wins = Counter(name for names in compared for name in names)
-    most = max(wins.values(), default=0)
-    first = [name for name, number in wins.items() if number == most]
-    if not 1 <= len(first) <= MOST_FIRST:
+def _finding(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> str:
+    """Name the encoders with the highest score on most of the tasks that they share.
+
+    Empty if too many are tied, or no two share a task.
+    """
+    from engine.stats.agreement import shared
+
+    scores = _scores(rows, tasks)
+    names, over = shared(scores)
+    if len(names) < 2:
         return ""
-    where = formats.plural(len(compared), "task")
-    if len(compared) > 1:
-        where = f"{'all' if most == len(compared) else f'{most} of'} {where}"
+    best = {task: max(scores[name][task] for name in names) for task in over}
+    wins = {name: sum(scores[name][task] == best[task] for task in over) for name in names}
+    most = max(wins.values())
+    first = [name for name, number in wins.items() if number == most]
+    if len(first) > MOST_FIRST:
+        return ""
+    where = formats.plural(len(over), "task")
+    if len(over) > 1:
+        where = f"{'all' if most == len(over) else f'{most} of'} {where}"
+    if len(over) < len({task for row in rows for task in tasks if task in row.cells}):
+        where += " that they share" if len(over) > 1 else ", the one that they share"
     has = "has" if len(first) == 1 else "each have"
     return f"{formats.listed(first)} {has} the highest score on {where}"
-
-
-def _best(mine: Mapping[str, Mapping[str, Cell]], task: str) -> list[str]:
-    """Encoders with the highest score on a task; empty if fewer than two were evaluated."""
-    found = {name: cells[task].score for name, cells in mine.items() if task in cells}
-    scores = {name: score for name, score in found.items() if score is not None}
-    if len(scores) < 2:
-        return []
-    highest = max(scores.values())
-    return [name for name, score in scores.items() if score == highest]
 
 
 def _column(name: str) -> HeatmapColumn:
@@ -194,22 +194,33 @@ def _awaited(shipped: float | None) -> Cell:
     return Cell(shipped, facts=facts if shipped is not None else (), state="waiting")
 
 
-def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str, Cell]:
+def _scores(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Encoder -> task -> score, of the encoders that are not waiting for one of these tasks."""
+    found = {}
+    for row in rows:
+        cells = {task: row.cells[task] for task in tasks if task in row.cells}
+        if not any(cell.state == "waiting" and cell.score is None for cell in cells.values()):
+            found[row.name] = {t: c.score for t, c in cells.items() if c.score is not None}
+    return found
+
+
+def _add_means(rows: Sequence[HeatmapRow], suite: str, tasks: Sequence[str]) -> None:
+    """Add the means over the tasks of a suite that the encoders which get one share."""
+    from engine.stats.agreement import shared
     from engine.stats.bootstrap import average
     from engine.tasks import SUITES
 
-    scores = {task: cell.score for task, cell in cells.items() if cell.score is not None}
-    means = {}
-    for suite in suites:
-        mean = average(scores, SUITES[suite])
-        if mean.score is not None:
+    scores = _scores(rows, tasks)
+    names, over = shared(scores)
+    for row in rows:
+        if row.name in names:
+            mean = average({task: scores[row.name][task] for task in over}, SUITES[suite])
             facts = (("mean of", ", ".join(mean.tasks)), ("tasks", mean.label))
-            waits = any(cells[task].state == "waiting" for task in mean.tasks)
-            means[f"average:{suite}"] = Cell(
+            waits = any(row.cells[task].state == "waiting" for task in over)
+            row.cells[f"average:{suite}"] = Cell(
                 mean.score, facts=facts, note=mean.label, over=",".join(mean.tasks),
                 state="waiting" if waits else "",
             )  # fmt: skip
-    return means
 
 
 def _published(shown: set[str]) -> list[HeatmapRow]:

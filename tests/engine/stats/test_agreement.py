@@ -144,6 +144,20 @@ def test_an_encoder_that_shares_no_task_is_given_up() -> None:
     assert shared({}, {}) == ([], [])
 
 
+@pytest.mark.parametrize(("having", "encoders", "tasks"), [
+    ({"a": "xyz", "b": "xy"}, "ab", "xy"),  # a task more counts for nobody
+    ({"a": "wxyz", "b": "wxyz", "c": "w"}, "ab", "wxyz"),  # one task only costs nobody the others
+    ({"a": "xyz", "b": "xyz", "c": "xy"}, "abc", "xy"),  # as many cells: the more encoders
+    ({"a": "wxyz", "b": "x"}, "ab", "x"),  # two can be compared, one cannot
+    ({"a": "xyz", "b": "w", "c": "w"}, "bc", "w"),
+    ({"a": "xy", "b": "z"}, "a", "xy"),
+])  # fmt: skip
+def test_all_that_is_ranked_is_shared(having: dict[str, str], encoders: str, tasks: str) -> None:
+    """The encoders and tasks with the most cells among which none is missing."""
+    scores = {name: dict.fromkeys(mine, 1.0) for name, mine in having.items()}
+    assert shared(scores) == (list(encoders), list(tasks))
+
+
 def test_ranges_over_seeds_overlap_or_not() -> None:
     """Encoder b meets a at one point; c is clear of both."""
     ranges = {"a": (70.0, 71.0), "b": (71.0, 72.0), "c": (73.0, 74.0)}

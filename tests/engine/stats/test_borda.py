@@ -1,11 +1,11 @@
-"""Means over what was measured and the Borda count: by hand, and as mteb's leaderboard counts."""
+"""Means by type and the Borda count: by hand, and as mteb's leaderboard counts."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from engine.stats.borda import borda, by_group, means, placed
+from engine.stats.borda import borda, by_group, placed
 
 NAN = np.nan
 SCORES = np.array([
@@ -15,21 +15,12 @@ SCORES = np.array([
 ])  # fmt: skip
 
 
-def test_a_missing_score_is_left_out_of_a_mean() -> None:
-    """Of the third row two scores are there; of a row without any nothing is known."""
-    mean, counts = means(SCORES)
-    assert mean.tolist() == pytest.approx([80.0, 235 / 3, 65.0])
-    assert counts.tolist() == [3, 3, 2]
-    mean, counts = means(np.full((1, 2), NAN))
-    assert np.isnan(mean[0]) and counts[0] == 0
-
-
 def test_means_within_types() -> None:
-    """The first and the third column are of one type."""
-    names, mean, counts = by_group(SCORES, ["STS", "Retrieval", "STS"])
-    assert names == ["STS", "Retrieval"]
-    np.testing.assert_allclose(mean, [[80.0, 80.0], [77.5, 80.0], [70.0, 60.0]])
-    assert counts.tolist() == [[2, 1], [2, 1], [1, 1]]
+    """The first and the third column are of one type; a mean over a missing score is none."""
+    found = by_group(SCORES, ["STS", "Retrieval", "STS"])
+    assert list(found) == ["STS", "Retrieval"]
+    np.testing.assert_allclose(found["STS"], [80.0, 77.5, NAN])
+    np.testing.assert_allclose(found["Retrieval"], [80.0, 80.0, 60.0])
 
 
 def test_borda_by_hand() -> None:

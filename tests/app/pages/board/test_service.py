@@ -10,6 +10,7 @@ import pytest
 from app import formats
 from app.pages.board import lengths, ranks, service, views
 from app.pages.board.service import BoardSpec
+from app.pages.evaluate.job import welcome
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.protocols import is_package
@@ -32,20 +33,61 @@ def measured(workspace: Workspace) -> Workspace:
 
 
 def test_means_and_points_by_hand(measured: Workspace) -> None:
-    """C has the highest scores and misses a task: its mean stands behind, over 2 of 3.
+    """All share MR and CR, so STS12 counts for nobody.
 
-    Points, n = 3: on MR C 2, B 1; on CR C 2, A 1; on STS12 A and B share ranks 1 and 2: 1.5 each.
+    Points, n = 3: on MR C 2, B 1; on CR C 2, A 1.
     """
-    rows = {row["encoder"]: row for row in service.board(measured).rows()}
-    assert list(rows) == [A, B, C]
-    assert [rows[name]["mean"] for name in rows] == pytest.approx([200 / 3, 64.0, 90.0])
-    assert [rows[name]["tasks"] for name in rows] == [3, 3, 2]
-    assert [rows[name]["borda"] for name in rows] == [2.5, 2.5, 4.0]
-    assert [rows[name]["rank"] for name in rows] == [2, 2, 1]
-    assert rows[A]["types"] == {"Transfer": {"mean": 75.0, "tasks": 2},
-                                "STS": {"mean": 50.0, "tasks": 1}}  # fmt: skip
-    assert rows[A]["mean_by_type"] == 62.5 and rows[C]["mean_by_type"] is None
+    board = service.board(measured)
+    rows = {row["encoder"]: row for row in board.rows()}
+    assert board.shared == ("MR", "CR")
+    assert list(rows) == [C, A, B]
+    assert [rows[name]["mean"] for name in rows] == [90.0, 75.0, 71.0]
+    assert [rows[name]["mean_over"] for name in rows] == [2, 2, 2]
+    assert [(rows[name]["tasks"], rows[name]["of"]) for name in rows] == [(2, 3), (3, 3), (3, 3)]
+    assert [rows[name]["borda"] for name in rows] == [4.0, 1.0, 1.0]
+    assert [rows[name]["rank"] for name in rows] == [1, 2, 2]
+    assert rows[A]["types"] == {"Transfer": {"mean": 75.0, "tasks": 2}}
+    assert rows[A]["mean_by_type"] == 75.0
     assert rows[C]["scores"]["STS12"] is None
+    said = views.finding(board, None)
+    assert "wordllama leads 3 encoders over 2 tasks that they share" in said
+    assert "1 task not shared: in no mean and no rank." in said
+
+
+def test_a_task_more_makes_nobody_win(workspace: Workspace) -> None:
+    """A is worse on all that both have, and easy on one that B lacks."""
+    for task in ("MR", "CR", "SUBJ"):
+        put(workspace.store, A, task, 60.0)
+        put(workspace.store, B, task, 61.0)
+    put(workspace.store, A, "TREC", 99.0)
+    board = service.board(workspace)
+    assert (board.ranked, board.shared) == ((B, A), ("MR", "CR", "SUBJ"))
+    assert f"{B} leads 2 encoders over 3 tasks" in views.finding(board, None)
+
+
+def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
+    """It is listed below, without mean, points and rank."""
+    put(measured.store, "random:8", "MR", 99.0)
+    board = service.board(measured, BoardSpec("transfer"))
+    assert board.ranked == (C, A, B)
+    last = board.rows()[-1]
+    assert (last["encoder"], last["mean"], last["borda"], last["rank"]) == (
+        "random:8", None, None, None,
+    )  # fmt: skip
+    assert "random:8 lacks some of these tasks" in views.finding(board, None)
+
+
+def test_what_is_still_evaluated_has_no_headline(workspace: Workspace) -> None:
+    """In the first minute the baseline has scores and nobody else: it leads nobody."""
+    welcome(workspace)
+    put(workspace.store, "random:256", "StarterSTS", 57.0, "starter-1")
+    board = service.board(workspace)
+    said = views.finding(board, None)
+    assert "1 of 3 scores are there: minilm and wordllama are still being evaluated" in said
+    assert "leads" not in said and "only encoder" not in said
+    put(workspace.store, "wordllama", "StarterSTS", 77.0, "starter-1")
+    put(workspace.store, "minilm", "StarterSTS", 87.0, "starter-1")
+    assert "minilm leads 3 encoders on StarterSTS" in views.finding(service.board(workspace), None)
 
 
 def test_filters(measured: Workspace) -> None:
@@ -72,7 +114,7 @@ def test_a_suite_has_its_own_tasks_in_its_own_order(measured: Workspace) -> None
     """STS12 is not of the transfer suite."""
     found = service.board(measured, BoardSpec("transfer"))
     assert [column.task for column in found.columns] == ["MR", "CR"]
-    assert found.encoders[0] == C and found.complete == [C, A, B]
+    assert found.encoders == found.ranked == (C, A, B)
 
 
 def test_what_mteb_measured_is_never_mixed_with_ours(measured: Workspace) -> None:

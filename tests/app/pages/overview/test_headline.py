@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
+from app.pages.evaluate.job import queue_evaluation
 from app.pages.overview import views
+from app.workspace import Workspace
+from tests.fakes.measured import put
 
 TASKS = [HeatmapColumn("A", "A"), HeatmapColumn("B", "B")]
 MEAN = HeatmapColumn("average:x", "Mean", kind="average")
@@ -47,3 +50,27 @@ def test_while_some_wait_it_counts() -> None:
     """What was never asked for does not count."""
     assert "3 of 4 scores computed" in said(row("a", 2, 2), row("b", 1, None))
     assert "1 of 2 scores computed" in said(row("a", 2), row("b", None))
+
+
+def test_only_what_is_shared_decides() -> None:
+    """A task that one alone has makes nobody win, and is in nobody's mean."""
+    rows = [row("more", 1, 99), row("better", 2)]
+    assert "better has the highest score on 1 task, the one that they share" in said(*rows)
+    rows = [row("whole", 60, 60), row("second", 50, 50), row("one", 99)]
+    assert "whole has the highest score on all 2 tasks" in said(*rows)
+
+
+def test_a_mean_is_over_what_all_that_have_one_share(workspace: Workspace) -> None:
+    """The one that lacks a task has none, nor has one that is still being evaluated."""
+    three = ("STS12", "STS13", "STS14")
+    for name in ("random:8", "random:16", "random:32", "random:64"):
+        workspace.store.encoders.add(name)
+        for task in three[: 1 if name == "random:32" else 3]:
+            put(workspace.store, name, task, 50.0, "simcse-2021")
+    queue_evaluation(workspace, ["random:64"], ["STS15"])
+    _, rows = views.table(workspace)
+    means = {row.name: row.cells.get("average:sts") for row in rows if not row.published}
+    assert {name: mean and mean.over for name, mean in means.items()} == {
+        "random:8": "STS12,STS13,STS14", "random:16": "STS12,STS13,STS14",
+        "random:32": None, "random:64": None,
+    }  # fmt: skip
