@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from engine.datasets.files import (
-    BROKEN_GZIP,
-    decode,
-    is_unicode,
-    listed,
-    not_whole_gzip,
-    open_binary,
-    where,
-)
-from engine.datasets.formats import JSON_LINES, check_start, ending_of, rows_of, separator_of
+from engine.datasets.dialect import dialect_of
+from engine.datasets.files import is_unicode, lines, listed, where
+from engine.datasets.formats import open_table
+from engine.datasets.parquet import Opaque
 from engine.errors import UserError, first_line
 
 _BREAKS = re.compile("[\r\n\0]+")
@@ -31,7 +24,7 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     within a cell becomes a space.
 
     Args:
-        file: with one of `formats.ENDINGS`, also `.gz`.
+        file: with one of `dialect.ENDINGS`, also `.gz`.
         column: of a table; None where it has only one.
 
     Raises:
@@ -41,49 +34,27 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     name = where(file)
     if not file.is_file():
         raise UserError(f"There is no file {file}.", "Check the path.")
-    ending, packed = ending_of(file.name)
-    check_start(file, file.name)
-    if ending == ".parquet":
+    dialect = dialect_of(file, name)
+    if dialect.ending == ".parquet":
         yield from _of_parquet(file, column)
-        return
-    try:
-        with open_binary(file, packed) as raw:
-            lines = decode(raw, name, newline="" if ending == ".csv" else None)
-            if ending == ".txt":
-                yield from lines
-            else:
-                yield from _of_table(lines, ending, column, name)
-    except BROKEN_GZIP as error:
-        raise not_whole_gzip(name, error) from error
+    elif dialect.ending == ".txt":
+        yield from lines(file)
+    else:
+        yield from _of_table(file, column, name)
 
 
-def _of_table(lines: Iterator[str], ending: str, column: str | None, name: str) -> Iterator[str]:
-    first = next(lines, "")
-    separator = "\t" if ending == ".tsv" else separator_of(first)
-    rows = (
-        (number, row)
-        for number, row in rows_of(chain([first], lines), ending, separator, name)
-        if row is not None
-    )
-    if ending in JSON_LINES:
-        for number, row in rows:
-            column = column or _chosen(list(row), None, name)
-            if column not in row:
-                raise UserError(
-                    f"{name}, line {number} has no {column!r}.", f"It has {listed(list(row))}."
-                )
-            yield _one_line(row[column], f"{name}, line {number}", column)
-        return
-    names = [cell.strip() for cell in next(rows, (1, []))[1]]
-    column = _chosen(names, column, name)
-    place = names.index(column)
-    for number, row in rows:
-        if len(row) != len(names):
+def _of_table(file: Path, column: str | None, name: str) -> Iterator[str]:
+    table = open_table(file, name, bounded=False)
+    column = _chosen(list(table.columns), column, name)
+    place = table.columns.index(column)
+    for number, row in table.rows:
+        if len(row) != len(table.columns):
             raise UserError(
-                f"{name}, line {number} has {len(row)} cells, and the file {len(names)} columns.",
+                f"{name}, line {number} has {len(row)} cells, and the file {len(table.columns)} "
+                "columns.",
                 "Correct or remove the row, then try again.",
             )
-        yield _one_line(row[place], f"{name}, line {number}", column)
+        yield _one_line(row[place], f"{name}, {table.unit} {number}", column)
 
 
 def _of_parquet(file: Path, column: str | None) -> Iterator[str]:
@@ -114,6 +85,9 @@ def _chosen(columns: list[str], column: str | None, name: str) -> str:
 
 
 def _one_line(cell: Any, place: str, column: str) -> str:
+    if isinstance(cell, Opaque):
+        raise UserError(f"{place} has no {column!r}.", "Every row needs a text there.")
+    cell = "" if cell is None else cell  # empty, as in a CSV
     if not isinstance(cell, str) or not is_unicode(cell):
         shown = "half a character" if isinstance(cell, str) else type(cell).__name__
         raise UserError(f"{place}: {column!r} is {shown}.", "Every row needs a text there.")

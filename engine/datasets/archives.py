@@ -1,4 +1,4 @@
-"""Several files as one data set: BEIR's three, or parallel sentences with one file per language.
+"""Several files as one data set: BEIR's three, sentences by language, or tables by split.
 
 They come as a ZIP archive, or are packed into one here. Archives are read in memory: no file is
 ever written under a name from an archive.
@@ -6,12 +6,14 @@ ever written under a name from an archive.
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from engine.datasets import beir, limits, parallel
+from engine.datasets.dialect import ENDINGS
 from engine.datasets.files import decode, listed, open_binary, shorten
 from engine.datasets.info import Kind, TaskType
 from engine.datasets.types import Parallel, Retrieval
@@ -19,6 +21,10 @@ from engine.errors import UserError
 
 ENDING = ".zip"
 EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another"
+TABLES = "Tables of one data set are named by their splits, such as train.csv and test.csv."
+SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
+_ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.IGNORECASE)
+_ROLES = ("corpus", "queries", "documents", "qrels")
 _MOST = 1000
 """Maximum number of files in an archive; a data set has a few."""
 _ENTRY = b"PK\x01\x02"
@@ -52,6 +58,35 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
                     inside.write(piece)
 
 
+def tables(names: Sequence[str]) -> dict[str, str]:
+    """Return split -> file where each file is a table and the names tell splits apart.
+
+    A table alone has the split that its name tells, or an empty one.
+    """
+    found = {split_of(name)[0]: name for name in names}
+    other = any(not _is_table(name) or PurePosixPath(name).stem in _ROLES for name in names)
+    if other or len(found) < len(names) or (len(names) > 1 and "" in found):
+        return {}
+    return dict(sorted(found.items(), key=lambda item: rank(item[0])))
+
+
+def _is_table(name: str) -> bool:
+    return PurePosixPath(name.lower().removesuffix(".gz")).suffix in ENDINGS
+
+
+def split_of(name: str) -> tuple[str, str]:
+    """Return the split that a file's name tells, empty if none, and the rest of its name."""
+    stem = _ENDINGS.sub("", PurePosixPath(name).name)
+    words = re.split(r"[-_.]", stem)
+    split = next((word for word in words if word.casefold() in SPLITS), "")
+    return split, "_".join(word for word in words if word != split)
+
+
+def rank(split: str) -> int:
+    """Return the place of a split in the usual order; the last for others."""
+    return SPLITS.index(split.casefold()) if split else len(SPLITS)
+
+
 def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     """Return the kind and task type of an archive's data set, by its files' names.
 
@@ -67,7 +102,7 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
         found = listed(names, 6) or "no files"
         raise UserError(
             f"No data set that is known here is made of {found}. {error.message}",
-            f"Expected are {EXPECTED}. A table comes alone, not in an archive.",
+            f"Expected are {EXPECTED}. {TABLES}",
         ) from error
     return "retrieval", "Reranking" if listed_too else "Retrieval"
 

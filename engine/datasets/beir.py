@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from engine.datasets.dialect import ENDINGS, TREC
 from engine.datasets.files import DatasetSource, shorten
-from engine.datasets.formats import ENDINGS, records
+from engine.datasets.formats import records
 from engine.datasets.languages import codes, is_language
 from engine.datasets.retrieval import Judged, assembled
 from engine.datasets.types import DatasetInfo, Retrieval
@@ -172,13 +173,18 @@ def _part(path: PurePosixPath) -> tuple[str | None, str]:
     stem, parent = _stem(path.name), path.parent.name
     if not stem:
         return None, ""  # a README, a licence
+    if path.name.removesuffix(".gz").endswith(TREC):
+        return "qrels", _QRELS.sub("", stem) or "test"
     if stem in _WHOLE:
         return _WHOLE[stem], ""
     if parent in ("qrels", "top_ranked"):
         return parent, stem
     if _QRELS.search(stem):
         return "qrels", _QRELS.sub("", stem) or "test"
-    return ("top_ranked", "test") if stem == "top_ranked" else ("", stem)
+    if stem == "top_ranked":
+        return stem, "test"
+    # Other JSON describes the data, such as dataset_infos.json.
+    return (None, "") if path.suffix == ".json" else ("", stem)
 
 
 def _put(files: dict[str, str], split: str, name: str) -> None:
@@ -193,7 +199,7 @@ def _stem(filename: str) -> str:
     """Return the name without its endings; empty if they are of no readable format."""
     plain = filename.removesuffix(".gz")
     ending = PurePosixPath(plain).suffix
-    return plain.removesuffix(ending) if ending in ENDINGS else ""
+    return plain.removesuffix(ending) if ending in (*ENDINGS, *TREC) else ""
 
 
 def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
@@ -239,8 +245,8 @@ def _texts(
 
 def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
     for place, row in rows:
-        if list(row) == ["text"]:  # plain lines: TREC's columns are separated by spaces
-            row = {f"column {i}": cell for i, cell in enumerate(str(row["text"]).split())}
+        if len(row) == 1:  # TREC's columns are separated by spaces
+            row = {f"column {i}": cell for i, cell in enumerate(str(*row.values()).split())}
         if not 3 <= len(row):
             raise UserError(
                 f"{place} is no judgement.", "Expected are query-id, corpus-id and score."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from engine.datasets.info import Kind
@@ -70,6 +71,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "split": ("split", "partition", "subset", "fold"),
 }
 
+_KNOWN = {name for names in _NAMES.values() for name in names}
+_COUNTERS = ("index", "id", "idx", "unnamed0", "level0", "indexlevel0")
+"""Names of columns that only number the rows."""
+
 _NUMBERS = ("score", "label", "grade")
 """Roles that a numeric column may have."""
 
@@ -95,6 +100,10 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         The likeliest kind, and role -> column for the roles found, of any kind, so that a form can
         be prefilled for whichever kind a person chooses.
     """
+    unnamed = all(map(_is_unnamed, columns))
+    places = [i for i, c in enumerate(columns)
+              if not _is_counter(c, [row[i] for row in rows], unnamed)]  # fmt: skip
+    columns, rows = [columns[i] for i in places], [[row[i] for i in places] for row in rows]
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     found: dict[str, str] = {}
     for role, names in _NAMES.items():
@@ -107,12 +116,14 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         found["grade"] in numeric and _is_whole(rows, columns.index(found["grade"]))
     ):
         del found["grade"]
-    paired = {"left", "right"} <= found.keys() or all(c.startswith("column ") for c in columns)
-    _by_value(found, columns, rows, numeric)
-    return _kind(found, columns, paired), found
+    paired = {"left", "right"} <= found.keys() or unnamed
+    named = "text" in found
+    two = _by_value(found, columns, rows, numeric) and not named
+    two = two or (len(columns) == 2 and all(map(is_language, columns)))
+    return _kind(found, paired, two), found
 
 
-def _kind(found: dict[str, str], columns: Sequence[str], paired: bool) -> Kind:
+def _kind(found: dict[str, str], paired: bool, two: bool) -> Kind:
     """Return the first kind whose roles are all found; plain sentences need the least."""
     possible: tuple[tuple[Kind, bool], ...] = (
         ("pairs", True),
@@ -120,15 +131,65 @@ def _kind(found: dict[str, str], columns: Sequence[str], paired: bool) -> Kind:
         ("triplets", True),
         ("labelled-pairs", paired),
         ("labels", True),
-        ("parallel", len(columns) == 2 and all(map(is_language, columns))),
+        ("parallel", two),
     )
     fits = (kind for kind, may in possible if may and all(role in found for role in ROLES[kind]))
     return next(fits, "sentences")
 
 
 def _by_name(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    plain = {"".join(ch for ch in c.casefold() if ch.isalnum()): c for c in reversed(columns)}
+    plain = {_bare(c): c for c in reversed(columns)}
     return next((plain[name] for name in names if name in plain), None)
+
+
+def _bare(name: str) -> str:
+    return "".join(ch for ch in name.casefold() if ch.isalnum())
+
+
+def known_name(name: str) -> bool:
+    """Whether a column of this name has a role of its own in some kind of data set."""
+    return _bare(name) in _KNOWN
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
+    """Tell whether the first row of a table holds the names of its columns.
+
+    Args:
+        rows: the first rows, at least one.
+
+    Returns:
+        Whether it does, and whether that is more than a guess.
+    """
+    cells = [cell.strip() for cell in rows[0]]
+    whole = [row for row in rows[1:] if len(row) == len(cells)]
+    columns = [[cell.strip() for cell in column] for column in zip(*whole, strict=True)]
+    if len(cells) > 1 and _counted(cells):  # a table of pandas whose columns have no names
+        return True, True
+    if any(cell and not is_number(cell) and _is_numeric([value for value in column if value])
+           for cell, column in zip(cells, columns, strict=False)):  # fmt: skip
+        return True, True
+    if any(is_number(cell) or is_sentence(cell) for cell in cells):
+        return False, True
+    if all(not cell or known_name(cell) for cell in cells) or all(map(is_language, cells)):
+        return True, True
+    if any(cell in column for cell, column in zip(cells, columns, strict=False) if cell):
+        return False, True
+    if any(map(known_name, filter(None, cells))):
+        return True, True
+    return not any(map(_alike, cells, columns)), False
+
+
+def _counted(cells: Sequence[str]) -> bool:
+    """Whether cells are 0, 1, 2 … in order, perhaps after an empty one for the index."""
+    start = 0 if cells[0] else 1
+    return list(cells[start:]) == [str(i) for i in range(len(cells) - start)]
+
+
+def _alike(cell: str, column: Sequence[str]) -> bool:
+    """Whether a cell is as long as others of its column, and longer than a name."""
+    lengths = sorted(len(value) for value in column if value)
+    running = len(cell.split()) >= 3 or (not cell.isascii() and len(cell) >= 6)
+    return running and bool(lengths) and 2 * len(cell) >= lengths[len(lengths) // 2]
 
 
 def _by_value(
@@ -136,10 +197,14 @@ def _by_value(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     numeric: set[str],
-) -> None:
-    """Fill the roles not found by name: long cells are text, two of them with a number a pair."""
+) -> bool:
+    """Fill the roles not found by name: long cells are text, two of them with a number a pair.
+
+    Returns:
+        Whether there are two columns, both of long cells.
+    """
     if not rows:
-        return
+        return False
     cells = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns) if c not in numeric}
     mean = {c: sum(map(len, values)) / len(values) for c, values in cells.items()}
     texts = [c for c, values in cells.items() if mean[c] >= 15 or len(set(values)) > len(rows) / 2]
@@ -148,7 +213,7 @@ def _by_value(
     pair = {found.get("left"), found.get("right")}
     # Whole numbers may be classes (0, 1, 2 in NLI files), unless the columns have no names.
     classes = {c for i, c in enumerate(columns) if c in numeric and _is_whole(rows, i)}
-    unnamed = [c for c in columns if c in numeric and (c not in classes or c.startswith("column "))]
+    unnamed = [c for c in columns if c in numeric and (c not in classes or _is_unnamed(c))]
     if "score" not in found and len(unnamed) == 1 and "left" in found:
         found["score"] = unnamed[0]
     if "text" not in found and texts:
@@ -159,6 +224,22 @@ def _by_value(
         found["label"] = others[0]
     elif "label" not in found and len(of_pairs) == 1:
         found["label"] = of_pairs[0]
+    return len(columns) == 2 and len(texts) == 2 and min(mean[c] for c in texts) >= 15
+
+
+def _is_unnamed(column: str) -> bool:
+    return column.startswith("column ") or column.isdecimal()
+
+
+def _is_counter(column: str, cells: Sequence[Any], unnamed: bool) -> bool:
+    """Whether a column only numbers the rows, as pandas' index does, whose column has no name."""
+    numbers = [float(cell) for cell in cells if is_number(cell)]
+    if not numbers or len(numbers) < len(cells) or not all(map(float.is_integer, numbers)):
+        return False
+    if _bare(column) in _COUNTERS or (column.startswith("column ") and not unnamed):
+        return True
+    steps = {b - a for a, b in pairwise(numbers)}
+    return len(numbers) > 3 and steps == {1.0} and not known_name(column)
 
 
 def _is_whole(rows: Sequence[Sequence[Any]], index: int) -> bool:

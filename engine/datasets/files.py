@@ -6,6 +6,7 @@ takes no more memory than its sentences. Knows no format.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import math
@@ -19,12 +20,15 @@ from typing import IO, cast
 from engine.datasets.limits import MAX_ROW, row_too_long
 from engine.datasets.types import Dataset, DatasetInfo
 from engine.errors import UserError
+from engine.filetypes import LFS, is_pointer, kind_of
 from engine.stamps import Stamp, stamp
 
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 """Raised when reading a `.gz` that is cut short or damaged."""
 
 
+_START = 512
+"""Bytes that tell what a file is."""
 _PIECE = 2**16
 """Bytes read at a time where a line may have any length."""
 
@@ -114,14 +118,19 @@ def decode(
     Args:
         raw: a seekable binary stream, at its start.
         name: the file's name for errors.
-        encoding: the file's encoding; a UTF-8 byte order mark is dropped.
+        encoding: the file's encoding; a byte order mark is dropped, and one of UTF-16 counts more.
         newline: as for `open`.
 
     Raises:
-        UserError: bytes that are not in this encoding (names line and byte), a broken `.gz`, or a
-            line longer than `limits.MAX_ROW`, which is not read to its end.
+        UserError: no text by its first bytes, bytes that are not in this encoding (names line and
+            byte), a broken `.gz`, or a line longer than `limits.MAX_ROW`, which is not read to its
+            end.
     """
     try:
+        start = raw.read(_START)
+        raw.seek(0)
+        refuse_other(start, name)
+        encoding = encoding_of(start) if encoding == "utf-8" else encoding
         yield from _decoded(raw, name, encoding, newline)
     except BROKEN_GZIP as error:
         raise not_whole_gzip(name, error) from error
@@ -137,11 +146,34 @@ def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> I
             if "\0" in line:  # never in text: UTF-16 or a binary file
                 raise holds_nul(name, count)
             yield line.removesuffix("\n") if newline is None else line
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:  # UTF-16 without its mark is another one than of single bytes
+        if encoding.startswith("utf-") and encoding != "utf-8":
+            raise UserError(
+                f"{name} is not whole {encoding.upper()} text.", "Save it as UTF-8."
+            ) from error
         raise _not_utf8(raw, name) from error
     finally:
         if not raw.closed:
             text.detach()  # the caller closes the stream
+
+
+def refuse_other(start: bytes, name: str) -> None:
+    """Refuse what is no text by its first bytes.
+
+    Raises:
+        UserError: says what it is.
+    """
+    if start.startswith(LFS):
+        raise is_pointer(name)
+    if found := kind_of(start):
+        raise UserError(f"{name} is {found[0]}, and should be text.", found[1])
+
+
+def encoding_of(start: bytes) -> str:
+    """Return the encoding that a byte order mark names; UTF-8 without one."""
+    marks = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+             codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
+    return next((name for mark, name in marks.items() if start.startswith(mark)), "utf-8")
 
 
 def not_whole_gzip(name: str, error: Exception) -> UserError:
@@ -200,7 +232,8 @@ def not_utf8(
         f"{name} is not UTF-8: line {number}, byte {at + 1} of the line "
         f"(byte offset {offset + at} of the file) is 0x{piece[error.start]:02X}. "
         f"It looks like {looks}.",
-        f"Save it as UTF-8, for example: iconv -f {looks} -t UTF-8 OLD > NEW",
+        "Save it as UTF-8: in Excel as CSV UTF-8, in a terminal with "
+        f"iconv -f {looks} -t UTF-8 OLD > NEW",
     )
 
 

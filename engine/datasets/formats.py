@@ -4,16 +4,17 @@
 random access: `engine.datasets.row_file`. Only SentEval's folder, whose files each have their own
 layout, is read by separate modules, following the reference.
 
-CSV follows RFC 4180 (quotes, line ends inside quotes); `;` or a tab as the separator is detected.
-TSV is split at tabs without quoting, as in the files of GLUE and SentEval. JSON lines has one
-object per line; the first one names the columns. Text and TSV in the layout of SentEval's probing
-files are recognised by their first line. Otherwise knows nothing of what a column means.
+CSV follows RFC 4180 (quotes, line ends inside quotes). TSV is split at tabs, without quoting if it
+is written as in the files of GLUE and SentEval. JSON lines has one object per line; the first one
+names the columns. Which of these a file is, `engine.datasets.dialect` finds. Knows nothing of what
+a column means.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -21,18 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets import limits
-from engine.datasets.columns import PROBING, PROBING_SPLITS, is_probing, is_sentence
+from engine.datasets.columns import PROBING, PROBING_SPLITS
+from engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
 from engine.datasets.files import check_names, decode, open_binary
-from engine.datasets.parquet import ParquetFile
+from engine.datasets.json_tables import json_table
+from engine.datasets.parquet import Opaque, ParquetFile
 from engine.errors import UserError
-
-JSON_LINES = (".jsonl", ".ndjson")
-ENDINGS = (".csv", ".tsv", ".txt", *JSON_LINES, ".parquet")
-"""Known endings of file names; all but Parquet also with `.gz`."""
 
 TableRow = tuple[int, list[Any]]
 """A row's number (line of a text file, row of Parquet; from 1) and its cells."""
 
+_MISSING = Opaque("nothing under this name")
 _LINE = 16
 """Minimum bytes counted for a line: some kilobytes may unpack to millions of empty lines."""
 
@@ -47,6 +47,7 @@ class Table:
         header: whether the first line was read as names.
         unit: `line` or `row`: what a row's number counts.
         repeated: names that occur more than once in the file.
+        guessed: whether nothing but its place says that the first line holds names.
     """
 
     columns: tuple[str, ...]
@@ -54,22 +55,28 @@ class Table:
     header: bool = True
     unit: str = "line"
     repeated: tuple[str, ...] = ()
+    guessed: bool = False
 
 
-def open_table(source: Path | bytes, filename: str, header: bool | None = None) -> Table:
+def open_table(
+    source: Path | bytes, filename: str, header: bool | None = None, *, bounded: bool = True
+) -> Table:
     """Open a file as rows.
 
     Args:
         source: the file, or its bytes.
         filename: its original name, whose ending determines the format.
         header: whether the first line of a CSV or TSV holds names; None to detect.
+        bounded: whether `limits` apply to a file of text.
 
     Raises:
         UserError: content that does not match the ending, empty, too large, or not UTF-8. Faults
             further down (encoding, quotes, JSON, size) are raised by `rows` when reached.
     """
-    table = _opened(source, filename, header)
+    table = _opened(source, filename, header, bounded)
     limits.check_columns(filename, table.columns)
+    if not bounded:
+        return table
     return replace(table, rows=chain(islice(table.rows, limits.MAX_ROWS), _more(table, filename)))
 
 
@@ -81,9 +88,9 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
     Raises:
         UserError: as for `open_table`, when reached; or a row with too few or too many cells.
     """
-    ending, _ = ending_of(filename)
-    if ending in JSON_LINES:
-        rows = rows_of(_lines(source, filename), ending, "", filename)
+    dialect = dialect_of(source, filename)
+    if dialect.ending in JSON_LINES:
+        rows = rows_of(_lines(source, filename, dialect), dialect, filename)
         for count, (number, row) in enumerate(rows):
             if count == limits.MAX_ROWS:
                 raise limits.too_many_rows(filename)
@@ -108,90 +115,67 @@ def _more(table: Table, filename: str) -> Iterator[TableRow]:
     yield from ()
 
 
-def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
-    ending, _ = ending_of(filename)
+def _opened(
+    source: Path | bytes, filename: str, header: bool | None, bounded: bool = True
+) -> Table:
+    dialect = dialect_of(source, filename)
+    ending = dialect.ending
     if ending == ".parquet":
         _check(source, filename)
         file = ParquetFile(source, filename)
         columns, repeated = _distinct(file.columns)
         cells = (list(row) for batch in file.batches() for row in zip(*batch, strict=True))
         return Table(columns, enumerate(cells, start=1), unit="row", repeated=repeated)
-    text = _lines(source, filename)
+    if ending == ".json":
+        _check(source, filename)
+        columns, values = json_table(source, filename, dialect.encoding)
+        check_names(filename, columns)
+        return Table(columns, enumerate(values, start=1), unit="row")
+    text = _lines(source, filename, dialect, bounded)
     first = next(text, None)
     if first is None:
         raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
-    text = chain([first], text)
-    probing = ending in (".txt", ".tsv") and not header and is_probing(first)
-    every = rows_of(text, ".tsv" if probing else ending, separator_of(first), filename)
+    for _ in range(dialect.skip):
+        first = next(text, "")
+    every = rows_of(chain([first], text), dialect, filename, first=1 + dialect.skip)
     rows = ((line, found) for line, found in every if found is not None)
-    if probing:
+    if dialect.probing and not header:
         marked = ((n, [PROBING_SPLITS.get(mark, mark), *cells]) for n, (mark, *cells) in rows)
         return Table(PROBING, marked, header=False)
     if ending == ".txt":
         return Table(("text",), rows, header=False)
-    return _objects(rows, filename) if ending in JSON_LINES else _named(rows, header)
-
-
-def ending_of(filename: str) -> tuple[str, bool]:
-    """Split a name into the format's ending and whether it is gzip.
-
-    Raises:
-        UserError: an unknown ending.
-    """
-    lower = filename.lower()
-    packed = lower.endswith(".gz")
-    ending = Path(lower.removesuffix(".gz")).suffix
-    if ending not in ENDINGS or (packed and ending == ".parquet"):
-        raise UserError(
-            f"{filename} is not in a known format.",
-            f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as .gz. Rename a "
-            "file with one sentence per line so that it ends in .txt.",
-        )
-    return ending, packed
-
-
-def check_start(source: Path | bytes, filename: str) -> None:
-    """Check a file's first bytes against its ending.
-
-    Raises:
-        UserError: it is empty, or its content does not match the ending.
-    """
-    ending, packed = ending_of(filename)
-    with open_binary(source, packed=False) as raw:
-        start = raw.read(4)
-    if not start:
-        raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
-    is_a = {b"PAR1": "a Parquet file", b"PK\3\4": "a ZIP archive, perhaps an Excel workbook"}
-    found = is_a.get(start, "a gzip file" if start[:2] == b"\x1f\x8b" else "text")
-    wanted = "a Parquet file" if ending == ".parquet" else "a gzip file" if packed else "text"
-    if found != wanted:
-        raise UserError(
-            f"{filename} should be {wanted} by its name, but its first bytes are those of {found}.",
-            "Rename it to what it is, or save it again as CSV.",
-        )
+    if ending in JSON_LINES:
+        return _objects(rows, filename)
+    table = _named(rows, dialect.header if header is None else header)
+    guessed = header is None and table.header and not dialect.sure
+    return replace(table, guessed=guessed)
 
 
 def _check(source: Path | bytes, filename: str) -> int:
-    """Return the size of a file, after checking it and the first bytes."""
+    """Return the size of a file, after checking it."""
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > limits.MAX_BYTES:
         raise limits.too_large(filename)
-    check_start(source, filename)
     return size
 
 
-def _lines(source: Path | bytes, filename: str) -> Iterator[str]:
+def _lines(
+    source: Path | bytes, filename: str, dialect: Dialect, bounded: bool = True
+) -> Iterator[str]:
     """Yield the lines, for CSV with their ends; stop with UserError if they unpack to too much."""
-    ending, packed = ending_of(filename)
-    unpacking = limits.Unpacking(filename, _check(source, filename), limits.MAX_BYTES)
+    packed = ending_of(filename)[1]
+    size, most = (_check(source, filename), limits.MAX_BYTES) if bounded else (0, math.inf)
+    unpacking = limits.Unpacking(filename, size, most)
     with open_binary(source, packed) as raw:
-        for line in decode(raw, filename, newline="" if ending == ".csv" else None):
+        for line in decode(
+            raw, filename, dialect.encoding, newline="" if dialect.ending == ".csv" else None
+        ):
             unpacking.add(max(len(line) + 1, _LINE))
             yield line
 
 
 def rows_of(
-    lines: Iterator[str], ending: str, separator: str, filename: str, first: int = 1
+    lines: Iterator[str], dialect: Dialect, filename: str, first: int = 1
 ) -> Iterator[tuple[int, Any]]:
     """Parse the rows of a text file, each with the line on which it begins.
 
@@ -199,8 +183,7 @@ def rows_of(
 
     Args:
         lines: the lines, with their ends if the format is CSV.
-        ending: the format, such as `.csv`.
-        separator: separator of CSV cells.
+        dialect: how they are written.
         filename: the name for messages.
         first: number of the first of these lines.
 
@@ -210,9 +193,10 @@ def rows_of(
     Raises:
         UserError: a broken quote, invalid JSON, or a row longer than `limits.MAX_ROW`.
     """
+    ending = dialect.ending
     if ending == ".csv":
-        for number, cells in _csv_rows(lines, separator, filename, first):
-            yield number, cells if any(cell.strip() for cell in cells) else None
+        for number, cells in _csv_rows(lines, dialect, filename, first):
+            yield number, dialect.cells(cells) if any(cell.strip() for cell in cells) else None
         return
     for number, line in enumerate(lines, start=first):
         text = line.rstrip("\r\n")
@@ -221,11 +205,11 @@ def rows_of(
         elif ending in JSON_LINES:
             yield number, _json_object(text, f"{filename}, line {number}")
         else:
-            yield number, text.split("\t") if ending == ".tsv" else [text]
+            yield number, dialect.cells(text.split("\t")) if ending == ".tsv" else [text]
 
 
 def _csv_rows(
-    lines: Iterator[str], separator: str, filename: str, first: int
+    lines: Iterator[str], dialect: Dialect, filename: str, first: int
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of CSV; a row may span several lines. See `rows_of`."""
     # The csv module limits cells to 131,072 characters; our limit is that of a row.
@@ -240,7 +224,9 @@ def _csv_rows(
                 raise limits.row_too_long(filename, number)
             yield line
 
-    reader = csv.reader(bounded(), delimiter=separator, strict=True)
+    reader = csv.reader(
+        bounded(), delimiter=dialect.separator, escapechar=dialect.escape, strict=True
+    )
     while True:
         start, size = first + reader.line_num, 0
         try:
@@ -255,18 +241,13 @@ def _csv_rows(
         yield start, cells
 
 
-def separator_of(line: str) -> str:
-    """Detect the separator of a CSV file from its first line."""
-    return next((s for s in ",;\t" if s in line), ",")
-
-
 def _objects(rows: Iterator[tuple[int, dict[str, Any]]], filename: str) -> Table:
     first = next(rows, None)
     columns = () if first is None else tuple(first[1])
     check_names(filename, columns)
     every = chain([] if first is None else [first], rows)
-    # A missing key becomes None, an error only for readers that need its column.
-    return Table(columns, ((n, [o.get(c) for c in columns]) for n, o in every))
+    # A missing key is an error only for readers that need its column.
+    return Table(columns, ((n, [o.get(c, _MISSING) for c in columns]) for n, o in every))
 
 
 def _json_object(line: str, place: str) -> dict[str, Any]:
@@ -284,26 +265,14 @@ def _json_object(line: str, place: str) -> dict[str, Any]:
     return value
 
 
-def _named(rows: Iterator[TableRow], header: bool | None) -> Table:
+def _named(rows: Iterator[TableRow], header: bool) -> Table:
     """Use the first row as names, or make up names if it holds data."""
     first = next(rows, None)
     if first is None:
         return Table((), rows)
-    if header is None:
-        header = not any(_is_data(cell) for cell in first[1])
     names = [cell.strip() for cell in first[1]] if header else [""] * len(first[1])
     columns, repeated = _distinct(names)
     return Table(columns, rows if header else chain([first], rows), header, repeated=repeated)
-
-
-def _is_data(cell: str) -> bool:
-    """Whether a cell cannot be a column's name: a number or a sentence."""
-    cell = cell.strip()
-    try:
-        float(cell)
-    except ValueError:
-        return is_sentence(cell)
-    return True
 
 
 def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from engine.datasets.columns import ROLES
-from engine.datasets.formats import ENDINGS
+from engine.datasets.dialect import ENDINGS
 from engine.datasets.limits import MAX_BYTES, too_large
 from engine.datasets.tables import Mapping, preview, read
 from engine.datasets.types import Dataset, Kind

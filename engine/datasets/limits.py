@@ -90,14 +90,13 @@ def check_columns(filename: str, columns: Sized) -> None:
         )
 
 
-def row_too_long(name: str, line: int | None = None, perhaps: str = "") -> UserError:
+def row_too_long(name: str, line: int | None = None) -> UserError:
     """Return the error for a row longer than `MAX_ROW`.
 
     Args:
         name: the file's name.
         line: the line that the row ends on, or that reading stopped at.
-        perhaps: another possible reason.
     """
     hint = "Is it text with one sentence a line? In CSV a quote may have been left open."
     which = "a row" if line is None else f"the row that holds line {line}"
-    return UserError(f"{name}: {which} is longer than a megabyte.", f"{hint} {perhaps}".rstrip())
+    return UserError(f"{name}: {which} is longer than a megabyte.", hint)

@@ -19,21 +19,21 @@ from typing import IO, Any, NamedTuple
 
 from filelock import FileLock
 
+from engine.datasets.dialect import Dialect, dialect_of, ending_of
 from engine.datasets.files import (
     BROKEN_GZIP,
     check_names,
     holds_nul,
     is_unicode,
+    lines,
     not_utf8,
     not_whole_gzip,
     where,
 )
-from engine.datasets.formats import JSON_LINES, check_start, ending_of, rows_of, separator_of
+from engine.datasets.formats import JSON_LINES, open_table, rows_of
 from engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
-from engine.datasets.parquet import Opaque, ParquetFile
+from engine.datasets.parquet import Opaque
 from engine.errors import UserError
-
-_MACINTOSH = "Files of old Macintosh programs end their lines in a carriage return alone."
 
 
 class FileRow(NamedTuple):
@@ -62,7 +62,8 @@ class RowFile:
 
     Attributes:
         name: the file's name for messages.
-        columns: the names in the first line, or `("text",)`.
+        columns: the names in the first line, `column 1` … without such a line, or `("text",)`.
+        header: whether the first line holds names.
 
     Raises:
         UserError: an unknown ending, content that does not match it, or an empty file.
@@ -70,17 +71,20 @@ class RowFile:
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.name = where(path)
-        ending, packed = ending_of(self.name)
+        _, packed = ending_of(self.name)
         if not path.is_file():
             raise UserError(f"There is no file {path}.", "Give the training file's path.")
-        check_start(path, self.name)
-        unpacked = unpack(path, folder) if packed or ending == ".parquet" else path
-        self.ending = unpacked.suffix.lower()
+        dialect = dialect_of(path, self.name)
+        if packed or not dialect.in_place:
+            unpacked = unpack(path, folder, dialect)
+            if not dialect.in_place:
+                dialect = Dialect(unpacked.suffix)
+        else:
+            unpacked = path
+        self._dialect, self.header = dialect, dialect.header
         self._file = unpacked.open("rb")
         weakref.finalize(self, self._file.close)
         self._lock = Lock()  # the trainer and the interface may read from several threads
-        first = self._file.readline(MAX_ROW).decode("utf-8", "replace")
-        self._separator = separator_of(first)
         self._lines = _Lines(self._file, self.name)
         self._body = (0, 0)  # start of the rows after the names: byte offset, lines before it
         self.columns, self._chosen = self._names(), tuple[int, ...]()
@@ -112,19 +116,24 @@ class RowFile:
 
     def _names(self) -> tuple[str, ...]:
         """Return the columns and set where the rows begin."""
-        if self.ending == ".txt":
+        if self._dialect.ending == ".txt":
             return ("text",)
+        for _ in range(self._dialect.skip):
+            next(self._lines)
+        self._body = (self._lines.offset, self._lines.number)
         first = next((found for _, _, found in self._scan() if found is not None), ())
-        if self.ending in JSON_LINES:
+        if self._dialect.ending in JSON_LINES:
             check_names(self.name, first)
             return tuple(first)
+        if not self.header:
+            return tuple(f"column {i}" for i in range(1, len(first) + 1))
         self._body = (self._lines.offset, self._lines.number)
         return tuple(cell.strip() for cell in first)
 
     def _scan(self) -> Iterator[tuple[int, int, Any]]:
         """Yield offset, line and content of each row from the current position."""
         lines = self._lines
-        rows = rows_of(lines, self.ending, self._separator, self.name, lines.number + 1)
+        rows = rows_of(lines, self._dialect, self.name, lines.number + 1)
         while True:
             offset = lines.offset
             if (row := next(rows, None)) is None:
@@ -168,7 +177,7 @@ class _Lines:
             raise StopIteration
         self.number += 1
         if len(raw) > MAX_ROW:
-            raise row_too_long(self._name, self.number, _MACINTOSH)
+            raise row_too_long(self._name, self.number)
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -179,8 +188,11 @@ class _Lines:
         return text
 
 
-def unpack(path: Path, folder: Path) -> Path:
-    """Unpack a `.gz` or Parquet file into a folder, unless done before, and return the result.
+def unpack(path: Path, folder: Path, dialect: Dialect) -> Path:
+    """Unpack a file into a folder, unless done before, and return the result.
+
+    A `.gz` of UTF-8 is unpacked as it is, and lines of another encoding become UTF-8; Parquet and
+    all other files become JSON lines.
 
     Of several processes one unpacks, and the others wait for it.
 
@@ -190,14 +202,14 @@ def unpack(path: Path, folder: Path) -> Path:
     state = path.stat()
     facts = f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}"
     key = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
-    ending = Path(path.stem).suffix if _is_gzip(path) else ".jsonl"
+    ending = dialect.ending if dialect.in_place or dialect.ending == ".txt" else ".jsonl"
     target = folder / f"unpacked-{key}{ending}"
     lock = target.with_name(target.name + ".lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(lock):
             try:
-                return target if target.is_file() else _unpacked(path, target)
+                return target if target.is_file() else _unpacked(path, target, dialect)
             finally:
                 with suppress(OSError):  # waiting processes hold it open, and find the file
                     lock.unlink()
@@ -208,20 +220,21 @@ def unpack(path: Path, folder: Path) -> Path:
         ) from error
 
 
-def _unpacked(path: Path, target: Path) -> Path:
+def _unpacked(path: Path, target: Path, dialect: Dialect) -> Path:
     partial = target.with_name(target.name + ".part")
     try:
         with partial.open("wb") as plain:
-            plain.writelines(_pieces(path) if _is_gzip(path) else _json_lines(path))
+            if dialect.in_place:
+                plain.writelines(_pieces(path))
+            elif dialect.ending == ".txt":
+                plain.writelines(f"{line}\n".encode() for line in lines(path))
+            else:
+                plain.writelines(_json_lines(path))
         return partial.replace(target)
     except BROKEN_GZIP as error:
         raise not_whole_gzip(where(path), error) from error
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _is_gzip(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -233,13 +246,12 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _json_lines(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet file as JSON lines, with only columns of text or numbers."""
-    file = ParquetFile(path, where(path))
-    for batch in file.batches():
-        for cells in zip(*batch, strict=True):
-            row = dict(zip(file.columns, cells, strict=True))
-            plain = {name: cell for name, cell in row.items() if not isinstance(cell, Opaque)}
-            yield json.dumps(plain, default=str).encode() + b"\n"
+    """Yield the rows as JSON lines; of a Parquet file only columns of text or numbers."""
+    table = open_table(path, where(path), bounded=False)
+    for _, cells in table.rows:
+        row = zip(table.columns, cells, strict=False)
+        plain = {name: cell for name, cell in row if not isinstance(cell, Opaque)}
+        yield json.dumps(plain, default=str).encode() + b"\n"
 
 
 def _as_text(value: Any, place: str, column: str) -> str:

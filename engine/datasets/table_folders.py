@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets import rte
+from engine.datasets.archives import rank, split_of
 from engine.datasets.columns import ROLES, roles_of
 from engine.datasets.files import DatasetSource, where
 from engine.datasets.languages import ENGLISH, codes, is_language
@@ -50,7 +51,6 @@ _KINDS: dict[TaskType, str] = {
     "STS": "Graded pairs",
 }
 _ENDING = re.compile(r"\.(csv|tsv|jsonl|ndjson|parquet|xml)(\.gz)?$")
-_SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
 _NLI = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 
 
@@ -73,12 +73,14 @@ def sources(root: Path, taken: Collection[Path]) -> list[DatasetSource]:
 def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[DatasetSource]:
     groups: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
-        if path.is_file() and _ENDING.search(path.name):
-            split, group = _named(path)
+        split, group = split_of(path.name)
+        # Other JSON describes the data, such as dataset_infos.json.
+        known = _ENDING.search(path.name) or (split and path.suffix == ".json")
+        if path.is_file() and known:
             groups.setdefault(group, {})[split] = path
     found = []
     for group, by_split in groups.items():
-        files = dict(sorted(by_split.items(), key=lambda item: _rank(item[0])))
+        files = dict(sorted(by_split.items(), key=lambda item: rank(item[0])))
         alone = len(groups) == 1 and not is_language(group)
         full = name if alone or not group else f"{name}/{group}"
         language = group if is_language(group) else ""
@@ -92,18 +94,6 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
         )  # fmt: skip
         found.append(DatasetSource(info, partial(read, full, kind, type, files)))
     return found
-
-
-def _named(path: Path) -> tuple[str, str]:
-    """Return a file name's split, empty if none, and the rest of the name."""
-    words = re.split(r"[-_.]", _ENDING.sub("", path.name))
-    split = next((word for word in words if word.casefold() in _SPLITS), "")
-    rest = [word for word in words if word != split]
-    return split, "_".join(rest)
-
-
-def _rank(split: str) -> int:
-    return _SPLITS.index(split.casefold()) if split else len(_SPLITS)
 
 
 def _problem(files: dict[str, Path], kind: Kind) -> str | None:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from engine.datasets import archives
-from engine.datasets.columns import PACKED, ROLES, guess, is_number, roles_of
+from engine.datasets.columns import ROLES, guess, is_number, roles_of
+from engine.datasets.dialect import TREC
 from engine.datasets.files import is_unicode, listed
 from engine.datasets.formats import Table, TableRow, open_table
-from engine.datasets.info import TYPES
 from engine.datasets.languages import is_language
+from engine.datasets.mapping import Mapping
 from engine.datasets.parquet import Opaque
 from engine.datasets.shapes import shaped
 from engine.datasets.types import Dataset, Kind, TaskType
@@ -30,64 +31,6 @@ _SAMPLE = 200
 _SAMPLE_CHARACTERS = 2**22
 _LONGEST = 1000
 """Characters of a cell that a preview inspects and shows."""
-
-
-@dataclass(frozen=True)
-class Mapping:
-    """The roles of a table's columns.
-
-    Attributes:
-        kind: the kind of data set.
-        columns: role -> column; roles are those of `columns.ROLES` and `columns.OPTIONAL`. Empty
-            for an archive, whose files are identified by their names.
-        header: whether the first line of a CSV or TSV holds names; None to detect.
-        type: the task type, if the kind has several: `Classification` or `Clustering` for labels,
-            `Retrieval` or `Reranking` for queries with documents.
-
-    Raises:
-        UserError: a role is missing or unknown for the kind.
-    """
-
-    kind: Kind
-    columns: dict[str, str]
-    header: bool | None = None
-    type: TaskType | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind not in ROLES:
-            raise UserError(
-                f"There is no kind of data set called {self.kind!r}.",
-                f"Choose one of {', '.join(ROLES)}.",
-            )
-        types = TYPES.get(self.kind, ())
-        if self.type is not None and self.type not in types:
-            raise UserError(
-                f"There is no task of type {self.type!r} on {self.kind}.",
-                f"Choose {' or '.join(types)}." if types else "Leave the type out.",
-            )
-        if not self.columns and self.kind in PACKED:
-            return
-        needed = ROLES[self.kind]
-        missing = [role for role in needed if not self.columns.get(role)]
-        unknown = [role for role in self.columns if role not in roles_of(self.kind)]
-        if missing or unknown:
-            fault = f"no column for {missing[0]!r}" if missing else f"a role {unknown[0]!r}"
-            raise UserError(
-                f"The mapping of these {self.kind} has {fault}.",
-                f"{self.kind.capitalize()} need a column for each of: {', '.join(needed)}.",
-            )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-serialisable values."""
-        chosen = {"type": self.type} if self.type else {}
-        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header, **chosen}
-
-    @classmethod
-    def from_dict(cls, values: MappingABC[str, Any]) -> Mapping:
-        """Rebuild a mapping from `to_dict`."""
-        return cls(
-            values["kind"], dict(values["columns"]), values.get("header"), values.get("type")
-        )
 
 
 @dataclass(frozen=True)
@@ -150,8 +93,11 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     Raises:
         UserError: it cannot be read at all (encoding, format, size, no row).
     """
+    _refuse_judgements(filename)
     if archives.is_archive(filename):
         files = archives.unpacked(source, filename)
+        if by_split := archives.tables(list(files)):
+            return _together(files, by_split, header)
         rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_SHOWN]]
         kind, type = archives.kind_of(list(files))
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
@@ -174,10 +120,41 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     problems = [str(faults) for faults in (ragged, not_number) if faults.count]
     if table.repeated:
         problems.append(f"Columns of one name, numbered here: {listed(table.repeated)}.")
+    if table.guessed:
+        problems.append(
+            f"The first line was taken for the names of the columns: {listed(table.columns, 4)}."
+        )
     if count == 1:
         problems.append("There is only one row.")
     shown = [[_short(cell, _LONGEST) for cell in cells] for _, cells in sample[:_SHOWN]]
     return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
+
+
+def _together(
+    files: MappingABC[str, bytes], by_split: MappingABC[str, str], header: bool | None
+) -> Preview:
+    """Preview the tables of an archive as one, whose files are its splits."""
+    shown = {name: preview(files[name], name, header) for name in by_split.values()}
+    (title, first), *others = shown.items()
+    for name, other in others:
+        if other.columns != first.columns:
+            raise UserError(
+                f"{title} has the columns {listed(first.columns, 6)}, and {name} "
+                f"{listed(other.columns, 6)}.",
+                "Files of one data set need the same columns.",
+            )
+    problems = [f"{name}: {text}" for name, look in shown.items() for text in look.problems]
+    guesses = {role: c for role, c in first.guesses.items() if role != "split" or not others}
+    count = sum(look.n_rows for look in shown.values())
+    return replace(first, n_rows=count, guesses=guesses, problems=problems)
+
+
+def _refuse_judgements(filename: str) -> None:
+    if filename.lower().removesuffix(".gz").endswith(TREC):
+        raise UserError(
+            f"{filename} holds judgements by its name, without queries and documents.",
+            "Add it with them, as one data set: corpus.jsonl, queries.jsonl and this file.",
+        )
 
 
 def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
@@ -232,7 +209,8 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
             (names the first five rows of each), or there are too few rows.
     """
     name = name or filename
-    if archives.is_archive(filename):
+    _refuse_judgements(filename)
+    if archives.is_archive(filename) and not mapping.columns:
         return archives.read(source, filename, mapping.kind, mapping.type, name)
     if not mapping.columns:
         raise UserError(
@@ -264,7 +242,7 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
     Raises:
         UserError: as for `read`, if an error is met.
     """
-    if "label" not in mapping.columns:
+    if "label" not in mapping.columns or archives.is_archive(filename):
         return "", 0
     table = open_table(source, filename, mapping.header)
     _check_names(filename, table, mapping.columns.values())
@@ -304,6 +282,8 @@ def read_columns(
     Raises:
         UserError: as for `read`.
     """
+    if archives.is_archive(filename):
+        return _columns_by_split(source, filename, columns, header)
     table = open_table(source, filename, header)
     _check_names(filename, table, columns.values())
     width = len(table.columns)
@@ -332,6 +312,26 @@ def read_columns(
         raise _no_rows(filename, table)
     found = {role: values for role, (_, values) in picked.items()}
     return {**found, "place": places} if placed else found
+
+
+def _columns_by_split(
+    source: Path | bytes, filename: str, columns: MappingABC[str, str], header: bool | None
+) -> dict[str, list[Any]]:
+    """Read some columns of the tables of an archive; several files are splits."""
+    files = archives.unpacked(source, filename)
+    by_split = archives.tables(list(files))
+    if not by_split:
+        raise UserError(f"{filename} does not hold tables of a data set.", archives.TABLES)
+    if len(by_split) > 1:
+        columns = {role: column for role, column in columns.items() if role != "split"}
+    found: dict[str, list[Any]] = {}
+    for split, name in by_split.items():
+        part = read_columns(files[name], name, columns, header, placed=True)
+        if len(by_split) > 1:
+            part["split"] = [split] * len(part["place"])
+        for role, cells in part.items():
+            found.setdefault(role, []).extend(cells)
+    return found
 
 
 def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:

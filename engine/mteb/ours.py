@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.mteb.package import part
 from engine.mteb.theirs import UNKNOWN_LANGUAGE
+from engine.protocols.mteb_tasks import shots
 from engine.tasks import bitext, clustering, few_shot, pair_classification, retrieval, sts
 from engine.tasks import summarization as summaries
 from engine.tasks.splits import scored_split
@@ -98,7 +99,7 @@ def _few_shot(data: LabelledSentences) -> _Made:
         tables[name] = _table(
             {"text": [data.sentences[i] for i in rows], "label": [int(labels[i]) for i in rows]}
         )
-    how: dict[str, Any] = {"samples_per_label": few_shot.SHOTS, "n_experiments": few_shot.DRAWS}
+    how: dict[str, Any] = {"samples_per_label": shots(data.name), "n_experiments": few_shot.DRAWS}
     if split == "all":
         how |= {"is_cross_validation": True, "n_splits": few_shot.FOLDS, "train_split": "all"}
     return split, _splits(tables), how
@@ -148,7 +149,8 @@ def _retrieval(data: Retrieval) -> _Made:
         if data.candidates is None
         else {key: list(dict.fromkeys(data.candidates.get(key, ()))) for key in judged},
     }
-    return split, {"default": {split: part_of}}, {}
+    own = retrieval.own_documents(data, judged)
+    return split, {"default": {split: part_of}}, {"ignore_identical_ids": bool(own)}
 
 
 def _bitext(data: Parallel) -> _Made:

@@ -27,18 +27,23 @@ _COMMON: Choices = (
      "distance; STS12 to STS16: over all pairs of a year"),
     ("few-shot: what is learnt from", "ten draws of 8 sentences a label (or all that it has) from "
      "train: the first ones in train's order, shuffled by the seed once more for every draw"),
+    ("few-shot: MTEB's own tasks", "data sets of their names, such as emotion, take their numbers "
+     "of sentences in place of 8: 16, 20, 32 or 128"),
     ("few-shot: classifier", "scikit-learn's logistic regression, lbfgs, C = 1, at most 100 "
      "iterations; columns as they are"),
     ("few-shot: score", "accuracy on the whole split, mean of the draws (main); F1, precision and "
      "recall, macro and weighted, beside it; of two labels average precision of the later in "
      "alphabetical order"),
-    ("few-shot: without train", "each of five folds, shuffled by the seed, is predicted from 8 "
-     "sentences a label of the others; mean of the folds"),
+    ("few-shot: without train", "each of five folds, shuffled by the seed, is predicted from as "
+     "many sentences a label of the others; mean of the folds"),
     ("retrieval", "every document is compared with every query, the first 1,000 count; nDCG at 10 "
      "(main), nDCG, MAP, MRR, precision, recall and hit rate at 1, 3, 5, 10, 20, 100 and 1,000; "
      "as trec_eval: gain is the grade, grades from 1 answer"),
     ("reranking", "the candidates of a query alone are ordered; MAP at 1,000 (main), the others "
      "beside it"),
+    ("retrieval, reranking: queries that are documents", "the document with a query's id is left "
+     "out of its ranking where it holds the query's text and is not judged to answer it, and in "
+     "data sets named as those of MTEB's tasks that ignore equal ids, such as fiqa"),
     ("retrieval, reranking: ties", "the id that comes later in alphabetical order goes first"),
     ("retrieval, reranking: queries", "those with a judgement; one whose judgements are all 0 "
      "scores 0; means rounded to 5 decimals as mteb rounds them, MRR not"),

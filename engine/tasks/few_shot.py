@@ -17,6 +17,7 @@ import numpy as np
 from engine.classifiers.setting import Fit, SolverSetting
 from engine.errors import UserError
 from engine.progress import ProgressCallback
+from engine.protocols.mteb_tasks import USUAL_SHOTS, shots
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.splits import scored_split
@@ -26,7 +27,7 @@ from engine.threads import one_blas_thread
 if TYPE_CHECKING:
     from engine.datasets.types import LabelledSentences
 
-SHOTS, DRAWS, FOLDS, MAX_ITER = 8, 10, 5, 100
+DRAWS, FOLDS, MAX_ITER = 10, 5, 100
 METRICS = ("accuracy", "f1", "f1_weighted", "precision", "precision_weighted", "recall",
            "recall_weighted", "ap", "ap_weighted")  # fmt: skip
 """Unweighted ones are macro averages; average precision is for two labels only."""
@@ -142,7 +143,7 @@ def _draws(data: LabelledSentences, seed: int) -> _Draws:
     for _ in range(DRAWS):
         # The same shuffle, applied each time to the previous order, as in mteb.
         np.random.RandomState(seed).shuffle(order)
-        parts.append((train[_first_of_each(labels, order)], held_out))
+        parts.append((train[_first_of_each(labels, order, shots(data.name))], held_out))
     return _Draws(split, parts)
 
 
@@ -159,15 +160,16 @@ def _folds(data: LabelledSentences, seed: int) -> Iterator[tuple[np.ndarray, np.
     for learnt, held_out in KFold(FOLDS, shuffle=True, random_state=seed).split(data.labels):
         order = np.arange(len(learnt)) if order is None else order
         np.random.RandomState(seed).shuffle(order)
-        yield learnt[_first_of_each([data.labels[i] for i in learnt], order)], held_out
+        of_learnt = [data.labels[i] for i in learnt]
+        yield learnt[_first_of_each(of_learnt, order, shots(data.name))], held_out
 
 
-def _first_of_each(labels: list[str], order: np.ndarray) -> list[int]:
-    """Return the first `SHOTS` positions of every label, in the given order."""
+def _first_of_each(labels: list[str], order: np.ndarray, most: int) -> list[int]:
+    """Return the first positions of every label, at most so many, in the given order."""
     met: Counter[str] = Counter()
     found = []
     for i in order.tolist():
-        if met[labels[i]] < SHOTS:
+        if met[labels[i]] < most:
             met[labels[i]] += 1
             found.append(i)
     return found
@@ -194,9 +196,12 @@ def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[s
             f"{unknown:,} of {len(predicted):,} sentences have a label that is not in train."
         )
     few = Counter(labels[i] for i in draws.parts[0][0])
-    short = sum(count < SHOTS for count in few.values())
+    most = shots(data.name)
+    if most != USUAL_SHOTS:
+        notes.append(f"{most} sentences a label are known, as in MTEB's own task on {data.name}.")
+    short = sum(count < most for count in few.values())
     if short:
-        notes.append(f"{short:,} of {len(few):,} labels have fewer than {SHOTS} sentences to learn "
+        notes.append(f"{short:,} of {len(few):,} labels have fewer than {most} sentences to learn "
                      "from.")  # fmt: skip
     return notes
 
@@ -211,7 +216,9 @@ def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> Exam
 
 def of_data(name: str, dataset: str) -> Task:
     """Build the task on a data set of labelled sentences."""
-    description = f"Tell the labels of {dataset} apart, of which {SHOTS} sentences each are known."
+    description = (
+        f"Tell the labels of {dataset} apart, of which {shots(dataset)} sentences each are known."
+    )
     return Task(name, "few-shot", dataset, "labels", "mteb-v2", "accuracy", description)
 
 

@@ -6,13 +6,14 @@ vectors and judgements; neither encoders nor files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.errors import UserError
 from engine.progress import ProgressCallback
+from engine.protocols import mteb_tasks
 from engine.results import Score
 from engine.stats import ranking
 from engine.tasks.cost import Work
@@ -46,11 +47,19 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
     alphabetical = np.empty(len(names), np.int64)
     alphabetical[np.array(names, object).argsort()] = np.arange(len(names))
     found = _reranked if data.candidates is not None else _searched
+    own = own_documents(data, judged)
     values = np.array(
         [
-            _of_query(grades, [names[i] for i in at[ranking.order(scores, alphabetical[at])]])
-            for grades, (at, scores) in zip(
-                judged.values(), found(data, judged, vectors, tick), strict=True
+            _of_query(
+                grades,
+                [
+                    names[i]
+                    for i in at[ranking.order(scores, alphabetical[at])]
+                    if key not in own or names[i] != key
+                ],
+            )
+            for (key, grades), (at, scores) in zip(
+                judged.items(), found(data, judged, vectors, tick), strict=True
             )
         ]
     )
@@ -95,6 +104,24 @@ def judged_queries(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
     split = scored_split([name for name, judged in data.judgements.items() if judged])
     known = data.judgements[split]
     return split, {key: known[key] for key in data.queries if known.get(key)}
+
+
+def own_documents(data: Retrieval, judged: Mapping[str, Mapping[str, int]]) -> set[str]:
+    """Return the queries that are documents under the same id, which their rankings leave out.
+
+    As in BEIR and in MTEB's tasks of this kind (ArguAna, Quora): a query is most similar to itself.
+    In other data sets ids are equal by chance, and nothing is left out, as by MTEB's default.
+    """
+    same = {key for key in judged if key in data.documents}
+    if mteb_tasks.leaves_out_own_ids(data.name):
+        return same
+    return {
+        key
+        for key in same
+        if judged[key].get(key, 0) < 1
+        and data.queries[key].strip()
+        and data.queries[key].strip() in data.documents[key]
+    }
 
 
 def _needed(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[int]:
@@ -154,6 +181,11 @@ def _of_query(grades: dict[str, int], placed: list[str]) -> np.ndarray:
 
 def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
     notes = list(data.notes)
+    if own := own_documents(data, judged):
+        notes.append(
+            f"For {len(own):,} of {len(judged):,} queries the document with the query's own id "
+            "was left out, as BEIR and MTEB do."
+        )
     hopeless = sum(max(grades.values()) < 1 for grades in judged.values())
     if hopeless:
         notes.append(

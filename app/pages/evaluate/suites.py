@@ -29,7 +29,7 @@ GROUPS = {
     "sts": ("Similarity", "The seven of SimCSE's tables."),
     "transfer": ("Transfer", "A model is trained on the vectors."),
     "probing": ("Probing", "What can be predicted from the vectors."),
-    "few_shot": ("Few-shot classification", "A classifier learns from 8 sentences per label."),
+    "few_shot": ("Few-shot classification", "A classifier learns from a few sentences per label."),
     "clustering": ("Clustering", "How well k-means finds the labels."),
     "pair_classification": ("Pair classification", "Which pairs have the same meaning."),
     "retrieval": ("Retrieval and reranking", "Which documents answer a query."),

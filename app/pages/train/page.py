@@ -13,7 +13,7 @@ from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
 from app.pages.train.sweep import LEAVE, Sweep
 from app.web import parts
 from app.web.controls import Answer, Control, on
-from engine.datasets.formats import ENDINGS
+from engine.datasets.dialect import ENDINGS
 from engine.training.presets import STARTER
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from engine.datasets import hub
 from engine.datasets.catalog import Catalog
-from engine.datasets.formats import ENDINGS, ending_of
+from engine.datasets.dialect import ENDINGS, dialect_of
 from engine.errors import UserError
 from engine.paths import named
 from engine.training.examples import data_sets, tables, texts
@@ -61,7 +61,7 @@ def open_examples(
     wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
-    elif ending_of(name)[0] == ".txt":
+    elif named(name).is_file() and dialect_of(named(name), name).ending == ".txt":
         examples = texts.examples(named(name), wanted, folder)
     else:
         examples = tables.examples(named(name), wanted, folder)

@@ -88,7 +88,7 @@ def _layout(file: RowFile) -> _Layout:
         return _Layout("pairs", pair)
     if "text" in found:
         return _Layout("sentences", (found["text"],))
-    if any(map(is_sentence, columns)):
+    if not file.header or any(map(is_sentence, columns)):
         raise UserError(
             f"The first line of {file.name} holds sentences, not the names of its columns.",
             "Put the names on top: sent0,sent1,hard_neg, or text for single sentences.",

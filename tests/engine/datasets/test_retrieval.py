@@ -135,7 +135,7 @@ def test_unknown_ids_are_counted(tmp_path: Path) -> None:
         ),
         ("corpus", '{"_id": "d1"}\n', r"corpus\.jsonl\.gz, line 1 has no 'text'"),
         ("corpus", '{"text": "No id."}\n', "line 1 has no '_id'"),
-        ("corpus", "[1]\n", "line 1 holds a JSON list"),
+        ("corpus", "[1]\n", "holds a JSON list"),
         ("queries", '{"_id": " ", "text": "?"}\n', r"queries\.jsonl, line 1 has no '_id'"),
         ("qrels", QRELS + "q1\td1\t1\n", r"test\.tsv, line 4 judges.*with another grade"),
         ("qrels", QRELS + "q1\td1\thigh\n", "line 4: the grade 'high' is no whole number"),

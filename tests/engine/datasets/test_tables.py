@@ -186,7 +186,7 @@ BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
     [
         ("x.csv", BAD_PAIRS.encode() + "é,b,1\n".encode("cp1252"), ["line 5", "ISO-8859-1"]),
         ("x.csv", BAD_PAIRS.encode() + "“é”,b,1\n".encode("cp1252"), ["line 5", "WINDOWS-1252"]),
-        ("x.csv", BAD_PAIRS.encode("utf-16"), ["not UTF-8", "UTF-16"]),
+        ("x.csv", BAD_PAIRS.encode("utf-16")[:-1], ["not whole UTF-16"]),
         ("x.csv", BAD_PAIRS.encode("utf-16-le"), ["line 1", "NUL", "UTF-16"]),
         ("x.csv", b"", ["empty"]),
         ("x.csv", b"\xef\xbb\xbf", ["empty"]),
@@ -208,16 +208,21 @@ BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
         ("x.csv.gz", gzip.compress(BAD_PAIRS.encode() * 99, mtime=0)[:-9], ["not a whole gzip"]),
         ("x.parquet", BAD_PAIRS.encode(), ["should be a Parquet file"]),
         ("x.parquet", b"PAR1 nothing PAR1", ["cannot be read as Parquet"]),
-        ("x.xlsx", b"PK\3\4....", ["not in a known format", ".csv"]),
-        ("x.pkl", b"\x80\x04.", ["not in a known format"]),
+        ("x.xlsx", b"PK\3\4....", ["not in a known format", "CSV UTF-8"]),
+        ("x.pkl", b"\x80\x04.", ["not in a known format", "to_csv"]),
         ("noending", b"a", ["not in a known format"]),
         (
             "x.jsonl",
             b'{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sent',
             ["line 2", "not JSON"],
         ),
-        ("x.jsonl", b'[{"sentence1": "a"}]\n', ["line 1", "list", "not an object"]),
-        ("x.jsonl", b"[" * 100_000, ["line 1", "not JSON"]),
+        (
+            "x.jsonl",
+            b'{"sentence1": "a", "sentence2": "b", "score": 1}\n["a"]\n',
+            ["line 2", "list", "not an object"],
+        ),
+        ("x.jsonl", b"[1, 2]", ["JSON list that is no table"]),
+        ("x.jsonl", b"[" * 100_000, ["not JSON"]),
     ],
 )
 def test_bad_files_get_a_clear_sentence(filename: str, raw: bytes, says: list[str]) -> None:

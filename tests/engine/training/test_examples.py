@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.datasets import row_file
+from engine.datasets.dialect import Dialect
 from engine.errors import UserError
 from engine.training.examples import open_examples
 from tests.engine.training.example_files import opened, written
@@ -89,7 +90,11 @@ def test_several_at_once_unpack_a_file_once(tmp_path, monkeypatch):
     opened, opening = [], gzip.open
     monkeypatch.setattr(gzip, "open", lambda path: opened.append(path) or opening(path))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: row_file.unpack(packed, tmp_path / "work"), range(4)))
+        found = list(
+            pool.map(
+                lambda _: row_file.unpack(packed, tmp_path / "work", Dialect(".txt")), range(4)
+            )
+        )
     assert len(set(found)) == len(opened) == 1
     assert found[0].read_text() == plain
     assert not list(tmp_path.rglob("*.part"))

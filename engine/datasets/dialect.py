@@ -1,0 +1,302 @@
+"""What a file of rows is, from its name and its beginning, before any reader reads it.
+
+A name promises little: what Excel calls text is UTF-16 with tabs, what it calls CSV has semicolons
+and decimal commas where people write those, TSV is written with quotes and without, and a file may
+be a web page or a Git LFS pointer. `dialect_of` is asked by all readers of rows, so that a preview,
+an upload, a training and a corpus see the same rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from engine.datasets.columns import has_header, is_number, is_probing, known_name
+from engine.datasets.files import (
+    BROKEN_GZIP,
+    encoding_of,
+    not_whole_gzip,
+    open_binary,
+    refuse_other,
+)
+from engine.datasets.limits import MAX_COLUMNS, MAX_ROW
+from engine.errors import UserError
+from engine.filetypes import LFS, advice_for, is_pointer, kind_of
+
+JSON_LINES = (".jsonl", ".ndjson")
+ENDINGS = (".csv", ".tsv", ".txt", *JSON_LINES, ".json", ".parquet")
+"""Known endings of file names; all but Parquet also with `.gz`."""
+TREC = (".qrels", ".trec")
+"""Endings of TREC's judgements, four columns separated by spaces: part of a retrieval set."""
+
+_SAMPLE = 2**20
+"""Bytes from the start of a file that are looked at, unpacked."""
+_START = 2**18
+"""Characters of them in which cells are counted."""
+_ROWS = 200
+_SEPARATORS = ",;\t|"
+_ALONE = "\x1f"
+"""A separator that no text contains, for a column without one."""
+_TO_SKIP = re.compile(r'"?sep=(.)"?[;,\t]*\r?\n', re.IGNORECASE)
+"""A first line that tells Excel the separator."""
+_IN_QUOTES = re.compile(r'(?:^|(?<=[\t\n]))"((?:[^"]|"")*+)"(?=[\t\r\n]|$)')
+"""A cell of a TSV in quotes, as CSV writers write it."""
+_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the rows of a file are written.
+
+    Attributes:
+        ending: `.csv` for cells that may be in quotes, `.tsv` for bare ones, `.txt` for lines,
+            `.jsonl` for an object per line, `.json` for one JSON value, `.parquet`.
+        encoding: the text's encoding, as Python names it.
+        separator: what separates cells.
+        escape: the character before a separator or quote that belongs to a cell, if any.
+        skip: number of lines before the first row.
+        header: whether the first row holds the columns' names.
+        sure: whether something else than its being the first says so.
+        probing: whether it has SentEval's probing layout.
+        width: number of columns; 0 if unknown. Empty columns at the right are not counted.
+        decimals: the columns of numbers that are written with a decimal comma.
+        returns: whether lines end in a carriage return alone, as those of old Macintosh programs.
+    """
+
+    ending: str
+    encoding: str = "utf-8"
+    separator: str = ","
+    escape: str | None = None
+    skip: int = 0
+    header: bool = True
+    sure: bool = True
+    probing: bool = False
+    width: int = 0
+    decimals: tuple[int, ...] = ()
+    returns: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a row can be read from its offset in the unpacked file."""
+        text = self.encoding == "utf-8" and not self.returns
+        return text and self.ending not in (".json", ".parquet")
+
+    def cells(self, row: list[str]) -> list[str]:
+        """Return a row's cells without empty ones beyond the width, and decimal points."""
+        if len(row) > self.width > 0 and not any(cell.strip() for cell in row[self.width :]):
+            row = row[: self.width]
+        for place in self.decimals:
+            if place < len(row) and _COMMA.fullmatch(row[place].strip()):
+                row[place] = row[place].replace(",", ".")
+        return row
+
+
+def ending_of(filename: str) -> tuple[str, bool]:
+    """Split a name into the format's ending and whether it is gzip.
+
+    Raises:
+        UserError: an unknown ending.
+    """
+    lower = filename.lower()
+    packed = lower.endswith(".gz")
+    ending = Path(lower.removesuffix(".gz")).suffix
+    ending = ".txt" if ending in TREC else ending
+    if ending not in ENDINGS or (packed and ending == ".parquet"):
+        raise UserError(
+            f"{filename} is not in a known format.",
+            advice_for(ending)
+            or f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as "
+            ".gz. Rename a file with one sentence per line so that it ends in .txt.",
+        )
+    return ending, packed
+
+
+def check_start(source: Path | bytes, filename: str) -> None:
+    """Check a file's first bytes against its ending.
+
+    Raises:
+        UserError: it is empty, a Git LFS pointer, or its content does not match the ending.
+    """
+    ending, packed = ending_of(filename)
+    with open_binary(source, packed=False) as raw:
+        start = raw.read(512)
+    if not start:
+        raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
+    if start.startswith(LFS):
+        raise is_pointer(filename)
+    found, to_do = kind_of(start) or ("text", "Rename it to what it is, or save it again as CSV.")
+    wanted = "a Parquet file" if ending == ".parquet" else "a gzip file" if packed else "text"
+    if found != wanted:
+        raise UserError(
+            f"{filename} should be {wanted} by its name, but its first bytes are those of {found}.",
+            to_do,
+        )
+
+
+def dialect_of(source: Path | bytes, filename: str) -> Dialect:
+    """Find how a file is written.
+
+    Args:
+        source: the file, or its bytes.
+        filename: its original name.
+
+    Raises:
+        UserError: it is empty, no file of rows by its name or content, or not a whole gzip file.
+    """
+    ending, packed = ending_of(filename)
+    check_start(source, filename)
+    if ending == ".parquet":
+        return Dialect(ending)
+    try:
+        with open_binary(source, packed) as raw:
+            head = raw.read(_SAMPLE + 1)
+    except BROKEN_GZIP as error:
+        raise not_whole_gzip(filename, error) from error
+    refuse_other(head, filename)
+    encoding = encoding_of(head)
+    text = head[:_SAMPLE].decode("utf-8-sig" if encoding == "utf-8" else encoding, "replace")
+    whole = len(head) <= _SAMPLE
+    if not whole and (last := text.rfind("\n") + 1):
+        text = text[:last]
+    if ending in (*JSON_LINES, ".json"):
+        return Dialect(_json(text, whole, ending), encoding)
+    returns = "\r" in text and "\n" not in text
+    return replace(_of_text(text, whole, ending), encoding=encoding, returns=returns)
+
+
+def _json(text: str, whole: bool, ending: str) -> str:
+    """Tell objects, one per line, from one value: a list, or pandas' objects of columns."""
+    text = text.strip()
+    first, _, others = text[: 2 * MAX_ROW].partition("\n")
+    if text.startswith("[") or first.strip() == "{":
+        return ".json"
+    try:
+        found = json.loads(first)
+    except (ValueError, RecursionError):
+        return ".json" if ending == ".json" else ".jsonl"
+    if not whole or others:
+        return ".jsonl"
+    if ending == ".json":
+        return ending
+    columns = isinstance(found, dict) and found.values()
+    return ".json" if columns and all(isinstance(c, dict | list) for c in columns) else ".jsonl"
+
+
+def _of_text(text: str, whole: bool, ending: str) -> Dialect:
+    said = _TO_SKIP.match(text)
+    body = text[said.end() :] if said else text
+    start = body[:_START]
+    if len(start) < len(body) and (last := start.rfind("\n") + 1):
+        start = start[:last]
+    lines = [line for line in islice(io.StringIO(start, newline=None), _ROWS) if line.strip()]
+    if not lines:
+        return Dialect(ending)
+    if ending != ".csv" and is_probing(lines[0].rstrip("\r\n")):
+        return Dialect(".tsv", separator="\t", header=False, probing=True)
+    tabs = {line.count("\t") for line in lines}
+    table = len(tabs) == 1 or (_is_quoted(body, whole) and _fit(start, "\t", None)[0] == 1.0)
+    separator, escape = "\t", None
+    if said:
+        separator = said[1]
+    elif ending == ".csv":
+        separator, escape = _separator(start)
+    elif "\t" not in lines[0] or (ending == ".txt" and (not table or len(lines) < 3)):
+        separator, escape = _separator(start)
+        # Without a tab, only a line of known names shows that lines are rows.
+        names = next(_rows(lines[0], separator, escape), [])
+        if len(names) < 2 or not all(map(known_name, names)):
+            if ending == ".txt":
+                return Dialect(ending)
+            separator, escape = "\t", None
+    bare = separator == "\t" and not _is_quoted(body, whole)
+    found = Dialect(".tsv" if bare else ".csv", separator=separator, escape=escape,
+                    skip=int(said is not None))  # fmt: skip
+    if bare:
+        return _described(found, [line.rstrip("\r\n").split("\t") for line in lines])
+    return _described(found, list(islice(_rows(start, separator, escape), _ROWS)))
+
+
+def _described(found: Dialect, rows: list[list[str]]) -> Dialect:
+    """Fill in what the cells of the first rows show."""
+    if not rows or len(rows[0]) > MAX_COLUMNS:
+        return found
+    first, *others = rows
+    filled = (i for row in rows for i, cell in enumerate(row, start=1) if cell.strip())
+    width = min(len(first), max(filled, default=1))
+    columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(width)]
+    decimals = tuple(i for i, cells in enumerate(columns) if _has_commas(cells[1:]))
+    found = replace(found, width=width, decimals=decimals)
+    header, sure = has_header([found.cells(list(row)) for row in (first, *others)])
+    return replace(found, header=header, sure=sure)
+
+
+def _has_commas(cells: Sequence[str]) -> bool:
+    """Whether cells are numbers with decimal commas, and not with commas between thousands."""
+    cells = [cell for cell in cells if cell]
+    with_comma = [cell for cell in cells if _COMMA.fullmatch(cell) and "," in cell]
+    numbers = len(with_comma) + sum(map(is_number, cells))
+    return (
+        bool(with_comma)
+        and numbers >= 0.8 * len(cells)
+        and not all(map(_THOUSANDS.fullmatch, with_comma))
+        and not any("." in cell for cell in cells if is_number(cell))
+    )
+
+
+def _rows(text: str, separator: str, escape: str | None) -> Iterator[list[str]]:
+    """Yield the rows of CSV that are not empty, up to the first fault."""
+    csv.field_size_limit(MAX_ROW)
+    lines = io.StringIO(text, newline="")
+    try:
+        for row in csv.reader(lines, delimiter=separator, escapechar=escape, strict=True):
+            if any(cell.strip() for cell in row):
+                yield row
+    except csv.Error:
+        yield []
+
+
+def _separator(text: str) -> tuple[str, str | None]:
+    """Return the separator whose rows are as wide as the first one, and the escape character."""
+    found = {s: _fit(text, s, None) for s in _SEPARATORS}
+    separator = max(found, key=lambda s: found[s])
+    fit, width = found[separator]
+    if fit < 1.0 and "\\" in text:
+        escaped = max(_SEPARATORS, key=lambda s: _fit(text, s, "\\"))
+        if _fit(text, escaped, "\\")[0] == 1.0:
+            return escaped, "\\"
+    if width < 2:  # no separator in the first row: a column of sentences, which may hold commas
+        others = {len(row) for row in islice(_rows(text, ",", None), 1, _ROWS)}
+        return (_ALONE if len(others) > 1 else ","), None
+    return separator, None
+
+
+def _fit(text: str, separator: str, escape: str | None) -> tuple[float, int]:
+    """Return the share of rows that are as wide as the first, 0 for one column, and the width."""
+    rows = list(islice(_rows(text, separator, escape), _ROWS))
+    width = len(rows[0]) if rows else 0
+    if width < 2:
+        return 0.0, width
+    # Empty cells at the right may be missing or too many, as Excel writes them.
+    return sum(len(row) == width for row in rows) / len(rows), width
+
+
+def _is_quoted(text: str, whole: bool) -> bool:
+    """Whether the cells of a TSV are in quotes where they need them.
+
+    Then no quote stands outside, and quotes are there for a reason: a quote, tab or line end
+    inside, or because all texts have them. GLUE's and SentEval's files have quotes as they come.
+    """
+    if '"' not in text:
+        return False
+    inside = _IN_QUOTES.findall(text)
+    if not inside or _IN_QUOTES.sub("", text).count('"') > (not whole):
+        return False
+    rows = text.count("\n") - sum(cell.count("\n") for cell in inside)
+    return len(inside) >= rows or any('""' in c or "\t" in c or "\n" in c for c in inside)

@@ -1,0 +1,254 @@
+"""Files as pandas, Excel, the hub and other programs write them: read as meant, or named."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from engine.corpus.texts import texts_of
+from engine.datasets import LabelledSentences, ScoredPairs
+from engine.datasets.row_file import RowFile
+from engine.datasets.tables import preview, read
+from engine.errors import UserError
+
+TEXTS = [
+    "a small red boat",
+    'she said "yes", twice; then left',
+    "naïve 日本 🙂",
+    "it cost 3,50 | or so",
+    "the ship sails on",
+    'tab\tand quote " inside',
+]
+PAIRS = pd.DataFrame(
+    {
+        "satz1": TEXTS,
+        "satz2": [text.upper() for text in TEXTS],
+        "wertung": [2.8, 0.0, 5.0, 3.25, 1.0, 4.5],
+    }
+)
+LABELS = pd.DataFrame({"text": TEXTS, "label": ["pos", "neg"] * 3})
+
+Written = tuple[str, bytes]
+
+
+def text(
+    table: pd.DataFrame, name: str = "x.csv", encoding: str = "utf-8", **options: object
+) -> Written:
+    """What pandas writes with some options."""
+    return name, table.to_csv(**{"index": False, **options}).encode(encoding)
+
+
+def values(table: pd.DataFrame, orient: str, name: str = "x.json", **options: object) -> Written:
+    """What pandas writes as JSON."""
+    return name, table.to_json(orient=orient, **options).encode()
+
+
+def excel(table: pd.DataFrame, lines: str = "\r\n", **options: object) -> str:
+    """What Excel writes in Europe, as text."""
+    return table.to_csv(index=False, sep=";", decimal=",", lineterminator=lines, **options)
+
+
+def shuffled(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows in the same order, under the numbers that another order had."""
+    return table.set_axis([53, 7, 11, 0, 2, 90])
+
+
+PLAIN = PAIRS.replace({r'[\t"]': " "}, regex=True)
+AS_PAIRS: dict[str, Callable[[], Written]] = {
+    "comma": lambda: text(PAIRS),
+    "semicolon": lambda: text(PAIRS, sep=";"),
+    "tab named csv": lambda: text(PAIRS, sep="\t"),
+    "bar": lambda: text(PAIRS, sep="|"),
+    "decimal commas": lambda: text(PAIRS, sep=";", decimal=","),
+    "decimal commas in quotes": lambda: text(PAIRS, decimal=","),
+    "byte order mark": lambda: text(PAIRS, encoding="utf-8-sig"),
+    "utf-16": lambda: text(PAIRS, encoding="utf-16"),
+    "index": lambda: text(PAIRS, index=True),
+    "index, shuffled": lambda: text(shuffled(PAIRS), index=True),
+    "index, written twice": lambda: text(PAIRS.reset_index(names="Unnamed: 0"), index=True),
+    "index with a name": lambda: text(shuffled(PAIRS), index=True, index_label="id"),
+    "all in quotes": lambda: text(PAIRS, quoting=csv.QUOTE_ALL),
+    "text in quotes": lambda: text(PAIRS, quoting=csv.QUOTE_NONNUMERIC),
+    "escaped, no quotes": lambda: text(PAIRS, quoting=csv.QUOTE_NONE, escapechar="\\"),
+    "escaped quotes": lambda: text(PAIRS, doublequote=False, escapechar="\\"),
+    "no header": lambda: text(PAIRS, header=False),
+    "no header, decimal commas": lambda: text(PAIRS, header=False, sep=";", decimal=","),
+    "columns without names": lambda: text(PAIRS.set_axis([0, 1, 2], axis=1)),
+    "columns without names, index": lambda: text(PAIRS.set_axis([0, 1, 2], axis=1), index=True),
+    "tsv": lambda: text(PAIRS, "x.tsv", sep="\t"),
+    "tsv, all in quotes": lambda: text(PAIRS, "x.tsv", sep="\t", quoting=csv.QUOTE_ALL),
+    "tsv named txt": lambda: text(PAIRS, "x.txt", sep="\t"),
+    "csv named txt": lambda: text(PAIRS.set_axis(["s1", "s2", "score"], axis=1), "x.txt"),
+    "csv named tsv": lambda: text(PAIRS.set_axis(["s1", "s2", "score"], axis=1), "x.tsv"),
+    "unicode text of Excel": lambda: text(
+        PAIRS, "x.txt", "utf-16", sep="\t", lineterminator="\r\n"
+    ),
+    "csv of Excel": lambda: ("x.csv", excel(PAIRS).encode("utf-8-sig")),
+    "old Macintosh": lambda: ("x.csv", excel(PAIRS, "\r").encode()),
+    "separator named": lambda: ("x.csv", ("sep=;\r\n" + excel(PAIRS)).encode("utf-8-sig")),
+    "empty columns and rows": lambda: (
+        "x.csv",
+        (excel(PAIRS).replace("\r\n", ";;\r\n") + ";;;;\r\n\r\n").encode(),
+    ),
+    "json records": lambda: values(PAIRS, "records"),
+    "json records, indented": lambda: values(PAIRS, "records", indent=2),
+    "json records named jsonl": lambda: values(PAIRS, "records", "x.jsonl"),
+    "json lines named json": lambda: values(PAIRS, "records", lines=True),
+    "json columns": lambda: values(PAIRS, "columns"),
+    "json columns, indented": lambda: values(PAIRS, "columns", indent=1),
+    "json index": lambda: values(PAIRS, "index"),
+    "json split": lambda: values(PAIRS, "split"),
+    "json table": lambda: values(PAIRS, "table"),
+    "json values": lambda: values(PAIRS, "values"),
+    "json lists": lambda: ("x.json", json.dumps(PAIRS.to_dict("list")).encode()),
+    "json of the hub's viewer": lambda: (
+        "x.json",
+        json.dumps(
+            {
+                "features": [],
+                "rows": [
+                    {"row_idx": i, "row": row} for i, row in enumerate(PAIRS.to_dict("records"))
+                ],
+            }
+        ).encode(),
+    ),
+}
+
+
+@pytest.mark.parametrize("made", AS_PAIRS.values(), ids=AS_PAIRS)
+def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: Path) -> None:
+    """Left, right and score, by the guesses of the preview, in an upload and in training."""
+    filename, raw = made()
+    look = preview(raw, filename)
+    data = read(raw, filename, look.mapping)
+    (tmp_path / filename).write_bytes(raw)
+    file = RowFile(tmp_path / filename, tmp_path / "unpacked")
+    file.choose([look.mapping.columns[role] for role in ("left", "right")])
+
+    assert isinstance(data, ScoredPairs)
+    part = data.parts["all"]
+    assert (look.kind, look.n_rows, look.problems) == ("pairs", 6, [])
+    assert (list(part.left), list(part.right)) == (list(PAIRS.satz1), list(PAIRS.satz2))
+    assert part.gold.tolist() == PAIRS.wertung.tolist()
+    assert [tuple(row.cells) for row in file.rows() if row.cells] == list(
+        zip(PAIRS.satz1, PAIRS.satz2, strict=True)
+    )
+
+
+AS_LABELS: dict[str, Callable[[], Written]] = {
+    "comma": lambda: text(LABELS),
+    "index": lambda: text(LABELS, index=True),
+    "index, shuffled": lambda: text(shuffled(LABELS), index=True),
+    "no header": lambda: text(LABELS, header=False),
+    "tsv without header": lambda: text(LABELS, "x.tsv", sep="\t", header=False),
+    "names with spaces": lambda: text(LABELS.set_axis([" Text ", "LABEL "], axis=1)),
+    "tsv": lambda: text(LABELS, "x.tsv", sep="\t"),
+    "json columns": lambda: values(LABELS, "columns"),
+    "json split": lambda: values(LABELS, "split"),
+}
+
+
+@pytest.mark.parametrize("made", AS_LABELS.values(), ids=AS_LABELS)
+def test_labels_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: Path) -> None:
+    """Text and label, and the same texts in a corpus."""
+    filename, raw = made()
+    look = preview(raw, filename)
+    data = read(raw, filename, look.mapping)
+    (tmp_path / filename).write_bytes(raw)
+    encoded = texts_of(tmp_path / filename, look.mapping.columns["text"])
+
+    assert isinstance(data, LabelledSentences)
+    assert (data.sentences, data.labels) == (TEXTS, list(LABELS.label))
+    assert list(encoded) == TEXTS
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_parquet_of_pandas(index: bool) -> None:
+    """With its index as a column, and categories as the texts they stand for."""
+    table = shuffled(LABELS) if index else LABELS
+    made = io.BytesIO()
+    table.astype({"label": "category"}).to_parquet(made, index=index)
+    look = preview(made.getvalue(), "x.parquet")
+    data = read(made.getvalue(), "x.parquet", look.mapping)
+
+    assert isinstance(data, LabelledSentences)
+    assert (data.sentences, data.labels) == (TEXTS, list(LABELS.label))
+
+
+def test_quotes_in_tsv_stay_where_no_program_put_them() -> None:
+    """As in GLUE, whose sentences begin and end with quotes of their own."""
+    rows = ['" he said\tno "quotes"', '"all of it"\tand none', 'five" nails\tx ""']
+    raw = "\n".join(["text\tlabel", *rows]).encode()
+    data = read(raw, "x.tsv", preview(raw, "x.tsv").mapping)
+
+    assert isinstance(data, LabelledSentences)
+    assert list(zip(data.sentences, data.labels, strict=True)) == [
+        tuple(row.split("\t")) for row in rows
+    ]
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".txt"])
+def test_pairs_without_a_header_lose_no_line(ending: str) -> None:
+    """Neither names nor punctuation: the first line is as long as the others."""
+    words = "red blue ship boat sails sea lake river bird".split()
+    left = [" ".join(words[i:] + words[:i]) for i in range(9)]
+    raw = "".join(f"{a}\t{b}\n" for a, b in zip(left, left[1:] + left[:1], strict=True)).encode()
+    look = preview(raw, f"x{ending}")
+
+    assert (look.header, look.n_rows) == (False, 9)
+    assert look.mapping.columns == {"left": "column 1", "right": "column 2"}
+    assert look.kind == "parallel"
+
+
+def test_a_first_line_that_may_be_either_is_said() -> None:
+    """Two words above pairs of words may be names or words."""
+    raw = b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n"
+    look = preview(raw, "x.csv")
+
+    assert look.columns == ("singular", "plural")
+    assert any("first line" in problem for problem in look.problems)
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90868376\n"
+
+
+@pytest.mark.parametrize(
+    ("filename", "raw", "says"),
+    [
+        ("x.csv", LFS, "Git LFS pointer"),
+        ("x.txt", LFS, "Git LFS pointer"),
+        ("x.jsonl", LFS, "Git LFS pointer"),
+        ("x.parquet", LFS, "Git LFS pointer"),
+        ("x.csv", b"<!DOCTYPE html><html><title>Sign in</title></html>", "web page"),
+        ("x.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "old Excel workbook"),
+        ("x.csv", b"SQLite format 3\0" + bytes(99), "SQLite"),
+        ("x.txt", b"\x80\x04\x95" + bytes(99), "pickle"),
+        ("x.csv", b"text,label\nf\xfcr,a\n", "ISO-8859-1"),
+        ("x.sqlite", b"", "save the table as CSV"),
+        ("x.feather", b"", "to_parquet"),
+        ("x.csv.bz2", b"", "Unpack it"),
+        ("x.json", b'{"text": "a", "of": {"b": 1}', "not JSON"),
+        ("x.json", b'{"version": "1", "data": {"a": 1}}\n\n', "no table"),
+    ],
+)
+def test_what_is_no_table_is_named(filename: str, raw: bytes, says: str) -> None:
+    """By what it is, with what to do, wherever files are read."""
+    with pytest.raises(UserError, match=says) as caught:
+        preview(raw, filename)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.tsv", "x.jsonl"])
+def test_a_pointer_is_no_corpus_and_no_training_data(name: str, tmp_path: Path) -> None:
+    """Its three lines are no sentences."""
+    (tmp_path / name).write_bytes(LFS)
+    with pytest.raises(UserError, match="Git LFS pointer"):
+        list(texts_of(tmp_path / name))
+    with pytest.raises(UserError, match="Git LFS pointer"):
+        RowFile(tmp_path / name, tmp_path)
