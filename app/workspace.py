@@ -60,7 +60,8 @@ class StoredUploads:
         row = self._store.uploads.get(name)
         if row is None:
             raise KeyError(name)
-        return Upload(row["path"], row["filename"], row["mapping"], row["bytes"])
+        no_task = bool(row["info"].get("no_task"))
+        return Upload(row["path"], row["filename"], row["mapping"], row["bytes"], no_task)
 
 
 class Workspace:

@@ -70,12 +70,14 @@ class Upload:
         filename: its original name, whose ending determines the format.
         mapping: the roles of its columns, `tables.Mapping.to_dict()`.
         bytes: size of the file, if known.
+        no_task: see `DatasetInfo`.
     """
 
     path: Path
     filename: str
     mapping: MappingABC[str, Any]
     bytes: int | None = None
+    no_task: bool = False
 
 
 class UploadSource(Protocol):
@@ -356,7 +358,7 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
     )
     return DatasetInfo(
         name, mapping.kind, "upload", f"Your file {upload.filename}.", task=task,
-        type=mapping.type, bytes=upload.bytes,
+        type=mapping.type, bytes=upload.bytes, no_task=upload.no_task,
     )  # fmt: skip
 
 

@@ -170,9 +170,12 @@ def _pairs(folder: Path) -> list[DatasetSource]:
 
 
 def read_biosses(folder: Path) -> ScoredPairs:
-    """Read BIOSSES: the sentences of pair i are lines 2i-1 and 2i, its score is line i."""
+    """Read BIOSSES: the sentences of pair i are lines 2i-1 and 2i, its score is line i.
+
+    Spaces around a sentence stay, as mteb leaves them.
+    """
     texts, scores = existing(folder / "sentence_pairs.txt"), folder / "annotation_scores.txt"
-    sentences = [line.strip() for line in lines(texts)]
+    sentences = list(lines(texts))
     gold = [
         number(line, f"{where(scores)}, line {i}")
         for i, line in enumerate(lines(existing(scores)), start=1)

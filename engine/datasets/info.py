@@ -50,6 +50,7 @@ class DatasetInfo:
         splits: names of splits, if known without reading the rows.
         bytes: size of its files; None if unknown.
         problem: why it cannot be read, or None.
+        no_task: whether it measures nothing, since each of its sentences has a label of its own.
     """
 
     name: str
@@ -64,12 +65,13 @@ class DatasetInfo:
     splits: tuple[str, ...] = ()
     bytes: int | None = None
     problem: str | None = None
+    no_task: bool = False
 
     def __post_init__(self) -> None:
         """Fill in the type and tasks that follow from the kind."""
         kind, own = self.kind, self.tasks or ((self.task,) if self.task else ())
         endings = [f"{self.name}/{ending}" for ending in ENDINGS] if kind == "labels" else ()
-        if self.problem:
+        if self.problem or self.no_task:
             own, endings = (), ()
         object.__setattr__(
             self, "type", self.type or (TYPES[kind][0] if kind and kind in TYPES else None)

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from filelock import FileLock
 
-from engine.datasets.dialect import Dialect, dialect_of, ending_of
+from engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
 from engine.datasets.files import (
     BROKEN_GZIP,
     check_names,
@@ -30,7 +30,7 @@ from engine.datasets.files import (
     not_whole_gzip,
     where,
 )
-from engine.datasets.formats import JSON_LINES, open_table, rows_of
+from engine.datasets.formats import open_table, rows_of
 from engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
 from engine.datasets.parquet import Opaque
 from engine.errors import UserError

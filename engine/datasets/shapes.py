@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from engine.datasets.types import (
     Triplets,
 )
 
+_WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 Columns = Mapping[str, list[Any]]
 """Role -> the values of its column."""
 
@@ -58,10 +60,10 @@ def shaped(
             }
             return ScoredPairs(name, parts, "splits", usual_scale(gold))
         case "labelled-pairs":
-            left, right, labels = columns["left"], columns["right"], columns["label"]
+            left, right, labels = columns["left"], columns["right"], classes(columns["label"])
             return LabelledPairs.of(name, left, right, labels, splits or ["all"] * len(labels))
         case "labels":
-            return LabelledSentences(name, columns["text"], columns["label"], splits)
+            return LabelledSentences(name, columns["text"], classes(columns["label"]), splits)
         case "triplets":
             return Triplets(name, columns["anchor"], columns["positive"], columns["negative"])
         case "parallel":
@@ -102,6 +104,13 @@ def _judged(columns: Columns) -> dict[str, list[Judged]]:
         split: [Judged(places[i], queries[i], documents[i], grades[i]) for i in rows]
         for split, rows in _by_split(columns, len(queries), "test").items()
     }
+
+
+def classes(labels: list[str]) -> list[str]:
+    """Write whole numbers alike: pandas turns 1 into 1.0 in a column that lacks a value."""
+    if any("." in label for label in labels) and all(map(_WHOLE.fullmatch, labels)):
+        return [label.partition(".")[0] for label in labels]
+    return labels
 
 
 def usual_scale(gold: Sequence[float]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from engine.datasets import archives
 from engine.datasets.columns import ROLES, guess, is_number, roles_of
 from engine.datasets.dialect import TREC
+from engine.datasets.faults import Faults, ragged_rows, short
 from engine.datasets.files import is_unicode, listed
 from engine.datasets.formats import Table, TableRow, open_table
 from engine.datasets.languages import is_language
@@ -31,6 +32,8 @@ _SAMPLE = 200
 _SAMPLE_CHARACTERS = 2**22
 _LONGEST = 1000
 """Characters of a cell that a preview inspects and shows."""
+_NO_LABEL = ("nan", "NaN", "<NA>")
+"""What pandas' missing values become as text."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +67,6 @@ class Preview:
         return Mapping(self.kind, chosen, self.header, self.type)
 
 
-@dataclass
-class _Faults:
-    """The number of rows with one kind of fault, and the first five."""
-
-    what: str
-    count: int = 0
-    places: list[str] = field(default_factory=list)
-
-    def add(self, place: str) -> None:
-        self.count += 1
-        if len(self.places) < 5:
-            self.places.append(place)
-
-    def __str__(self) -> str:
-        more = f" and {self.count - len(self.places)} more" if self.count > len(self.places) else ""
-        return f"{self.what}: {', '.join(self.places)}{more}."
-
-
 def preview(source: Path | bytes, filename: str, header: bool | None = None) -> Preview:
     """Preview a table: columns, first rows, guessed roles, and problems.
 
@@ -108,16 +93,31 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         raise _no_rows(filename, table)
     whole = [cells for _, cells in sample if len(cells) == width]
     kind, guesses = guess(table.columns, _plain(whole))
+    count, problems = _problems(table, sample, kind, guesses)
+    shown = [[short(cell, _LONGEST) for cell in cells] for _, cells in sample[:_SHOWN]]
+    return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
+
+
+def _problems(
+    table: Table, sample: list[TableRow], kind: Kind, guesses: MappingABC[str, str]
+) -> tuple[int, list[str]]:
+    """Return the number of rows and what is wrong with them, read to the end."""
+    width, count = len(table.columns), 0
     score = table.columns.index(guesses["score"]) if kind == "pairs" else None
-    ragged, not_number = _ragged(width), _Faults("The score is not a number")
-    count = 0
-    for place, cells in chain(sample, table.rows):
+    texts = [table.columns.index(guesses[role]) for role in ROLES[kind]
+             if role in guesses and role not in ("score", "label")]  # fmt: skip
+    ragged, not_number = ragged_rows(width), Faults("The score is not a number")
+    empty = Faults("Empty cells, which count as empty sentences")
+    for number, cells in chain(sample, table.rows):
         count += 1
+        place = f"{table.unit} {number}"
         if len(cells) != width:
-            ragged.add(f"{table.unit} {place} ({len(cells)})")
+            ragged.add(f"{place} ({len(cells)})")
         elif score is not None and not is_number(cells[score]):
-            not_number.add(f"{table.unit} {place} ({_short(cells[score])})")
-    problems = [str(faults) for faults in (ragged, not_number) if faults.count]
+            not_number.add(f"{place} ({short(cells[score])})")
+        elif any(cells[i] is None or cells[i] == "" for i in texts):
+            empty.add(place)
+    problems = [str(faults) for faults in (ragged, not_number, empty) if faults.count]
     if table.repeated:
         problems.append(f"Columns of one name, numbered here: {listed(table.repeated)}.")
     if table.guessed:
@@ -126,8 +126,7 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         )
     if count == 1:
         problems.append("There is only one row.")
-    shown = [[_short(cell, _LONGEST) for cell in cells] for _, cells in sample[:_SHOWN]]
-    return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
+    return count, problems
 
 
 def _together(
@@ -189,9 +188,11 @@ def _sampled(table: Table, most: int = _SAMPLE) -> list[TableRow]:
 
 
 def _cut(cell: Any) -> Any:
+    if cell is None:
+        return ""
     if isinstance(cell, int | float | Opaque):
         return cell
-    text = _short(cell, _LONGEST)
+    text = short(cell, _LONGEST)
     return Opaque(text) if isinstance(cell, list | dict) else text
 
 
@@ -288,11 +289,11 @@ def read_columns(
     _check_names(filename, table, columns.values())
     width = len(table.columns)
     picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
-    ragged = _ragged(width)
-    not_text = _Faults("A cell that should be text is missing, a list or not Unicode text")
+    ragged = ragged_rows(width)
+    not_text = Faults("A cell that should be text is missing, a list or not Unicode text")
     wrong = {
-        "score": _Faults("The score is not a number"),
-        "label": _Faults("The label is missing"),
+        "score": Faults("The score is not a number"),
+        "label": Faults("The label is missing"),
     }
     places: list[str] = []
     for number, cells in table.rows:
@@ -305,7 +306,7 @@ def read_columns(
         for role, (index, values) in picked.items():
             value = _read(role, cells[index])
             if value is None:
-                wrong.get(role, not_text).add(f"{place} ({_short(cells[index])})")
+                wrong.get(role, not_text).add(f"{place} ({short(cells[index])})")
             values.append(value)
     _check_rows(filename, ragged, *wrong.values(), not_text)
     if not all(values for _, values in picked.values()):
@@ -343,7 +344,7 @@ def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
             )
 
 
-def _check_rows(filename: str, *found: _Faults) -> None:
+def _check_rows(filename: str, *found: Faults) -> None:
     for faults in found:
         if faults.count:
             raise UserError(
@@ -364,8 +365,10 @@ def _as_score(cell: Any) -> float | None:
 
 
 def _as_text(cell: Any) -> str | None:
-    """Return a cell as text; None for a missing value, container, bytes or lone surrogate."""
-    if cell is None or isinstance(cell, (list, dict, Opaque)):
+    """Return a cell as text, empty without a value; None for containers, bytes and surrogates."""
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, (list, dict, Opaque)):
         return None
     text = str(cell)
     return text if is_unicode(text) else None
@@ -373,21 +376,9 @@ def _as_text(cell: Any) -> str | None:
 
 def _as_label(cell: Any) -> str | None:
     text = _as_text(cell)
-    return text if text and text.strip() else None
-
-
-def _ragged(width: int) -> _Faults:
-    return _Faults(f"Rows without exactly {width} columns (what they have instead)")
+    return text if text and text.strip() and text.strip() not in _NO_LABEL else None
 
 
 def _no_rows(filename: str, table: Table) -> UserError:
     what = "a line of column names and no row" if table.columns and table.header else "no row"
     return UserError(f"{filename} has {what}.", "Give a file with at least one row.")
-
-
-def _short(cell: Any, limit: int = 40) -> str:
-    try:
-        text = str(cell).encode("utf-8", "replace").decode("utf-8")
-    except RecursionError:  # JSON of deeply nested lists
-        return "…"
-    return text if len(text) <= limit else text[: limit - 1] + "…"

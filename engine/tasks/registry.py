@@ -307,7 +307,7 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
         return [own]
     if info.task is not None and info.task.endswith("/probe"):
         return [probing.of_data(info.task, info.name, info.description)]
-    if info.kind != "labels":
+    if info.kind != "labels" or info.no_task:
         return []
     if info.origin in ("upload", "hub"):
         endings: Sequence[str] = ENDINGS

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from app import formats
-from app.pages.data import service
+from app.pages.data import samples, service
 from app.terminal import (
     JsonOption,
     QueueOption,
@@ -62,20 +63,30 @@ def _tasks(info: DatasetInfo) -> str:
 def show_data(
     workspace: Workspace,
     name: Annotated[str, typer.Argument(metavar="DATASET", help="A name from `data list`.")],
-    limit: Annotated[int, typer.Option("-n", min=1, help="Number of sentences.")] = 10,
+    limit: Annotated[int, typer.Option("-n", min=1, help="Number of rows.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the first sentences of a data set, its size and its hash.
+    """Show the first rows of a data set, with labels, scores or judgements, its size and its hash.
 
     theodolite data show starter-topics -n 3
     """
     dataset = workspace.catalog.load(name)
-    sentences = dataset.sentences
+    n = len(dataset.sentences)
     if as_json:
-        emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": len(sentences)})
+        emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": n})
     else:
-        say(f"{name}: {len(sentences)} sentences ({dataset.kind}), hash {dataset.hash}")
-    emit([{"sentence": s} for s in sentences[:limit]], ("sentence",), as_json)
+        say(f"{name}: {n} sentences ({dataset.kind}), hash {dataset.hash}")
+        for what, value in samples.counts(dataset).items():
+            say(f"{what}: {value}")
+    heads, rows = samples.table(dataset)
+    names = [head.lower() for head in heads]
+    shown = [dict(zip(names, map(_cell, row), strict=True)) for row in islice(rows, limit)]
+    emit(shown, names, as_json)
+
+
+def _cell(value: Any) -> Any:
+    """A cell for a table: the judged documents of a query as one text."""
+    return "; ".join(f"{n} {text}" for n, text in value) if isinstance(value, list) else value
 
 
 @data_verbs.command("add")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice
 from typing import Any
@@ -39,7 +39,7 @@ def cell(value: Any, most: int = CELL) -> str:
 
 def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
     """Size, description and hash of a data set, as pairs of name and text."""
-    found = [("sentences", formats.count(len(data.sentences))), *_counts(data)]
+    found = [("sentences", formats.count(len(data.sentences))), *counts(data).items()]
     if info is not None:
         found += [("what it is", info.description), ("licence", info.licence or "not stated")]
         named = {"type of task": info.type or "", "tasks": ", ".join(info.tasks),
@@ -47,6 +47,11 @@ def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
         found += [(what, value) for what, value in named.items() if value]
     found += [("note", note) for note in getattr(data, "notes", ())]
     return [*found, ("content hash", data.hash)]
+
+
+def counts(data: Dataset) -> dict[str, str]:
+    """What a data set holds beside its sentences, such as its labels, as name -> text."""
+    return dict(_counts(data))
 
 
 def _counts(data: Dataset) -> Iterator[tuple[str, str]]:
@@ -88,29 +93,30 @@ def _each(counts: dict[str, int] | Counter[str]) -> str:
 
 def rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Column heads and the first rows as HTML, numbered from 1."""
-    heads, found = _cells(data)
-    shown = [(str(i), *row) for i, row in enumerate(islice(found, ROWS), 1)]
+    heads, found = table(data)
+    shown = [(str(i), *map(_html, row)) for i, row in enumerate(islice(found, ROWS), 1)]
     return ("Row", *heads), shown
 
 
-def _cells(data: Dataset) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
+    """Column heads and the rows; the documents of a query are a list of (grade, text)."""
     match data:
         case ScoredPairs():
             pairs = (
-                (part, left, right, f"{gold:g}")
+                (part, left, right, float(gold))
                 for part, p in data.parts.items()
                 for left, right, gold in zip(p.left, p.right, p.gold, strict=True)
             )
-            return ("Part", "Left", "Right", "Score"), _texts(pairs)
+            return ("Part", "Left", "Right", "Score"), pairs
         case LabelledSentences():
-            return ("Label", "Sentence"), _texts(zip(data.labels, data.sentences, strict=True))
+            return ("Label", "Sentence"), zip(data.labels, data.sentences, strict=True)
         case LabelledPairs():
             sentences, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
             labelled = ((label, sentences[left], sentences[right]) for label, left, right in places)
-            return ("Label", "Left", "Right"), _texts(labelled)
+            return ("Label", "Left", "Right"), labelled
         case Triplets():
             triplets = zip(data.anchors, data.positives, data.negatives, strict=True)
-            return ("Anchor", "Positive", "Negative"), _texts(triplets)
+            return ("Anchor", "Positive", "Negative"), triplets
         case Retrieval():
             return ("Split", "Query", "Judged documents, grade first"), _judged(data)
         case Parallel():
@@ -120,33 +126,32 @@ def _cells(data: Dataset) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
             names = (
                 name or side for name, side in zip(data.languages, ("Left", "Right"), strict=True)
             )
-            return ("Split", *names), _texts(translations)
+            return ("Split", *names), translations
         case Summaries():
             rated = (
-                (document, human[0], machine[0], f"{ratings[0]:.3g}")
+                (document, human[0], machine[0], float(ratings[0]))
                 for document, human, machine, ratings in zip(
                     data.documents, data.human, data.machine, data.ratings["relevance"], strict=True
                 )
             )
             heads = ("Document", "First human summary", "First machine summary", "Relevance")
-            return heads, _texts(rated)
+            return heads, rated
         case _:
-            return ("Sentence",), _texts((sentence,) for sentence in data.sentences)
+            return ("Sentence",), ((sentence,) for sentence in data.sentences)
 
 
-def _texts(found: Iterable[Iterable[Any]]) -> Iterator[tuple[str, ...]]:
-    return (tuple(map(cell, row)) for row in found)
+def _html(value: Any) -> str:
+    if not isinstance(value, list):
+        return cell(f"{value:.6g}" if isinstance(value, float) else value)
+    shown = "".join(f"<div><b>{grade}</b> {cell(text, DOCUMENT)}</div>" for grade, text in
+                    value[:JUDGED])  # fmt: skip
+    rest = len(value) - JUDGED
+    return shown + (f'<div class="t-muted">and {rest:,} more</div>' if rest > 0 else "")
 
 
-def _judged(data: Retrieval) -> Iterator[tuple[str, ...]]:
+def _judged(data: Retrieval) -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
     for split, judged in data.judgements.items():
         for query, grades in judged.items():
             best = sorted(grades.items(), key=lambda item: -item[1])
-            documents = "".join(
-                f"<div><b>{grade}</b> "
-                f"{cell(data.documents.get(key, f'{key} (not there)'), DOCUMENT)}</div>"
-                for key, grade in best[:JUDGED]
-            )
-            rest = len(best) - JUDGED
-            more = f'<div class="t-muted">and {rest:,} more</div>' if rest > 0 else ""
-            yield cell(split), cell(data.queries[query]), documents + more
+            documents = [(n, data.documents.get(key, f"{key} (not there)")) for key, n in best]
+            yield split, data.queries[query], documents

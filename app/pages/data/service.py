@@ -53,6 +53,10 @@ def keep(
         raise UserError("The data set has no name.", "Name it: tasks and links use the name.")
     dataset = tables.read(file, filename, mapping, name)
     notes = list(getattr(dataset, "notes", ()))
+    labels = getattr(dataset, "labels", ())
+    no_task = bool(labels) and len(set(labels)) == len(labels)
+    if no_task:
+        notes.append("Every row has a label of its own, so no task can be measured on it.")
     return workspace.store.uploads.add(
         name,
         mapping.kind,
@@ -60,6 +64,7 @@ def keep(
         mapping=mapping.to_dict(),
         info={"sentences": len(dataset.sentences), "hash": dataset.hash}
         | ({"notes": notes} if notes else {})
+        | ({"no_task": True} if no_task else {})
         | dict(facts),
         filename=filename,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Parallel, Retrieval, archives
+from engine.datasets import LabelledSentences, Parallel, Retrieval, archives
 from engine.datasets.tables import Mapping, preview, read
 from engine.errors import UserError
 
@@ -60,6 +60,62 @@ def test_two_files_of_lines_are_parallel() -> None:
     assert data.languages == ("de", "en")
     assert data.parts["test"].right == ("one", "")
     assert data.notes == ("Empty sentences, kept: 1.",)
+
+
+TRAIN = b"text,label\nbird sea,neg\nriver tree,pos\n"
+TEST = b"text,label\nsmall tree,neg\nhouse sleeps,pos\n"
+
+
+def test_tables_named_by_their_splits_are_one_data_set() -> None:
+    """Of as many rows or not; roles and kind are those that are asked for."""
+    for raw in (TEST, TEST + b"old hill,pos\n"):
+        packed = zipped({"mine/test.csv": raw, "mine/train.csv": TRAIN})
+        look = preview(packed, "mine.zip")
+        data = read(packed, "mine.zip", look.mapping)
+        assert (look.kind, look.n_rows) == ("labels", 2 + raw.count(b"\n") - 1)
+        assert isinstance(data, LabelledSentences)
+        assert data.splits == ["train"] * 2 + ["test"] * (raw.count(b"\n") - 1)
+        assert data.sentences[:3] == ["bird sea", "river tree", "small tree"]
+        plain = read(packed, "mine.zip", Mapping("sentences", {"text": "label"}))
+        assert plain.sentences[:3] == ["neg", "pos", "neg"]
+
+
+def test_a_table_alone_in_an_archive_is_that_table() -> None:
+    """As pandas packs `x.csv.zip`."""
+    packed = zipped({"x.csv": TRAIN})
+    data = read(packed, "x.csv.zip", preview(packed, "x.csv.zip").mapping)
+    assert isinstance(data, LabelledSentences)
+    assert (data.labels, data.splits) == (["neg", "pos"], [])
+
+
+def test_tables_of_one_data_set_have_the_same_columns() -> None:
+    """Else one of them would lose some."""
+    packed = zipped({"train.csv": TRAIN, "test.csv": b"text,stars\na,1\nb,2\n"})
+    with pytest.raises(UserError, match=r"train\.csv has the columns text, label, and test\.csv"):
+        preview(packed, "mine.zip")
+
+
+@pytest.mark.parametrize("name", ["qrels/test.tsv", "test.txt", "qrels.trec", "test.qrels"])
+@pytest.mark.parametrize("between", [" ", "\t", "   "])
+def test_judgements_as_trec_writes_them(name: str, between: str) -> None:
+    """Four columns, the second unused, separated by spaces or tabs, without a header."""
+    count = 12
+    rows = [between.join((f"q{i}", "0", f"d{i}", "1")) for i in range(count)]
+    lines = {
+        "corpus.jsonl": [f'{{"_id": "d{i}", "text": "document {i}"}}' for i in range(count)],
+        "queries.jsonl": [f'{{"_id": "q{i}", "text": "query {i}"}}' for i in range(count)],
+        name: rows,
+    }
+    packed = zipped({file: "\n".join(some).encode() for file, some in lines.items()})
+    data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
+    assert isinstance(data, Retrieval)
+    assert data.judgements == {"test": {f"q{i}": {f"d{i}": 1} for i in range(count)}}
+
+
+def test_judgements_come_with_what_they_judge() -> None:
+    """Alone they are no sentences."""
+    with pytest.raises(UserError, match="without queries and documents"):
+        preview(b"q1 0 d1 1\n", "robust.qrels")
 
 
 def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_every_format_gives_the_same_pairs(tmp_path: Path, ending: str) -> None:
     data = read(path, f"Mine{ending.upper()}", look.mapping, "mine")
 
     assert look.columns == ("sentence1", "sentence2", "score")
-    assert (look.n_rows, look.kind, look.problems) == (3, "pairs", [])
+    assert (look.n_rows, look.kind) == (3, "pairs")
+    (problem,) = look.problems
+    assert problem.startswith("Empty cells, which count as empty sentences")
     assert look.rows[1][:2] == ['She said "yes", twice.', "Naïve 日本 🙂"]
     assert look.mapping.columns == PAIRS.columns
     assert isinstance(data, ScoredPairs)
@@ -243,12 +245,52 @@ def test_a_file_that_is_bad_in_two_ways() -> None:
 
 
 def test_cells_that_are_not_text_are_refused() -> None:
-    """A list, a null and half a surrogate pair are no sentences."""
-    raw = b'{"text": "fine"}\n{"text": ["a"]}\n{"text": null}\n{"text": "\\ud800"}\n'
+    """A list, no cell at all and half a surrogate pair are no sentences."""
+    raw = b'{"text": "fine"}\n{"text": ["a"]}\n{"body": "a"}\n{"text": "\\ud800"}\n'
 
     assert preview(raw, "x.jsonl").n_rows == 4
     with pytest.raises(UserError, match=r"3 bad rows.*line 2.*line 3.*line 4"):
         read(raw, "x.jsonl", Mapping("sentences", {"text": "text"}))
+
+
+def test_a_cell_without_a_value_is_an_empty_sentence_in_every_format(tmp_path: Path) -> None:
+    """As pandas writes it: an empty cell in CSV, a null in JSON, a null in Parquet."""
+    frame = pd.DataFrame({"text": ["a", None, "c"], "label": ["x", "y", "x"]})
+    made = {
+        "x.csv": frame.to_csv(index=False).encode(),
+        "x.tsv": frame.to_csv(index=False, sep="\t").encode(),
+        "x.jsonl": frame.to_json(orient="records", lines=True).encode(),
+        "x.json": frame.to_json().encode(),
+    }
+    frame.to_parquet(tmp_path / "x.parquet")
+    made["x.parquet"] = (tmp_path / "x.parquet").read_bytes()
+    for name, raw in made.items():
+        look = preview(raw, name)
+        assert read(raw, name, look.mapping).sentences == ["a", "", "c"], name
+        assert ["Empty cells" in problem for problem in look.problems] == [True], name
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
+def test_a_class_that_pandas_wrote_as_a_float_is_the_same_class(name: str, tmp_path: Path) -> None:
+    """1 and 1.0, where a missing value elsewhere made floats of whole numbers; 1.5 is another."""
+    written = {".csv": "to_csv", ".jsonl": "to_json", ".parquet": "to_parquet"}
+    options: dict[str, dict[str, object]] = {
+        ".csv": {"index": False}, ".jsonl": {"orient": "records", "lines": True}, ".parquet": {}
+    }  # fmt: skip
+    path = tmp_path / name
+    for numbers, labels in (([0.0, 1.0, 1.0], ["0", "1", "1"]), ([0.5, 1.0, 1.5], None)):
+        frame = pd.DataFrame({"text": ["a b.", "c d.", "e f."], "label": numbers})
+        getattr(frame, written[path.suffix])(path, **options[path.suffix])
+        mapping = Mapping("labels", {"text": "text", "label": "label"})
+        assert read(path, name, mapping).labels == (labels or ["0.5", "1.0", "1.5"])
+
+
+@pytest.mark.parametrize("missing", ["", "nan", "NaN", "<NA>"])
+def test_a_missing_label_is_no_class(missing: str) -> None:
+    """However pandas wrote it."""
+    raw = f"text,label\na,x\nb,{missing}\nc,y\n".encode()
+    with pytest.raises(UserError, match="label is missing: line 3"):
+        read(raw, "x.csv", Mapping("labels", {"text": "text", "label": "label"}))
 
 
 def test_a_preview_tells_problems_without_failing() -> None:

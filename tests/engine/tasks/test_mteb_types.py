@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import mteb
 import numpy as np
 import pytest
 from datasets import Dataset, DatasetDict
@@ -30,8 +31,9 @@ from engine.datasets.types import (
     Summaries,
 )
 from engine.progress import nobody
+from engine.protocols import mteb_tasks
 from engine.stats.bootstrap import main_sample
-from engine.tasks import Measurement, Task, type_of
+from engine.tasks import Measurement, Task, retrieval, type_of
 from tests.fakes.mteb_oracle import Given, scores, table
 
 
@@ -239,6 +241,70 @@ def test_retrieval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranked, "_DOCUMENTS", 400)
     monkeypatch.setattr(ranked, "_CELLS", 4000)
     assert_same(measured("document-retrieval", data, model), found, 42, "ndcg_at_10")
+
+
+def test_queries_that_are_documents() -> None:
+    """As in ArguAna: the document with a query's id is left out of its ranking, not of others'."""
+    rng = np.random.default_rng(3)
+    documents = {f"t{i}": f"argument {i}" for i in range(60)}
+    queries = {f"t{i}": f"argument {i}" for i in range(20)}
+    judged = {f"t{i}": {f"t{i + 20}": 1, f"t{i + 40}": 2} for i in range(20)}
+    vectors = rng.normal(size=(60, 8))
+    vectors[20:40] = vectors[:20] + 0.6 * rng.normal(size=(20, 8))
+    model = Given(list(documents.values()), vectors.astype(np.float32))
+    split = {
+        "queries": Dataset.from_list([{"id": k, "text": v} for k, v in queries.items()]),
+        "corpus": Dataset.from_list(
+            [{"id": k, "text": v, "title": ""} for k, v in documents.items()]
+        ),
+        "relevant_docs": judged,
+        "top_ranked": None,
+    }
+    given = {"default": {"test": split}}
+    found = scores(
+        AbsTaskRetrieval, "Retrieval", "ndcg_at_10", given, model, ignore_identical_ids=True
+    )
+    data = Retrieval("x", queries, documents, {"test": judged})
+    ours = measured("document-retrieval", data, model)
+    assert_same(ours, found, 42, "ndcg_at_10")
+    assert any("20 of 20 queries" in note for note in ours.details["notes"])
+
+
+def test_ids_that_are_equal_by_chance_leave_nothing_out() -> None:
+    """Queries and documents numbered from 1, or judged to answer; a task of MTEB's may, by name."""
+    documents = {"1": "one thing", "2": "another", "3": "a third"}
+    queries = {"1": "a question", "2": "another", "3": "third"}
+    judged = {"1": {"2": 1}, "2": {"2": 1}, "3": {"1": 1}}
+    for name, own in (("x", {"3"}), ("fiqa", {"1", "2", "3"}), ("mteb/FiQA2018", {"1", "2", "3"})):
+        data = Retrieval(name, queries, documents, {"test": judged})
+        assert retrieval.own_documents(data, judged) == own
+
+
+def test_settings_of_mtebs_own_tasks() -> None:
+    """The installed mteb's, for every task whose name says enough."""
+    plain_words = {"MultilingualSentiment.v2", "SIDClassification.v2", "ScalaClassification",
+                   "StyleClassification", "Waimai.v2"}  # fmt: skip
+    for task in mteb.get_tasks(task_types=["Classification"], modalities=["text"]):
+        name, theirs = task.metadata.name, getattr(task, "samples_per_label", None)
+        if theirs and name not in plain_words:
+            assert mteb_tasks.shots(name) == theirs, name
+    assert mteb_tasks.shots("amazon_counterfactual/en") == 32
+    assert mteb_tasks.shots("tweeteval_emotion") == 8
+    plain_words = {"EcomRetrieval", "MedicalRetrieval", "T2Retrieval", "VideoRetrieval",
+                   "MSMARCOv2"}  # fmt: skip
+    for task in mteb.get_tasks(task_types=["Retrieval"], modalities=["text"]):
+        name, theirs = task.metadata.name, getattr(task, "ignore_identical_ids", False)
+        if name not in plain_words:
+            assert mteb_tasks.leaves_out_own_ids(name) == theirs, name
+
+
+def test_few_shot_takes_the_number_of_mtebs_own_task() -> None:
+    """Emotion learns from 16 sentences a label, and says so."""
+    sentences, names, vectors = clouds(60, 3)
+    data = LabelledSentences("emotion", sentences, names, ["train"] * 120 + ["test"] * 60)
+    ours = measured("few-shot", data, Given(sentences, vectors))
+    assert set(ours.details["learnt_from"]) == {48}
+    assert any(note.startswith("16 sentences a label") for note in ours.details["notes"])
 
 
 def test_reranking() -> None:
