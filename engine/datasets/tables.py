@@ -27,6 +27,16 @@ from engine.datasets.shapes import shaped
 from engine.datasets.types import Dataset, Kind, TaskType
 from engine.errors import UserError
 
+__all__ = [
+    "Mapping",
+    "Preview",
+    "guesses_of",
+    "labelled_rows",
+    "preview",
+    "read",
+    "read_columns",
+]
+
 _SHOWN = 20
 _SAMPLE = 200
 _SAMPLE_CHARACTERS = 2**22

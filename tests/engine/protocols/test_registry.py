@@ -20,8 +20,8 @@ HASHES = {
     "senteval-mlp": "e0ce33cad097c466",
     "pitfalls": "f27471dd049e2368",
     "pitfalls-mlp": "04fab4a43fbfcd8d",
-    "mteb-v2": "75e6898c844b4131",
-    "mteb-v1": "63f97c208b105abe",
+    "mteb-v2": "4f33075e18e57555",
+    "mteb-v1": "8c3ebfc81eafd31b",
     "vec2sent": "6a3ccf6ed2280ffa",
 }
 
