@@ -1,4 +1,4 @@
-"""Gradio's Blocks, laid out without Gradio's repeated work.
+"""Gradio's Blocks, laid out without Gradio's repeated work, and strict about what is sent to them.
 
 To lay out twenty pages, Gradio reads the signature of every component's constructor several times a
 component, and serialises the configuration of all pages at each of five steps of a launch. Together
@@ -8,14 +8,20 @@ that took as long as the rest of the launch beyond the import of Gradio.
 from __future__ import annotations
 
 import inspect
+import logging
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.blocks import Block
 
+from engine.errors import first_line
+
 if TYPE_CHECKING:
-    from gradio.blocks import BlocksConfigDict
+    from gradio.blocks import BlockFunction, BlocksConfigDict
+
+log = logging.getLogger(__name__)
 
 
 class Pages(gr.Blocks):
@@ -28,6 +34,61 @@ class Pages(gr.Blocks):
         if self.laid_out or "config" not in vars(self):
             return super().get_config_file()
         return self.config
+
+    async def preprocess_data(
+        self, block_fn: BlockFunction, inputs: list[Any], *rest: Any, **named: Any
+    ) -> list[Any]:
+        """The values of an event's controls.
+
+        Gradio prints a traceback for what no page sends, and passes some of it on to handlers.
+
+        Raises:
+            gr.Error: a value is not of its control's type, or not among its choices.
+        """
+        boxes = block_fn.inputs
+        inputs = [
+            _empty(box) if one is None else one for box, one in zip(boxes, inputs, strict=False)
+        ]
+        try:
+            found: list[Any] = await super().preprocess_data(block_fn, inputs, *rest, **named)
+            for box, value in zip(boxes, found, strict=False):
+                if not _fits(box, value):
+                    raise ValueError(f"{box.get_block_name()} was sent {value!r}")
+        except Exception as error:
+            log.warning("Values that no page sends: %s", first_line(error, 200))
+            raise gr.Error(
+                "A control cannot have the value that was sent. Load the page again.",
+                print_exception=False,
+            ) from None
+        return found
+
+
+def _empty(box: Any) -> Any:
+    """What the browser sends of a control that is empty, or not changed yet in case of a radio."""
+    if isinstance(box, gr.Radio):
+        return box.value
+    if isinstance(box, gr.Textbox):
+        return ""
+    if isinstance(box, gr.Checkbox):
+        return False
+    several = isinstance(box, gr.CheckboxGroup) or getattr(box, "multiselect", False)
+    return [] if several else None
+
+
+def _fits(box: Any, value: Any) -> bool:
+    """Whether a value has the type of its control; Gradio has checked that of the others."""
+    if isinstance(box, gr.Checkbox):
+        return isinstance(value, bool)
+    if isinstance(box, gr.Number) or (isinstance(box, gr.Dropdown) and not box.multiselect):
+        kinds = (int, float) if isinstance(box, gr.Number) else (int, float, str)
+        return value is None or (
+            isinstance(value, kinds)
+            and not isinstance(value, bool)
+            and not (isinstance(value, float) and not math.isfinite(value))
+        )
+    if isinstance(box, gr.Dropdown):
+        return isinstance(value, list) and all(isinstance(one, str | int | float) for one in value)
+    return True
 
 
 def keep_signatures() -> None:

@@ -242,10 +242,13 @@ class Catalog:
             UserError: an unknown name.
         """
         # Shipped sets have no file to stamp, and are small enough to read.
-        return self.load(name).hash if name.startswith("starter-") else repr(self.stamp(name))
+        shipped = bool(name) and name.startswith("starter-")
+        return self.load(name).hash if shipped else repr(self.stamp(name))
 
     def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
         """Return a data set's stamp, which changes with it, and the function that reads it."""
+        if name is None:
+            raise UserError("No data set is chosen.", "Choose one; `theodolite data` lists them.")
         name = _SHORT.get(name, name)
         if name.startswith(hub.PREFIX):
             if not self._hub_files:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TITLE = "Cost"
 PATH = "cost"
+AXIS = "per_second_64"
 DESCRIPTION = (
     "Quality against cost on this machine. The line is the Pareto front: no encoder is "
     "better than those on it in both."
@@ -31,7 +32,7 @@ DESCRIPTION = (
 CONTROLS = (
     Control("suite", "Suite", gr.Dropdown, service.ALL,
             options={"min_width": 180, "choices": views.suites([service.ALL])}),
-    Control("axis", "Cost", gr.Dropdown, "per_second_64",
+    Control("axis", "Cost", gr.Dropdown, AXIS,
             choices=[(what, key) for key, (what, _, _) in cost.AXES.items()],
             options={"min_width": 260}),
     Control("encoder", "Encoder for the curves", gr.Dropdown, options={"choices": []}),
@@ -73,7 +74,9 @@ def build(workspace: Workspace) -> None:
 def _encoders(workspace: Workspace, values: Values) -> list[str]:
     """The encoders on the suite's board, or all listed ones if there are no results."""
     try:
-        return list(service.board(workspace, service.BoardSpec(values.suite)).encoders)
+        return list(
+            service.board(workspace, service.BoardSpec(values.suite or service.ALL)).encoders
+        )
     except UserError:
         return choices.names(workspace)
 
@@ -93,9 +96,9 @@ def _priced(workspace: Workspace, values: Values) -> dict[str, Any]:
         hint = f'<p class="t-said">{escape(cost_views.elsewhere(rows, workspace.read_only))}</p>'
     else:
         with suppress(UserError):
-            board = service.board(workspace, service.BoardSpec(values.suite))
+            board = service.board(workspace, service.BoardSpec(values.suite or service.ALL))
             quality, tasks = cost.quality(board), len(board.shared)
-    finding, picture = cost_views.pareto(quality, tasks, rows, values.axis)
+    finding, picture = cost_views.pareto(quality, tasks, rows, values.axis or AXIS)
     return {"headline": finding + hint, "measure": go, "pareto": picture,
             "costs": cost_views.table(rows)}  # fmt: skip
 

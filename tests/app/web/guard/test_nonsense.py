@@ -198,6 +198,42 @@ def test_a_call_has_an_end(client: httpx.Client) -> None:
 
 
 @pytest.mark.slow
+def test_every_control_stands_null(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Every handler of every page, with null for each of its values: none raises."""
+    events = [(event, [None] * len(values), None) for event, values in handlers(client)]
+    for text in sent(client, events):
+        assert "internal error" not in text
+    assert not [record for record in caplog.records if record.exc_info]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_choice_that_is_none_is_a_line_in_the_log(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A visitor cannot fill the disk with tracebacks; the page says what to do."""
+    kinds = {c["id"]: c["type"] for c in config(client)["components"]}
+    wrong = {"radio": "no such", "number": "x", "checkbox": 7, "checkboxgroup": 3, "dropdown": {}}
+    events = [
+        (event, [wrong.get(kinds[number]) for number in event["inputs"]], None)
+        for event, values in handlers(client)
+        if {kinds[number] for number in event["inputs"]} & wrong.keys()
+    ]  # fmt: skip
+    output = sent(client, events[:40])
+    assert len(output) == 40
+    for text in output:
+        assert "Load the page again" in text
+        assert not any(sign in text for sign in SIGNS)
+    lines = [record.getMessage() for record in caplog.records if "no page sends" in record.message]
+    assert len(lines) == 40
+    assert max(map(len, lines)) < 300
+    assert not [record for record in caplog.records if record.exc_info]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
 def test_every_control_stands_nonsense(client: httpx.Client) -> None:
     """Sixty events of any kind with values that no control has: no inside of the app comes out."""
     drawn = random.Random(29)
