@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.batching import TokenBudget, batches, padded
+from engine.encoders.batching import TokenBudget, padded
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.float32 import exact_float32
@@ -122,7 +122,7 @@ class Transformer:
             return [pool(states, pooling, layer) for pooling in poolings]
 
         with self._lock, exact_float32(), torch.inference_mode():
-            for batch in batches([len(ids[i]) for i in filled], self._budget.tokens):
+            for batch in self._budget.batches([len(ids[i]) for i in filled]):
                 order.append(filled[batch])
                 for vectors in self._budget.parts(vectors_of, [ids[i] for i in filled[batch]]):
                     for kept, made in zip(rows, vectors, strict=True):

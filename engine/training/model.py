@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.encoders.batching import TokenBudget, batches
+from engine.encoders.batching import TokenBudget
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.pooling import ALL_LAYERS
 from engine.encoders.source import clean
@@ -174,10 +174,10 @@ class TrainingModel(nn.Module):
         """
         was, lists = self.training, self._cut(sentences, self.base.limit)
         out = np.zeros((len(lists), self.dim), np.float32)
-        budget = TokenBudget(self.device)
+        budget = TokenBudget(self.device, adapt=False)
         self.eval()
         try:
-            for batch in batches([len(row) for row in lists], budget.tokens):
+            for batch in budget.batches([len(row) for row in lists]):
                 parts = budget.parts(
                     partial(self.vectors, head=False, as_base=as_base), [lists[i] for i in batch]
                 )

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.encoders import describe, load
-from engine.encoders.batching import batches, padded
+from engine.encoders.batching import TokenBudget, batches, padded
 from engine.encoders.loading import checkpoint_of
 from engine.encoders.pooling import States, pool
 from engine.encoders.spec import POOLINGS
@@ -279,11 +279,34 @@ def test_batches_cover_every_text_once_within_the_budget():
     """Longest first; a text longer than the budget goes alone; no batch over budget."""
     rng = np.random.default_rng(0)
     lengths = [*rng.integers(1, 60, 500).tolist(), 5000]
-    made = list(batches(lengths, 512))
+    made = list(batches(lengths, lambda: 512))
     assert sorted(np.concatenate(made).tolist()) == list(range(501))
     sizes = [len(b) * max(lengths[i] for i in b) for b in made]
     assert made[0].tolist() == [500] and max(sizes[1:]) <= 512
-    assert list(batches([], 512)) == []
+    assert list(batches([], lambda: 512)) == []
+
+
+@pytest.mark.parametrize(("waiting", "chosen"), [(0.0, 1024), (5.0, 4096)])
+def test_busy_cores_get_larger_batches(monkeypatch, waiting, chosen):
+    """Where every batch costs waiting; elsewhere small ones, which stay in the cache."""
+    clock = [0.0]
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+
+    def forward(ids):
+        tokens = len(ids) * len(ids[0])
+        clock[0] += tokens / 1000 * (1.2 if tokens > 2048 else 1.0) + waiting
+        return ids
+
+    budget = TokenBudget(torch.device("cpu"))
+    texts = [[1] * 16] * 1600
+    sizes = []
+    for batch in budget.batches([16] * 1600):
+        (made,) = budget.parts(forward, [texts[i] for i in batch])
+        sizes.append(len(made) * 16)
+    assert set(sizes[:10]) == {1024, 4096}
+    assert budget.tokens() == chosen and set(sizes[10:-1]) == {chosen}
+    fixed = TokenBudget(torch.device("cpu"), adapt=False)
+    assert {len(b) * 16 for b in fixed.batches([16] * 1600)} == {1024}
 
 
 def test_even_batches_need_no_mask():
