@@ -39,14 +39,19 @@ _SAMPLE = 2**20
 """Bytes from the start of a file that are looked at, unpacked."""
 _START = 2**18
 """Characters of them in which cells are counted."""
-_ROWS = 200
+_FEW = 2**14
+"""Characters that mostly tell whether quotes are part of the text."""
+_ROWS = 100
 _SEPARATORS = ",;\t|"
 _ALONE = "\x1f"
 """A separator that no text contains, for a column without one."""
 _TO_SKIP = re.compile(r'"?sep=(.)"?[;,\t]*\r?\n', re.IGNORECASE)
 """A first line that tells Excel the separator."""
-_IN_QUOTES = re.compile(r'(?:^|(?<=[\t\n]))"((?:[^"]|"")*+)"(?=[\t\r\n]|$)')
+_QUOTED = r'"(?<![^\t\n]")([^"]*+(?:""[^"]*+)*+)'
+_IN_QUOTES = re.compile(_QUOTED + r'"(?=[\t\r\n]|$)')
 """A cell of a TSV in quotes, as CSV writers write it."""
+_OPEN = re.compile(_QUOTED + r"\Z")
+"""The beginning of such a cell, where a text was cut."""
 _COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
@@ -67,6 +72,7 @@ class Dialect:
         probing: whether it has SentEval's probing layout.
         width: number of columns; 0 if unknown. Empty columns at the right are not counted.
         decimals: the columns of numbers that are written with a decimal comma.
+        spaced: whether a space follows each separator, also before quotes.
         returns: whether lines end in a carriage return alone, as those of old Macintosh programs.
     """
 
@@ -80,6 +86,7 @@ class Dialect:
     probing: bool = False
     width: int = 0
     decimals: tuple[int, ...] = ()
+    spaced: bool = False
     returns: bool = False
 
     @property
@@ -220,7 +227,18 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
                     skip=int(said is not None))  # fmt: skip
     if bare:
         return _described(found, [line.rstrip("\r\n").split("\t") for line in lines])
-    return _described(found, list(islice(_rows(start, separator, escape), _ROWS)))
+    rows = list(islice(_rows(start, separator, escape), _ROWS))
+    return _described(*_without_spaces(found, rows, start))
+
+
+def _without_spaces(
+    found: Dialect, rows: list[list[str]], text: str
+) -> tuple[Dialect, list[list[str]]]:
+    """Read the rows again if a space before quotes made these part of the cells."""
+    if not any(cell.startswith(' "') and cell.endswith('"') for row in rows for cell in row):
+        return found, rows
+    again = _rows(text, found.separator, found.escape, spaced=True)
+    return replace(found, spaced=True), list(islice(again, _ROWS))
 
 
 def _described(found: Dialect, rows: list[list[str]]) -> Dialect:
@@ -250,12 +268,15 @@ def _has_commas(cells: Sequence[str]) -> bool:
     )
 
 
-def _rows(text: str, separator: str, escape: str | None) -> Iterator[list[str]]:
+def _rows(
+    text: str, separator: str, escape: str | None, *, spaced: bool = False
+) -> Iterator[list[str]]:
     """Yield the rows of CSV that are not empty, up to the first fault."""
     csv.field_size_limit(MAX_ROW)
     lines = io.StringIO(text, newline="")
+    written = {"delimiter": separator, "escapechar": escape, "skipinitialspace": spaced}
     try:
-        for row in csv.reader(lines, delimiter=separator, escapechar=escape, strict=True):
+        for row in csv.reader(lines, strict=True, **written):
             if any(cell.strip() for cell in row):
                 yield row
     except csv.Error:
@@ -287,16 +308,22 @@ def _fit(text: str, separator: str, escape: str | None) -> tuple[float, int]:
     return sum(len(row) == width for row in rows) / len(rows), width
 
 
+def _shows_bare(text: str, whole: bool = False) -> bool:
+    """Whether quotes stand outside of cells in quotes; the last cell of a cut text may be open."""
+    outside = _IN_QUOTES.sub("", text)
+    return '"' in (outside if whole else _OPEN.sub("", outside))
+
+
 def _is_quoted(text: str, whole: bool) -> bool:
     """Whether the cells of a TSV are in quotes where they need them.
 
     Then no quote stands outside, and quotes are there for a reason: a quote, tab or line end
     inside, or because all texts have them. GLUE's and SentEval's files have quotes as they come.
     """
-    if '"' not in text:
+    if '"' not in text or (len(text) > _FEW and _shows_bare(text[:_FEW])):
         return False
     inside = _IN_QUOTES.findall(text)
-    if not inside or _IN_QUOTES.sub("", text).count('"') > (not whole):
+    if not inside or _shows_bare(text, whole):
         return False
     rows = text.count("\n") - sum(cell.count("\n") for cell in inside)
     return len(inside) >= rows or any('""' in c or "\t" in c or "\n" in c for c in inside)

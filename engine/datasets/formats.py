@@ -32,6 +32,7 @@ from engine.errors import UserError
 TableRow = tuple[int, list[Any]]
 """A row's number (line of a text file, row of Parquet; from 1) and its cells."""
 
+_MARK = "\ufeff"  # written twice by programs that add one to the text of another
 _MISSING = Opaque("nothing under this name")
 _LINE = 16
 """Minimum bytes counted for a line: some kilobytes may unpack to millions of empty lines."""
@@ -225,7 +226,11 @@ def _csv_rows(
             yield line
 
     reader = csv.reader(
-        bounded(), delimiter=dialect.separator, escapechar=dialect.escape, strict=True
+        bounded(),
+        delimiter=dialect.separator,
+        escapechar=dialect.escape,
+        skipinitialspace=dialect.spaced,
+        strict=True,
     )
     while True:
         start, size = first + reader.line_num, 0
@@ -270,7 +275,7 @@ def _named(rows: Iterator[TableRow], header: bool) -> Table:
     first = next(rows, None)
     if first is None:
         return Table((), rows)
-    names = [cell.strip() for cell in first[1]] if header else [""] * len(first[1])
+    names = [cell.strip(_MARK).strip() for cell in first[1]] if header else [""] * len(first[1])
     columns, repeated = _distinct(names)
     return Table(columns, rows if header else chain([first], rows), header, repeated=repeated)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from engine.datasets.columns import known_name
 from engine.datasets.files import BROKEN_GZIP, not_whole_gzip, open_binary
 from engine.errors import UserError
 
@@ -82,8 +83,9 @@ def _rows(value: Any) -> list[dict[str, Any]]:
             return []
         return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
     if all(isinstance(column, dict) for column in value.values()):
-        outer, inside = list(value), list(next(iter(value.values())))
-        if all(key.isdecimal() for key in outer) and not all(key.isdecimal() for key in inside):
+        inside = list(next(iter(value.values())))
+        numbered = all(map(str.isdecimal, value)) and not all(map(str.isdecimal, inside))
+        if numbered or (any(map(known_name, inside)) and not any(map(known_name, value))):
             return list(value.values())
         return [{name: column.get(key) for name, column in value.items()} for key in inside]
     return []

@@ -128,7 +128,7 @@ class RowFile:
         if not self.header:
             return tuple(f"column {i}" for i in range(1, len(first) + 1))
         self._body = (self._lines.offset, self._lines.number)
-        return tuple(cell.strip() for cell in first)
+        return tuple(cell.strip("\ufeff").strip() for cell in first)
 
     def _scan(self) -> Iterator[tuple[int, int, Any]]:
         """Yield offset, line and content of each row from the current position."""

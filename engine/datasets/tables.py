@@ -42,8 +42,8 @@ _SAMPLE = 200
 _SAMPLE_CHARACTERS = 2**22
 _LONGEST = 1000
 """Characters of a cell that a preview inspects and shows."""
-_NO_LABEL = ("nan", "NaN", "<NA>")
-"""What pandas' missing values become as text."""
+_NO_LABEL = ("", "nan", "NaN", "<NA>")
+"""What a missing value becomes as text; the others are pandas'."""
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,8 @@ def _as_text(cell: Any) -> str | None:
 
 def _as_label(cell: Any) -> str | None:
     text = _as_text(cell)
-    return text if text and text.strip() and text.strip() not in _NO_LABEL else None
+    text = text and text.strip()
+    return None if text in _NO_LABEL else text
 
 
 def _no_rows(filename: str, table: Table) -> UserError:

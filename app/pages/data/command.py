@@ -127,12 +127,15 @@ def add_data(
 
     theodolite evaluate minilm --tasks upload:mine
     """
+    from engine.datasets import tables
+
     with service.together(files) as file:
-        mapping = service.mapping_of(file, kind, columns, type)
+        shown = tables.preview(file, file.name)
+        mapping = service.mapping_of(file, kind, columns, type, shown)
         row = service.keep(workspace, file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
     lines = [f"Added as upload:{row['name']}: {row['kind']}{f'; {used}' if used else ''}."]
-    done(row, " ".join([*lines, *row["info"].get("notes", [])]), as_json)
+    done(row, " ".join([*lines, *shown.problems, *row["info"].get("notes", [])]), as_json)
 
 
 @data_verbs.command("suite")

@@ -19,7 +19,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.datasets.tables import Mapping
+    from engine.datasets.tables import Mapping, Preview
     from store.uploads import UploadRow
 
 
@@ -156,7 +156,11 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
 
 
 def mapping_of(
-    file: Path, kind: str | None, columns: str | None, type: str | None = None
+    file: Path,
+    kind: str | None,
+    columns: str | None,
+    type: str | None = None,
+    shown: Preview | None = None,
 ) -> Mapping:
     """The mapping for the options of a command, with gaps filled by guesses.
 
@@ -165,13 +169,14 @@ def mapping_of(
         kind: kind of data set; None for the most likely.
         columns: `role=column,…`; None for guesses.
         type: type of task, as MTEB spells it; None for the default of the kind.
+        shown: the file's preview, if there is one already.
 
     Raises:
         UserError: a role, column or type does not exist, or a column cannot be guessed.
     """
     from engine.datasets import tables
 
-    preview = tables.preview(file, file.name)
+    preview = shown or tables.preview(file, file.name)
     kind = kind or _kind_for(type)
     if preview.type:
         taken: Any = type or preview.type

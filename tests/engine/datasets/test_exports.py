@@ -104,6 +104,16 @@ AS_PAIRS: dict[str, Callable[[], Written]] = {
     "json columns, indented": lambda: values(PAIRS, "columns", indent=1),
     "json index": lambda: values(PAIRS, "index"),
     "json split": lambda: values(PAIRS, "split"),
+    "two byte order marks": lambda: text(
+        PAIRS.rename(columns={"satz1": "\ufeffsatz1"}), encoding="utf-8-sig"
+    ),
+    "a space after each separator": lambda: (
+        "x.csv",
+        "\n".join(
+            ", ".join('"' + str(cell).replace('"', '""') + '"' for cell in row)
+            for row in [PAIRS.columns, *PAIRS.itertuples(index=False)]
+        ).encode(),
+    ),
     "json table": lambda: values(PAIRS, "table"),
     "json values": lambda: values(PAIRS, "values"),
     "json lists": lambda: ("x.json", json.dumps(PAIRS.to_dict("list")).encode()),
@@ -151,6 +161,7 @@ AS_LABELS: dict[str, Callable[[], Written]] = {
     "tsv": lambda: text(LABELS, "x.tsv", sep="\t"),
     "json columns": lambda: values(LABELS, "columns"),
     "json split": lambda: values(LABELS, "split"),
+    "json index of names": lambda: values(LABELS.set_axis(list("abcdef")), "index"),
 }
 
 

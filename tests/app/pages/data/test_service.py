@@ -53,3 +53,14 @@ def test_a_type_of_task_says_the_kind(tmp_path: Path) -> None:
     assert set(mapping.columns) == {"query", "document", "grade"}
     with pytest.raises(UserError, match="no type of task 'Ranking'"):
         mapping_of(file, None, None, "Ranking")
+
+
+def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
+    """By guesses, or by the columns and the kind that are named."""
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.csv").write_text("text,label\na b,x\nc d,y\ne f,x\n")
+    with together([tmp_path]) as file:
+        assert mapping_of(file, None, None).columns == {"text": "text", "label": "label"}
+        assert mapping_of(file, "sentences", None).kind == "sentences"
+        named = mapping_of(file, "labels", "text=label,label=text")
+        assert named.columns == {"text": "label", "label": "text"}
