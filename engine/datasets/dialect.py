@@ -274,9 +274,11 @@ def _rows(
     """Yield the rows of CSV that are not empty, up to the first fault."""
     csv.field_size_limit(MAX_ROW)
     lines = io.StringIO(text, newline="")
-    written = {"delimiter": separator, "escapechar": escape, "skipinitialspace": spaced}
+    rows = csv.reader(
+        lines, delimiter=separator, escapechar=escape, skipinitialspace=spaced, strict=True
+    )
     try:
-        for row in csv.reader(lines, strict=True, **written):
+        for row in rows:
             if any(cell.strip() for cell in row):
                 yield row
     except csv.Error:

@@ -53,7 +53,9 @@ def encode(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", help="Read sentences from this file, one per line (UTF-8)."),
+        typer.Option(
+            "--file", help="Read sentences from this file: one per line, or a table's column."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -78,7 +80,9 @@ def encode(
     price: PriceOption = None,
     queue: QueueOption = False,
     corpus: Annotated[list[Path] | None, _former("--corpus")] = None,
-    column: Annotated[str | None, _former("--column")] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", help="The column of a table given as --file.")
+    ] = None,
     shard_format: Annotated[str, _former("--format")] = "npy",
     dtype: Annotated[str, _former("--dtype")] = "float32",
     shard_rows: Annotated[int, _former("--shard-rows", min=1, max=MOST_ROWS)] = ROWS,
@@ -111,7 +115,7 @@ def encode(
     elif given is None:
         raise UserError("No encoder given.", "Write: theodolite encode ENCODER SENTENCE….")
     _encode(
-        workspace, encoder or given or "", texts, file, out, dataset, estimate=estimate,
+        workspace, encoder or given or "", texts, file, column, out, dataset, estimate=estimate,
         price=price, queue=queue, as_json=as_json,
     )  # fmt: skip
 
@@ -121,6 +125,7 @@ def _encode(
     encoder: str,
     texts: list[str] | None,
     file: Path | None,
+    column: str | None,
     out: Path | None,
     dataset: str | None,
     *,
@@ -146,7 +151,9 @@ def _encode(
     if job and queue and not estimate:
         queued(submit.queue(workspace, job), as_json)
         return
-    sentences = workspace.catalog.sentences(dataset)[0] if dataset else _sentences(texts, file)
+    sentences = (
+        workspace.catalog.sentences(dataset)[0] if dataset else _sentences(texts, file, column)
+    )
     sending = _sending(workspace, encoder, sentences)
     if estimate:
         _estimate(sending, price, as_json)
@@ -232,16 +239,20 @@ def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray
         )
 
 
-def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
-    """Sentences of the command, a file (`.gz` too) or standard input, one per line."""
+def _sentences(texts: list[str] | None, file: Path | None, column: str | None) -> list[str]:
+    """Sentences of the command, of a file (`.gz` too) or standard input, one per line or row."""
+    from engine.corpus.texts import texts_of
+    from engine.datasets.dialect import ENDINGS
     from engine.datasets.files import decode, lines
 
     if texts:
         return texts
     if file is None:
         return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
+    name = file.name.lower().removesuffix(".gz")
+    table = name.endswith(ENDINGS) and not name.endswith(".txt")
     try:
-        return list(lines(file))
+        return list(texts_of(file, column) if table else lines(file))
     except OSError as error:
         raise UserError(
             f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Catalog, LabelledSentences, ScoredPairs, Triplets
+from engine.datasets import Catalog, LabelledSentences, ScoredPairs, Triplets, folders
 from engine.errors import UserError
 
 # name -> (sentences, classes, splits), as the data folder's README states them.
@@ -220,3 +220,11 @@ def test_a_file_that_is_added_is_seen(tmp_path: Path) -> None:
     write(tmp_path / "unlabelled" / "more.txt", "seven b")
     after = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
     assert after == {info.name: info.bytes for info in before} | {"unlabelled/more": 7}
+
+
+def test_biosses_keeps_its_spaces(tmp_path: Path) -> None:
+    """As mteb scores its sentences, which it does not strip."""
+    (tmp_path / "sentence_pairs.txt").write_text(" one \ntwo\n")
+    (tmp_path / "annotation_scores.txt").write_text("3.5\n")
+    part = folders.read_biosses(tmp_path).parts["test"]
+    assert (part.left, part.right, part.gold.tolist()) == ((" one ",), ("two",), [3.5])

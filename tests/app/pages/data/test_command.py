@@ -1,4 +1,4 @@
-"""`data add` and `data show`: what is said of a file, and what is seen of a data set."""
+"""Files at the command line: what is said of one, what is seen of a data set, what is encoded."""
 
 from __future__ import annotations
 
@@ -54,3 +54,14 @@ def test_a_label_of_its_own_for_every_sentence_is_no_task(home: Path) -> None:
 def test_a_first_line_taken_for_names_is_said(home: Path) -> None:
     """Where nothing but its place shows that it holds names."""
     assert "first line was taken" in added(home, "words.csv", "a,b\ncat,cats\ndog,dogs\n")
+
+
+def test_a_table_is_encoded_by_its_column(home: Path) -> None:
+    """Not by its lines, whose first one holds names."""
+    file = home / "two.csv"
+    file.write_text('text,label\n"a boat, red",sea\na hill,land\n')
+    command = ("encode", "random:4", "--file", str(file), "--json")
+    found = objects(theodolite(*command, "--column", "text"))
+
+    assert [row["sentence"] for row in found] == ["a boat, red", "a hill"]
+    assert "has 2 columns" in "".join(theodolite(*command, code=2))
