@@ -223,9 +223,7 @@ def _figures(
     found.append(Figure("bleu", diagnostics.bleu(references, back),
                         *diagnostics.bleu_interval(references, back, times)))  # fmt: skip
     if whole:
-        ends = diagnostics.reference_bleu_interval(
-            references, back, times[: diagnostics.GLUED_DRAWS]
-        )
+        ends = diagnostics.reference_bleu_interval(references, back)
         found.append(Figure("bleu-ref", diagnostics.reference_bleu(references, back), *ends))
     if mover:
         found.append(mean(mover, "mover"))

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 LEVEL = 0.95
-GLUED_DRAWS = 100
-"""Resamples for `bleu-ref`, which must be counted anew for each."""
+GLUED_GROUPS = 100
+"""Groups of sentences for the interval of `bleu-ref`, which must be counted anew without each."""
 
 
 def tokens(sentence: str) -> list[str]:
@@ -143,12 +143,30 @@ def bleu_interval(
 
 
 def reference_bleu_interval(
-    references: Sequence[str], hypotheses: Sequence[str], times: np.ndarray
+    references: Sequence[str], hypotheses: Sequence[str]
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of `reference_bleu`, each resample in sentence order."""
+    """Interval of `reference_bleu` by the jackknife that leaves out a group of sentences at a time.
+
+    Resamples nearly all have a lower score: n-grams match in any line, and a line that was not
+    drawn is missing from the matches of others, while one drawn twice adds none. The jackknife's
+    variance is too large on average, never too small (Efron, Stein 1981).
+
+    Returns:
+        (low, high), nan below two sentences.
+    """
+    from scipy.special import stdtrit
+
     left, right = [tokens(a) for a in references], [tokens(b) for b in hypotheses]
-    rows = [np.repeat(np.arange(len(left)), drawn) for drawn in times]
-    return _ends(np.array([_glued([left[i] for i in r], [right[i] for i in r]) for r in rows]))
+    groups = min(GLUED_GROUPS, len(left))
+    if groups < 2:
+        return float("nan"), float("nan")
+    group = np.arange(len(left)) % groups
+    kept = [np.flatnonzero(group != one) for one in range(groups)]
+    without = np.array([_glued([left[i] for i in k], [right[i] for i in k]) for k in kept])
+    error = np.sqrt((groups - 1) * without.var())
+    reach = float(stdtrit(groups - 1, (1 + LEVEL) / 2) * error)
+    score = _glued(left, right)
+    return max(score - reach, 0.0), min(score + reach, 100.0)
 
 
 def _ends(draws: np.ndarray) -> tuple[float, float]:

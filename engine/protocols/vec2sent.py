@@ -34,8 +34,8 @@ VEC2SENT = Protocol(
         ("token F1", "of the bags of words, mean of sentences (main)"),
         ("round trip", "cosine of the vector of what came back to the given one, mean"),
         ("intervals", "95 %, percentile bootstrap over sentences, 1,000 resamples by the seed "
-         "(bleu-ref: the first 100 of them, and none by length); one that is a single point says "
-         "only that all sentences were alike"),
+         "(bleu-ref: jackknife without each of 100 groups of sentences, and none by length); one "
+         "that is a single point says only that all sentences were alike"),
         ("length", "words between spaces: 1 to 4, 5 to 7, 8 to 10, 11 to 14, 15 or more"),
         ("vectors with NaN", "an error"),
     ),

@@ -374,14 +374,13 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     the overview, then to the newest result; a score is preferred to an error.
     """
     from engine.protocols import PROTOCOLS
-    from engine.tasks import TASKS
+    from engine.tasks import defaults
 
     answered = Counter(tested.question(row) for row in rows if row["error"] is None)
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
 
     def weight(row: Row) -> tuple[Any, ...]:
-        task, answers = TASKS.get(row["task"]), answered[tested.question(row)]
-        own = task is None or row["protocol"] == task.protocol
+        answers, own = answered[tested.question(row)], row["protocol"] in defaults(row["task"])
         seed = row["seed"] == seeds.get(row["protocol"])
         return (row["error"] is None, own and answers > 1, answers, own, seed)
 

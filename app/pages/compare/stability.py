@@ -171,11 +171,9 @@ def _good(rows: Sequence[Row]) -> list[Row]:
 
 def _under(row: Row, protocol: str | None) -> bool:
     """Whether a row is of the given protocol, or of its task's own if None."""
-    from engine.tasks import TASKS
+    from engine.tasks import defaults
 
-    if protocol is not None:
-        return bool(row["protocol"] == protocol)
-    return row["task"] not in TASKS or row["protocol"] == TASKS[row["task"]].protocol
+    return row["protocol"] in (defaults(row["task"]) if protocol is None else (protocol,))
 
 
 def _by_classifier(

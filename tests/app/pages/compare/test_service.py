@@ -294,15 +294,25 @@ def test_a_protocol_is_one_for_all_tasks(workspace: Workspace) -> None:
         comparison.compare(workspace, [A, B], protocol="senteval-sklearn")
 
 
-def test_a_task_s_own_protocol_comes_first(workspace: Workspace) -> None:
-    """Three answered under another protocol, two under the task's own: these two are compared."""
-    for name in (A, B, C):
-        invent(workspace, name, "SST2", 0.7, protocol="senteval-fast")
+@pytest.mark.parametrize(
+    ("task", "own", "other"),
+    [("SST2", "senteval", "senteval-fast"), ("reviews/cluster", "mteb-v2", "mteb-v1")],
+)
+def test_a_task_s_own_protocol_comes_first(
+    workspace: Workspace, task: str, own: str, other: str
+) -> None:
+    """Three answered under another protocol, two under the task's own: these two are compared.
+
+    It is their own, too, for tasks that a data set's labels make.
+    """
     for name in (A, B):
-        invent(workspace, name, "SST2", 0.7)
-    report = comparison.compare(workspace, [A, B, C], ["SST2"])
-    assert report.cells[A, "SST2"]["protocol"] == "senteval"
-    assert set(report.differences) == {(B, "SST2")}
+        invent(workspace, name, task, 0.7, protocol=own)
+    for name in (A, B, C):
+        invent(workspace, name, task, 0.7, protocol=other)
+    report = comparison.compare(workspace, [A, B, C], None)
+    assert report.cells[A, task]["protocol"] == own
+    assert set(report.differences) >= {(B, task)}
+    assert (C, task) not in report.differences
 
 
 def test_what_is_unfair_is_said(workspace: Workspace) -> None:
