@@ -27,7 +27,7 @@ from engine.stats.betting import Observations, confidence_sequence
 
 _LEAST_VARIANCE = 0.04
 """Least variance of a mark, as a share of its range squared: keeps each probability above 0.4 of
-its weight's share."""
+its weight's share; of its share in one of several pairs it can be less."""
 _DECIDED = 0.1
 """Weight of a decided pair in the choice of units, against 1 for the others."""
 _ROUNDING = 1e-9
