@@ -22,7 +22,7 @@ HASHES = {
     "pitfalls-mlp": "04fab4a43fbfcd8d",
     "mteb-v2": "4f33075e18e57555",
     "mteb-v1": "8c3ebfc81eafd31b",
-    "vec2sent": "6a3ccf6ed2280ffa",
+    "vec2sent": "52d3174f87bfca6a",
 }
 
 
