@@ -94,7 +94,7 @@ def _one(
     progress: Progress | None,
 ) -> Result:
     """Run one task. Only exceptions raised by `progress` propagate."""
-    from engine.tasks import type_of
+    from engine.tasks import clusters, type_of
 
     protocol = chosen or protocols.get(task.protocol)
     watched = _ProgressWatch(progress)
@@ -116,6 +116,7 @@ def _one(
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
         measure = _by_mteb if protocols.is_package(protocol.name) else _by_us
         measured = measure(kind, task, dataset, bound, protocol.name, result.seed, watched)
+        measured = clusters.attach(measured, kind, dataset, protocol.name, result.seed)
         watched.trained(1.0)
     except Exception as error:
         if watched.stop is not None:

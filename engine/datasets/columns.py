@@ -24,11 +24,11 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 }
 """Required roles of each kind."""
 OPTIONAL: dict[Kind, tuple[str, ...]] = {
-    "pairs": ("split",),
-    "labelled-pairs": ("split",),
-    "labels": ("split",),
-    "parallel": ("split",),
-    "retrieval": ("grade", "split"),
+    "pairs": ("split", "cluster"),
+    "labelled-pairs": ("split", "cluster"),
+    "labels": ("split", "cluster"),
+    "parallel": ("split", "cluster"),
+    "retrieval": ("grade", "split", "cluster"),
 }
 """Optional roles of each kind."""
 PACKED: tuple[Kind, ...] = ("retrieval", "parallel")
@@ -69,13 +69,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "document": ("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
     "grade": ("grade", "relevance", "rel", "label", "qrel", "score"),
     "split": ("split", "partition", "subset", "fold"),
+    "cluster": ("cluster", "clusterid"),
 }
 
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _COUNTERS = ("index", "id", "idx", "unnamed0", "level0", "indexlevel0")
 """Names of columns that only number the rows."""
 
-_NUMBERS = ("score", "label", "grade")
+_NUMBERS = ("score", "label", "grade", "cluster")
 """Roles that a numeric column may have."""
 
 PROBING = ("split", "label", "text")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal[
@@ -90,6 +90,22 @@ TYPES: dict[Kind, tuple[TaskType, ...]] = {
 """Task types of each kind, the usual one first."""
 ENDINGS = ("classify", "search", "few-shot", "cluster")
 """Endings that turn the name of labelled sentences into that of a task on them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clustered:
+    """Examples of which some may belong together, such as questions on one paragraph.
+
+    Attributes:
+        clusters: the texts of an example -> the name of its cluster, from a column of the data;
+            empty if unknown.
+    """
+
+    clusters: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    def _cluster_lines(self) -> Iterator[str]:
+        """Lines for the content hash."""
+        return ("\0".join((*texts, name)) for texts, name in self.clusters.items())
 
 
 def content_hash(lines: Iterable[str]) -> str:

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.datasets.info import Kind, content_hash
+from engine.datasets.info import Clustered, Kind, content_hash
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieval:
+class Retrieval(Clustered):
     """Queries, documents, and graded relevance judgements.
 
     Attributes:
@@ -51,6 +51,7 @@ class Retrieval:
                 yield from (f"{split}\0{query}\0{key}\0{n}" for key, n in grades.items())
         for query, keys in (self.candidates or {}).items():
             yield "\0".join((query, *keys))
+        yield from self._cluster_lines()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class ParallelPart:
 
 
 @dataclass(frozen=True, eq=False)
-class Parallel:
+class Parallel(Clustered):
     """Sentences in two languages, in named splits.
 
     Attributes:
@@ -99,7 +100,7 @@ class Parallel:
         for name, part in self.parts.items():
             lines += [f"{name}\0{len(part.left)}\0{len(part.right)}", *part.left, *part.right]
             lines += [f"{a}\0{b}" for a, b in part.gold.tolist()]
-        return content_hash(lines)
+        return content_hash([*lines, *self._cluster_lines()])
 
 
 @dataclass(frozen=True, eq=False)

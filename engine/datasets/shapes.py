@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from engine.datasets.info import Clustered
 from engine.datasets.parallel import parallel
 from engine.datasets.retrieval import Judged, of_texts, reranking
 from engine.datasets.types import (
@@ -41,7 +43,8 @@ def shaped(
 
     Args:
         kind: the kind of data set.
-        columns: the kind's required roles, optionally `split`; for `retrieval` also `place`.
+        columns: the kind's required roles, optionally `split` and `cluster`; for `retrieval` also
+            `place`.
         name: the data set's name.
         title: the file's name for messages.
         type: the task type, if the kind has several.
@@ -50,6 +53,27 @@ def shaped(
     Raises:
         UserError: rows contradict one another.
     """
+    data = _shaped(kind, columns, name, title, type, languages)
+    if "cluster" not in columns or not isinstance(data, Clustered):
+        return data
+    texts = zip(*(columns[role] for role in _EXAMPLES[kind]), strict=True)
+    return replace(data, clusters=dict(zip(texts, columns["cluster"], strict=True)))
+
+
+_EXAMPLES: dict[Kind, tuple[str, ...]] = {
+    "pairs": ("left", "right"),
+    "labelled-pairs": ("left", "right"),
+    "labels": ("text",),
+    "parallel": ("left",),
+    "retrieval": ("query",),
+}
+"""Roles of the texts of an example, as tasks have them."""
+
+
+def _shaped(
+    kind: Kind, columns: Columns, name: str, title: str, type: TaskType | None,
+    languages: tuple[str, str],
+) -> Dataset:  # fmt: skip
     splits = columns.get("split", [])
     match kind:
         case "pairs":

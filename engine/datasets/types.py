@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.datasets.info import DatasetInfo, Kind, TaskType, content_hash
+from engine.datasets.info import Clustered, DatasetInfo, Kind, TaskType, content_hash
 from engine.datasets.mteb_types import MtebTask, Parallel, ParallelPart, Retrieval, Summaries
 
 __all__ = [
@@ -50,7 +50,7 @@ class PairPart:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredPairs:
+class ScoredPairs(Clustered):
     """Pairs in named parts.
 
     Attributes:
@@ -75,8 +75,9 @@ class ScoredPairs:
     def hash(self) -> str:
         """Content hash: names, sentences and scores."""
         return content_hash(
-            [f"{n}\0{a}\0{b}\0{g!r}" for n, p in self.parts.items()
-             for a, b, g in zip(p.left, p.right, p.gold.tolist(), strict=True)]
+            [*(f"{n}\0{a}\0{b}\0{g!r}" for n, p in self.parts.items()
+               for a, b, g in zip(p.left, p.right, p.gold.tolist(), strict=True)),
+             *self._cluster_lines()]
         )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ class _FromFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledSentences(_FromFiles):
+class LabelledSentences(Clustered, _FromFiles):
     """Sentences with one label each.
 
     Attributes:
@@ -137,12 +138,13 @@ class LabelledSentences(_FromFiles):
         """Content hash: splits, labels and sentences."""
         splits = self.splits or [""] * len(self.sentences)
         return content_hash(
-            [f"{p}\0{y}\0{s}" for p, y, s in zip(splits, self.labels, self.sentences, strict=True)]
-        )
+            [*map("\0".join, zip(splits, self.labels, self.sentences, strict=True)),
+             *self._cluster_lines()]
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledPairs(_FromFiles):
+class LabelledPairs(Clustered, _FromFiles):
     """Sentence pairs with one label each, such as entailment.
 
     Sentences are stored once and pairs index them: SNLI has 550,000 pairs, with each premise in
@@ -187,7 +189,8 @@ class LabelledPairs(_FromFiles):
     def hash(self) -> str:
         """Content hash: sentences, then splits, labels and positions."""
         rows = zip(self.splits, self.labels, self.left.tolist(), self.right.tolist(), strict=True)
-        return content_hash([*self.sentences, *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows)])
+        return content_hash([*self.sentences, *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows),
+                             *self._cluster_lines()])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from engine.datasets.mteb_types import MtebTask
 from engine.encoders.base import Encoder
 from engine.errors import UserError
-from engine.mteb import ours, theirs
+from engine.mteb import ours, texts, theirs
 from engine.mteb.examples import NONE, Values, Watch
 from engine.mteb.model import Hear, Model
 from engine.mteb.package import caution, package
@@ -93,7 +93,8 @@ def measure(
     }
     if own and not made.is_aggregate:
         details["hub_dataset"] = str(made.metadata.dataset["path"])
-    return Measurement(scores, values, details)
+    measured = Measurement(scores, values, details)
+    return texts.with_clusters(measured, made) if own and values else measured
 
 
 def _means(values: Values, details: dict[str, Any], main: Score) -> bool:

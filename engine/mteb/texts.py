@@ -10,7 +10,8 @@ import numpy as np
 from engine.errors import UserError
 from engine.mteb import suites, theirs
 from engine.mteb.examples import embedded, parts_of, rows_of
-from engine.tasks.task import ExampleTexts
+from engine.tasks import clusters
+from engine.tasks.task import ExampleTexts, Measurement
 
 _Read = Callable[[Any, Any], ExampleTexts]
 
@@ -45,6 +46,14 @@ def of_rows(task: Any) -> ExampleTexts:
     if hasattr(task, "corpus"):  # mteb's v1 data layout
         task.convert_v1_dataset_format_to_v2(num_proc=None)
     return [one for part in parts_of(task) for one in read(task, rows_of(task, part))]
+
+
+def with_clusters(measured: Measurement, task: Any) -> Measurement:
+    """Add which examples are not independent to a measurement of a task whose data are loaded."""
+    read = _READERS.get(task.metadata.type)
+    if read is None:
+        return measured
+    return clusters.of_examples(measured, of_rows(task), documents=read is _retrieval)
 
 
 def _scored(task: Any, rows: Any) -> ExampleTexts:

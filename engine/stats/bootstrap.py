@@ -7,7 +7,7 @@ differences see `engine.stats.significance`, for the uncertainty of ranks `engin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -90,11 +90,14 @@ class Sample:
             the values, in points.
         correlation: the statistic of values and gold, in points: a correlation, or the average
             precision of the ranking by the values, where gold is 1 or 0.
+        clusters: int (n,), from 0: examples of one cluster are not independent and are drawn
+            together (Miller 2024, "Adding Error Bars to Evals"). None if all are independent.
     """
 
     values: np.ndarray
     gold: np.ndarray | None = None
     correlation: Literal["spearman", "pearson", "average_precision"] = "spearman"
+    clusters: np.ndarray | None = None
 
     @property
     def statistic(self) -> float:
@@ -116,6 +119,11 @@ class Sample:
     def whole(self) -> bool:
         """Whether all values are whole numbers."""
         return bool((self.plain == np.rint(self.plain)).all())
+
+    @cached_property
+    def cluster_key(self) -> bytes | None:
+        """A key of the clusters, equal for encoders whose examples are drawn together."""
+        return None if self.clusters is None else np.ascontiguousarray(self.clusters).tobytes()
 
     @cached_property
     def against(self) -> tuple[bytes, str]:
@@ -140,9 +148,19 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
     Learned relatedness: the test pairs, by the correlation in `details["selected_by"]`. MTEB's
     types: the values that `details["mean_of"]` names, or pairs with a label.
 
+    The examples' `cluster`, if stored, says which of them are not independent.
+
     Raises:
         ValueError: the result has no per-example values.
     """
+    found, clusters = _values(examples, details), examples.get("cluster")
+    if clusters is None or len(clusters) != len(found.values):
+        return found
+    return replace(found, clusters=clusters)
+
+
+def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
+    """The examples with their gold, all as if they were independent."""
     if "mean_of" in details:
         return Sample(np.asarray(examples[details["mean_of"]], dtype=np.float64))
     if "similarity" in examples:
@@ -169,16 +187,20 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
     return resample_all([sample], resamples, seed)[0].draws
 
 
-def _draw(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def _draw(
+    n: int, clusters: np.ndarray | None, resamples: int, seed: int
+) -> Iterator[np.ndarray]:  # fmt: skip
     """How often each example occurs in each resample, block by block: float64 (rows, n)."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // max(n, 1))
+    units = n if clusters is None else int(clusters.max()) + 1
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
-        drawn = rng.integers(0, n, size=(rows, n))
-        drawn += n * np.arange(rows)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * n)
-        yield counts.reshape(rows, n).astype(np.float64)
+        drawn = rng.integers(0, units, size=(rows, units))
+        drawn += units * np.arange(rows)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=rows * units)
+        times = counts.reshape(rows, units).astype(np.float64)
+        yield times if clusters is None else times.take(clusters, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,11 +211,24 @@ class Resampled:
         statistic: the score, in points.
         draws: float64 (resamples,), as `bootstrap` returns them.
         n: number of examples.
+        clusters: how many clusters of equal size are as good as theirs; None if all examples are
+            independent.
     """
 
     statistic: float
     draws: np.ndarray
     n: int
+    clusters: float | None = None
+
+    @property
+    def units(self) -> float:
+        """The number of independent units."""
+        return self.n if self.clusters is None else self.clusters
+
+
+def effective(clusters: np.ndarray) -> float:
+    """How many clusters of equal size are as good: n squared over the sum of squared sizes."""
+    return float(len(clusters) ** 2 / (np.bincount(clusters).astype(np.float64) ** 2).sum())
 
 
 def resample_all(
@@ -202,25 +237,27 @@ def resample_all(
     """Resample several encoders on the same examples, which are drawn once for all.
 
     Raises:
-        ValueError: the numbers of examples differ.
+        ValueError: the numbers of examples, or their clusters, differ.
     """
-    if len({len(sample.values) for sample in samples}) > 1:
+    clusters = samples[0].clusters if samples else None
+    if len({(len(sample.values), sample.cluster_key) for sample in samples}) > 1:
         raise ValueError("encoders are resampled together on the same examples only")
     if not samples:
         return []
-    drawn = _draw(len(samples[0].values), resamples, seed)
+    drawn = _draw(len(samples[0].values), clusters, resamples, seed)
     with one_blas_thread(openmp=False):  # other threads may be encoding meanwhile
         parts = [_statistics(samples, times) for times in drawn]
     draws = 100.0 * np.concatenate(parts, axis=1)
+    units = None if clusters is None else effective(clusters)
     return [
-        Resampled(sample.statistic, mine, len(sample.values))
+        Resampled(sample.statistic, mine, len(sample.values), units)
         for sample, mine in zip(samples, draws, strict=True)
     ]
 
 
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
     """Statistics, not in points, where example i occurs times[r, i] times: (len(samples), r)."""
-    n = times.shape[1]
+    n = times.sum(axis=1)  # differs between resamples of clusters
     if all(sample.gold is None and sample.whole for sample in samples):
         # Sums of whole numbers are exact in any order.
         return np.stack([sample.plain for sample in samples]) @ times.T / n
@@ -246,7 +283,7 @@ class _PlainGold:
     """The gold side of Pearson's correlation on resamples, computed once for all encoders."""
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
-        self._times, self._n = times, times.shape[1]
+        self._times, self._n = times, times.sum(axis=1, keepdims=True)
         self._centred, self._spread = self._spread_of(np.asarray(sample.gold, dtype=np.float64))
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -269,12 +306,12 @@ class _RankedGold:
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
         self._drawn = np.ascontiguousarray(times.T)  # one row per example: rows are moved and added
-        self._n = n = times.shape[1]
+        self._n = times.sum(axis=1)
         order, starts = sample.gold_order
         counts, self._spread = self._spread_of(order, starts)
-        centred = np.cumsum(counts, axis=0) - (counts + n) / 2
+        centred = np.cumsum(counts, axis=0) - (counts + self._n) / 2
         self._gold = np.empty_like(self._drawn)
-        self._gold[order] = np.repeat(centred, np.diff(starts, append=n), axis=0)
+        self._gold[order] = np.repeat(centred, np.diff(starts, append=len(order)), axis=0)
         self._gold *= self._drawn
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -285,7 +322,7 @@ class _RankedGold:
         order, starts = sample.order
         counts, spread = self._spread_of(order, starts)
         gold = self._gold.take(order, axis=0)
-        if len(starts) < self._n:
+        if len(starts) < len(order):
             gold = np.add.reduceat(gold, starts, axis=0)
         below = np.einsum("gr,gr->r", np.cumsum(counts, axis=0), gold)
         return below - np.einsum("gr,gr->r", counts, gold) / 2, spread * self._spread
@@ -293,10 +330,10 @@ class _RankedGold:
     def _spread_of(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How often each value was drawn, and the sum of squares of their ranks, less the ties'."""
         counts = self._drawn.take(order, axis=0)
-        if len(starts) < self._n:
+        if len(starts) < len(order):
             counts = np.add.reduceat(counts, starts, axis=0)
         tied = np.einsum("gr,gr,gr->r", counts, counts, counts)
-        return counts, (float(self._n) ** 3 - tied) / 12.0
+        return counts, (self._n**3 - tied) / 12.0
 
 
 def _grouped(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.stats.bootstrap import Resampled, Sample, resample_all
+from engine.stats.intervals import LEVEL, interval
 from engine.stats.significance import (
-    LEVEL,
     Difference,
     difference,
     mcnemar,
@@ -58,13 +58,15 @@ def choose(samples: Mapping[str, Sample], seed: int = 0) -> Choice:
     draws = np.stack([one.draws for one in drawn])
     right = all(map(is_right_or_wrong, samples.values()))
     p = (
-        pairwise_mcnemar(np.stack([sample.values > 0 for sample in samples.values()]))
+        pairwise_mcnemar(
+            np.stack([sample.values > 0 for sample in samples.values()]),
+            next(iter(samples.values())).clusters,
+        )
         if right
         else pairwise([[one] for one in drawn])
     )
     names, group = list(samples), tie_groups(scores, p)[0]
-    tail = 50.0 * (1.0 - LEVEL)
-    low, high = np.nanpercentile(draws, [tail, 100.0 - tail], axis=1)
+    low, high = interval(draws, [drawn[0].units])
     first = np.nan_to_num(draws, nan=-np.inf).argmax(axis=0)
     order = sorted(range(len(names)), key=lambda i: -scores[i])
     return Choice(
@@ -91,5 +93,5 @@ def against(a: Sample, b: Sample, seed: int = 0) -> tuple[Difference, bool]:
     found = difference([first], [second])
     p = found.p
     if is_right_or_wrong(a) and is_right_or_wrong(b):
-        p = float(mcnemar(a.values > 0, b.values > 0))
+        p = float(mcnemar(a.values > 0, b.values > 0, a.clusters))
     return found, found.delta < 0 and p < 1.0 - LEVEL

@@ -16,10 +16,8 @@ from typing import Literal
 import numpy as np
 
 from engine.stats.bootstrap import Resampled
-
-LEVEL = 0.95
-_SAME = 1e-6
-"""Differences up to this many points are rounding errors."""
+from engine.stats.intervals import LEVEL as LEVEL
+from engine.stats.intervals import deviations, interval, p_values
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Difference:
 
     Attributes:
         delta: observed difference.
-        low, high: percentile interval of the paired bootstrap.
+        low, high: percentile interval of the paired bootstrap (`engine.stats.intervals`).
         p: two-sided p-value of no difference, by the t-test with the bootstrap's standard error.
         n: number of examples.
         verdict: `a` or `b`, whichever is better, when the interval excludes 0, else `tie`.
@@ -77,17 +75,16 @@ def differences(
     if not suites:
         return []
     draws = mean_draws([*suites, base], less=base)[:-1]
-    apart = _means(suites) - _means([base])
-    p_values = _p_values(apart, _deviations(draws), base)
-    tail = 50.0 * (1.0 - level)
-    low, high = _percentiles(draws, [tail, 100.0 - tail])
+    apart, units = _means(suites) - _means([base]), [part.units for part in base]
+    low, high = interval(draws, units, level)
+    p = p_values(apart, deviations(draws), units)
     found = []
-    for i, (delta, p) in enumerate(zip(apart.tolist(), p_values.tolist(), strict=True)):
+    for i, delta in enumerate(apart.tolist()):
         ends = (float(low[i]), float(high[i]))
         if math.isnan(delta):
             ends = (math.nan, math.nan)
         verdict: Literal["a", "b", "tie"] = "a" if ends[0] > 0 else "b" if ends[1] < 0 else "tie"
-        found.append(Difference(delta, *ends, p, sum(x.n for x in base), verdict))
+        found.append(Difference(delta, *ends, float(p[i]), sum(x.n for x in base), verdict))
     return found
 
 
@@ -120,63 +117,12 @@ def mean_draws(
     return total
 
 
-def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
-    """Percentiles of each row, nan left out; nan for a row of nan: float64 (percents, rows)."""
-    known = ~np.isnan(draws)
-    found = np.full((len(percents), len(draws)), np.nan)
-    whole = known.all(axis=1)
-    if whole.any():
-        found[:, whole] = np.percentile(draws[whole], percents, axis=1, overwrite_input=True)
-    for row in np.flatnonzero(~whole & known.any(axis=1)):
-        found[:, row] = np.percentile(draws[row][known[row]], percents)
-    return found
-
-
 def _means(suites: Sequence[Sequence[Resampled]]) -> np.ndarray:
     """Each encoder's mean over its tasks: float64 (encoders,)."""
     return np.array([np.mean([part.statistic for part in suite]) for suite in suites])
 
 
-def _deviations(draws: np.ndarray) -> np.ndarray:
-    """Standard deviation of each row, nan left out; nan for a row of nan."""
-    found = draws.std(axis=1)
-    for row in np.flatnonzero(np.isnan(found)):
-        known = draws[row][~np.isnan(draws[row])]
-        found[row] = known.std() if len(known) else np.nan
-    return np.asarray(found)
-
-
-def _p_values(apart: np.ndarray, errors: np.ndarray, tasks: Sequence[Resampled]) -> np.ndarray:
-    """Two-sided p-values of differences of means over tasks: Student's t-test.
-
-    A share of the resamples could not be told from 0 where it matters: 2,000 of them resolve
-    nothing below 0.001, and 11 encoders are 55 tests. For the mean of one task this is the paired
-    t-test, up to the noise of the bootstrap's standard error. Its degrees of freedom for several
-    tasks are those of Welch and Satterthwaite, if examples vary equally in all of them. Never below
-    the p-value of the exact test that swaps the two encoders' values on each example.
-
-    Args:
-        apart: differences in points.
-        errors: standard errors of the bootstrap, of the same shape.
-        tasks: any encoder's results on the tasks.
-
-    Returns:
-        float64 of the same shape; 1 where a difference is not known or has no standard error.
-    """
-    from scipy.special import stdtr
-
-    n = np.array([part.n for part in tasks], dtype=np.float64)
-    if n.min() < 2:
-        return np.ones(apart.shape)
-    freedom = (1 / n).sum() ** 2 / (1 / n**2 / (n - 1)).sum()
-    widened = errors * math.sqrt((1 / (n - 1)).sum() / (1 / n).sum())  # as if divided by n - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2.0 * stdtr(freedom, -np.abs(apart) / widened)
-    differ = (np.abs(apart) > _SAME) & ~np.isnan(p)  # false where nan
-    return np.where(differ, np.clip(p, 2.0 ** (1.0 - n.sum()), 1.0), 1.0)
-
-
-def mcnemar(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def mcnemar(a: np.ndarray, b: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
     """Two-sided p-value of McNemar's test that A and B are right equally often.
 
     Only discordant examples count, on which one is right and the other wrong. The mid-p version of
@@ -185,9 +131,14 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     Laake 2013, "The McNemar test for binary matched-pairs data: mid-p and asymptotic are better
     than exact conditional", BMC Medical Research Methodology 13:91).
 
+    Examples of one cluster are not independent: the counts are divided by the design effect, the
+    variance of their difference over clusters by that over examples (Rao, Scott 1992, "A simple
+    method for the analysis of clustered binary data", Biometrics 48), where it is above 1.
+
     Args:
         a: bool (n,) or (k, n): whether encoder A, or each of several, was right on each example.
         b: bool (n,): the same for encoder B, on the same examples.
+        clusters: int (n,), the cluster of each example, from 0; None for independent ones.
 
     Returns:
         float64 () or (k,).
@@ -198,21 +149,44 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     right, other = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
     if right.shape[-1:] != other.shape:
         raise ValueError("a paired comparison needs the same examples for both")
-    return _mid_p((right & ~other).sum(axis=-1), (other & ~right).sum(axis=-1))
+    only_a, only_b = (right & ~other).sum(axis=-1), (other & ~right).sum(axis=-1)
+    if clusters is None:
+        return _mid_p(only_a, only_b)
+    leads = _sums(right.astype(np.float64) - other, clusters)
+    return _clustered_mid_p(only_a, only_b, (leads**2).sum(axis=-1))
+
+
+def _sums(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """Sums over the examples of each cluster: float64 (..., clusters)."""
+    order = np.argsort(clusters, kind="stable")
+    starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
+    return np.asarray(np.add.reduceat(values[..., order], starts, axis=-1))
+
+
+def _clustered_mid_p(only_a: np.ndarray, only_b: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Mid-p where the squares of the differences of both counts in each cluster have this sum."""
+    effect = np.maximum(squares / np.maximum(only_a + only_b, 1), 1.0)
+    p = _both_tails((only_a + only_b) / effect, np.minimum(only_a, only_b) / effect)
+    return np.where(only_a == only_b, 1.0, p)
 
 
 def _mid_p(only_a: np.ndarray, only_b: np.ndarray) -> np.ndarray:
     """Mid-p of the binomial test with p = 1/2, computed once per distinct pair of counts."""
-    from scipy.special import betaincc
-
-    # P(X <= k) for k of n is betaincc(k + 1, n - k, 1/2); the mid-p is P(X <= k) + P(X <= k - 1).
     n, fewer = only_a + only_b, np.minimum(only_a, only_b)
     base = int(n.max(initial=0)) + 1
     pairs, places = np.unique(n * base + fewer, return_inverse=True)
-    of, k = np.divmod(pairs.astype(np.float64), base)
-    tails = betaincc(k + 1, np.maximum(of - k, 1), 0.5)
-    tails += np.where(k > 0, betaincc(np.maximum(k, 1), of - k + 1, 0.5), 0.0)
-    return np.where(only_a == only_b, 1.0, tails[places].reshape(n.shape))
+    p = _both_tails(*np.divmod(pairs.astype(np.float64), base))
+    return np.where(only_a == only_b, 1.0, p[places].reshape(n.shape))
+
+
+def _both_tails(n: np.ndarray, fewer: np.ndarray) -> np.ndarray:
+    """Mid-p of so many of n, fewer than half; neither needs to be whole."""
+    from scipy.special import betaincc
+
+    # P(X <= k) for k of n is betaincc(k + 1, n - k, 1/2); the mid-p is P(X <= k) + P(X <= k - 1).
+    more = np.maximum(n - fewer, 1e-9)
+    before = np.where(fewer > 0, betaincc(np.maximum(fewer, 1e-9), more + 1, 0.5), 0.0)
+    return np.asarray(betaincc(fewer + 1, more, 0.5) + before)
 
 
 def pairwise(suites: Sequence[Sequence[Resampled]]) -> np.ndarray:
@@ -234,21 +208,28 @@ def pairwise(suites: Sequence[Sequence[Resampled]]) -> np.ndarray:
     variances = np.diag(products)
     errors = np.sqrt(np.maximum(variances[:, None] + variances - 2.0 * products, 0.0))
     for one in some:
-        errors[one] = errors[:, one] = _deviations(draws - draws[one])
-    return _p_values(means[:, None] - means, errors, suites[0])
+        errors[one] = errors[:, one] = deviations(draws - draws[one])
+    return p_values(means[:, None] - means, errors, [part.units for part in suites[0]])
 
 
-def pairwise_mcnemar(right: np.ndarray) -> np.ndarray:
+def pairwise_mcnemar(right: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
     """The p-value of `mcnemar` for every pair of encoders, all at once: float64 (k, k), symmetric.
 
     Args:
         right: bool (k, n): whether each of k encoders was right on each example.
+        clusters: as for `mcnemar`.
     """
     correct = np.asarray(right, dtype=np.float64)
     alone = np.rint(correct @ (1.0 - correct).T).astype(np.int64)  # [a, b]: a is right, b is not
     a, b = np.triu_indices(len(alone), 1)
     p = np.ones(alone.shape)
-    p[a, b] = p[b, a] = _mid_p(alone[a, b], alone[b, a])
+    if clusters is None:
+        p[a, b] = p[b, a] = _mid_p(alone[a, b], alone[b, a])
+        return p
+    sums = _sums(correct, clusters)
+    products = sums @ sums.T
+    squares = np.diag(products)[a] + np.diag(products)[b] - 2.0 * products[a, b]
+    p[a, b] = p[b, a] = _clustered_mid_p(alone[a, b], alone[b, a], squares)
     return p
 
 

@@ -53,10 +53,17 @@ class TaskTests:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Inputs of the tests from one result; `right` is bool (n,) if examples are right or wrong."""
+    """Inputs of the tests from one result.
+
+    Attributes:
+        resampled: its score on resamples.
+        right: bool (n,) if examples are right or wrong.
+        clusters: int (n,), as in `engine.stats.bootstrap.Sample`.
+    """
 
     resampled: Resampled
     right: np.ndarray | None
+    clusters: np.ndarray | None
 
 
 _MEASURED: dict[tuple[Workspace, int], _Measured | None] = {}
@@ -126,8 +133,8 @@ def _differences(
     exact: dict[str, float] = {}
     right = {name: r for name in names if (r := known[name].right) is not None}
     if (theirs := known[base].right) is not None and right:
-        exact = dict(zip(right, mcnemar(np.stack(list(right.values())), theirs).tolist(),
-                         strict=True))  # fmt: skip
+        p = mcnemar(np.stack(list(right.values())), theirs, known[base].clusters)
+        exact = dict(zip(right, p.tolist(), strict=True))
     return {name: (one, exact.get(name)) for name, one in zip(names, found, strict=True)}
 
 
@@ -138,7 +145,7 @@ def _groups(known: Mapping[str, _Measured], scores: Sequence[float]) -> dict[str
 
     right = [kept.right for kept in known.values() if kept.right is not None]
     if len(right) == len(known):
-        p = pairwise_mcnemar(np.stack(right))
+        p = pairwise_mcnemar(np.stack(right), next(iter(known.values())).clusters)
     else:
         p = pairwise([[kept.resampled] for kept in known.values()])
     return dict(zip(known, _letters(scores, p), strict=True))
@@ -219,7 +226,7 @@ def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int,
     from engine.stats.bootstrap import Sample, main_sample, resample_all
 
     found: dict[int, _Measured | None] = {}
-    by_size: dict[int, dict[int, tuple[Sample, np.ndarray | None]]] = {}
+    alike: dict[tuple[int, bytes | None], dict[int, tuple[Sample, np.ndarray | None]]] = {}
     for one, details, examples in workspace.store.results.with_examples(ids):
         if examples is None:
             continue
@@ -228,11 +235,13 @@ def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int,
         except ValueError:
             found[one] = None
             continue
-        by_size.setdefault(len(sample.values), {})[one] = sample, examples.get("correct")
-    for kept in by_size.values():
+        key = len(sample.values), sample.cluster_key
+        alike.setdefault(key, {})[one] = sample, examples.get("correct")
+    for kept in alike.values():
+        clusters = next(iter(kept.values()))[0].clusters
         drawn = resample_all(
             [sample for sample, _ in kept.values()], RESAMPLES, zlib.crc32(task.encode())
         )
         for (one, (_, right)), resampled in zip(kept.items(), drawn, strict=True):
-            found[one] = _Measured(resampled, right)
+            found[one] = _Measured(resampled, right, clusters)
     return found

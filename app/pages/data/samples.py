@@ -45,6 +45,8 @@ def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
         named = {"type of task": info.type or "", "tasks": ", ".join(info.tasks),
                  "languages": ", ".join(info.languages)}  # fmt: skip
         found += [(what, value) for what, value in named.items() if value]
+    if clusters := getattr(data, "clusters", None):
+        found.append(("clusters", formats.count(len(set(filter(None, clusters.values()))))))
     found += [("note", note) for note in getattr(data, "notes", ())]
     return [*found, ("content hash", data.hash)]
 

@@ -193,9 +193,8 @@ def _is_trained_relatedness(score: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | None:
-    import numpy as np
-
-    from engine.stats.bootstrap import bootstrap, main_sample
+    from engine.stats.bootstrap import main_sample, resample_all
+    from engine.stats.intervals import interval
 
     details = workspace.store.results.by_id(result_id)["details"]
     examples = workspace.store.results.examples(result_id)
@@ -203,9 +202,9 @@ def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | Non
         sample = main_sample(examples, details)
     except (ValueError, LookupError):
         return None
-    draws = bootstrap(sample, resamples=RESAMPLES)
-    low, high = np.nanpercentile(draws, [2.5, 97.5])
-    return float(low), float(high)
+    (drawn,) = resample_all([sample], RESAMPLES)
+    low, high = interval(drawn.draws[None], [drawn.units])
+    return float(low[0]), float(high[0])
 
 
 def interval(workspace: Workspace, result_id: int) -> list[float] | None:

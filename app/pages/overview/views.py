@@ -267,7 +267,7 @@ def card(workspace: Workspace, result_id: int) -> str:
     else:
         notes = parts.warn([*(result["details"].get("notes") or []), *_lost(workspace, result)])
         body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
-        body += notes
+        body += _dependent(result["details"].get("dependent")) + notes
     remove = ""
     if not workspace.read_only:
         size = formats.size(workspace.store.results.sizes([result])[result_id])
@@ -287,6 +287,21 @@ def card(workspace: Workspace, result_id: int) -> str:
         f'<p class="t-actions">{links}{remove}</p></div><div>{_protocol(result)}</div></div>'
         "</section>"
     )
+
+
+def _dependent(found: dict[str, Any] | None) -> str:
+    """What intervals and tests count as independent, where it is not the examples."""
+    if found is None:
+        return ""
+    by, *chained = found["by"].split()
+    why = "a column names them" if by == "column" else f"examples that share a {by}"
+    text = (
+        f"Intervals and tests draw {formats.plural(found['n'], 'cluster')} ({why}), the largest of "
+        f"{formats.plural(found['largest'], 'example')}."
+    )
+    if chained:
+        text += " Some share a text with another cluster: intervals may be a little too narrow."
+    return f'<p class="t-muted t-small">{text}</p>'
 
 
 def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
