@@ -49,8 +49,8 @@ class Result:
             float64 (images,), `caption_rank` int64 (images,), `image_rank` int64 (captions,).
             MTEB's types: the array that `details["mean_of"]` names, whose mean is the main score,
             and those that their modules list; pairs: `similarity` float64 and `label` bool (n,).
-            `cluster` int32 (n,): of the examples of the main score, where some are not independent;
-            `details["dependent"]` says by what.
+            `cluster` int32 (n,) or (n, 2), as in `engine.stats.bootstrap.Sample`: of the examples
+            of the main score, where some are not independent; `details["dependent"]` says by what.
             Decoding: see `engine.decoding.diagnosis.Diagnosis`.
         details: small JSON-able extras (names of parts, histogram, counts, protocol choices);
             `notes` are sentences that a person should read beside the scores.

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.stats.average_precision import average_precision
+from engine.stats.clusters import effective
 from engine.threads import one_blas_thread
 
 _CELLS = 100_000
@@ -91,7 +92,9 @@ class Sample:
         correlation: the statistic of values and gold, in points: a correlation, or the average
             precision of the ranking by the values, where gold is 1 or 0.
         clusters: int (n,), from 0: examples of one cluster are not independent and are drawn
-            together (Miller 2024, "Adding Error Bars to Evals"). None if all are independent.
+            together (Miller 2024, "Adding Error Bars to Evals"). None if all are independent. Or
+            (n, 2), two in each: an example occurs as often as the product of both (Owen 2007, "The
+            pigeonhole bootstrap", The Annals of Applied Statistics 1), which errs on the wide side.
     """
 
     values: np.ndarray
@@ -200,7 +203,9 @@ def _draw(
         drawn += units * np.arange(rows)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=rows * units)
         times = counts.reshape(rows, units).astype(np.float64)
-        yield times if clusters is None else times.take(clusters, axis=1)
+        if clusters is not None:
+            times = times.take(clusters, axis=1).reshape(rows, n, -1).prod(axis=2)
+        yield times
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,21 +231,19 @@ class Resampled:
         return self.n if self.clusters is None else self.clusters
 
 
-def effective(clusters: np.ndarray) -> float:
-    """How many clusters of equal size are as good: n squared over the sum of squared sizes."""
-    return float(len(clusters) ** 2 / (np.bincount(clusters).astype(np.float64) ** 2).sum())
-
-
 def resample_all(
     samples: Sequence[Sample], resamples: int = 2000, seed: int = 0
 ) -> list[Resampled]:
     """Resample several encoders on the same examples, which are drawn once for all.
 
+    A sample without clusters, from an old result, is drawn by those of the others.
+
     Raises:
         ValueError: the numbers of examples, or their clusters, differ.
     """
-    clusters = samples[0].clusters if samples else None
-    if len({(len(sample.values), sample.cluster_key) for sample in samples}) > 1:
+    keys = {one.cluster_key: one.clusters for one in samples if one.clusters is not None}
+    clusters = next(iter(keys.values()), None)
+    if len(keys) > 1 or len({len(sample.values) for sample in samples}) > 1:
         raise ValueError("encoders are resampled together on the same examples only")
     if not samples:
         return []
@@ -257,7 +260,7 @@ def resample_all(
 
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
     """Statistics, not in points, where example i occurs times[r, i] times: (len(samples), r)."""
-    n = times.sum(axis=1)  # differs between resamples of clusters
+    n = _totals(times)
     if all(sample.gold is None and sample.whole for sample in samples):
         # Sums of whole numbers are exact in any order.
         return np.stack([sample.plain for sample in samples]) @ times.T / n
@@ -279,11 +282,17 @@ def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
     return found
 
 
+def _totals(times: np.ndarray) -> np.ndarray:
+    """The size of each resample, which differs where clusters are drawn; nan if it is empty."""
+    n = times.sum(axis=1)
+    return np.where(n > 0.0, n, np.nan)
+
+
 class _PlainGold:
     """The gold side of Pearson's correlation on resamples, computed once for all encoders."""
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
-        self._times, self._n = times, times.sum(axis=1, keepdims=True)
+        self._times, self._n = times, _totals(times)[:, None]
         self._centred, self._spread = self._spread_of(np.asarray(sample.gold, dtype=np.float64))
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -306,7 +315,7 @@ class _RankedGold:
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
         self._drawn = np.ascontiguousarray(times.T)  # one row per example: rows are moved and added
-        self._n = times.sum(axis=1)
+        self._n = _totals(times)
         order, starts = sample.gold_order
         counts, self._spread = self._spread_of(order, starts)
         centred = np.cumsum(counts, axis=0) - (counts + self._n) / 2

@@ -138,7 +138,7 @@ def mcnemar(a: np.ndarray, b: np.ndarray, clusters: np.ndarray | None = None) ->
     Args:
         a: bool (n,) or (k, n): whether encoder A, or each of several, was right on each example.
         b: bool (n,): the same for encoder B, on the same examples.
-        clusters: int (n,), the cluster of each example, from 0; None for independent ones.
+        clusters: int (n,) or (n, 2), as in `Sample`; None for independent examples.
 
     Returns:
         float64 () or (k,).
@@ -153,11 +153,17 @@ def mcnemar(a: np.ndarray, b: np.ndarray, clusters: np.ndarray | None = None) ->
     if clusters is None:
         return _mid_p(only_a, only_b)
     leads = _sums(right.astype(np.float64) - other, clusters)
-    return _clustered_mid_p(only_a, only_b, (leads**2).sum(axis=-1))
+    squares = (leads**2).sum(axis=-1) - (clusters.ndim - 1) * (only_a + only_b)
+    return _clustered_mid_p(only_a, only_b, squares)
 
 
 def _sums(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Sums over the examples of each cluster: float64 (..., clusters)."""
+    """Sums over the examples of each cluster: float64 (..., clusters).
+
+    If examples are in two, their squares count each example once too often (Cameron, Gelbach,
+    Miller 2011, "Robust Inference With Multiway Clustering").
+    """
+    values, clusters = np.concatenate([values] * clusters.ndim, axis=-1), clusters.T.ravel()
     order = np.argsort(clusters, kind="stable")
     starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
     return np.asarray(np.add.reduceat(values[..., order], starts, axis=-1))
@@ -229,6 +235,7 @@ def pairwise_mcnemar(right: np.ndarray, clusters: np.ndarray | None = None) -> n
     sums = _sums(correct, clusters)
     products = sums @ sums.T
     squares = np.diag(products)[a] + np.diag(products)[b] - 2.0 * products[a, b]
+    squares -= (clusters.ndim - 1) * (alone[a, b] + alone[b, a])
     p[a, b] = p[b, a] = _clustered_mid_p(alone[a, b], alone[b, a], squares)
     return p
 

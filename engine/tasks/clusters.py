@@ -7,21 +7,19 @@ a column of the data names it, or examples that share a text or a relevant docum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.stats.bootstrap import effective, main_sample
+from engine.stats.bootstrap import main_sample
+from engine.stats.clusters import codes_of, sharing
 from engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import Dataset
-
-FEWEST = 30
-"""Clusters, counted as if they were of equal size, below which chains of shared texts are cut."""
 
 
 def attach(
@@ -49,7 +47,7 @@ def of_examples(
     *,
     documents: bool,
 ) -> Measurement:
-    """Add `cluster` int32 (n,) to the values per example, and to the details what makes clusters.
+    """Add `cluster` to the values per example, as in `Sample`, and what makes it to the details.
 
     Args:
         measured: the measurement, which is returned as it is if all examples are independent.
@@ -64,56 +62,16 @@ def of_examples(
     if len(examples) != n:
         return measured
     if named:
-        codes, by = _codes([named.get(texts, "") for texts, _ in examples]), "column"
+        codes, by = codes_of([named.get(texts, "") for texts, _ in examples]), "column"
     else:
         rows = [(*texts, answer) if documents else texts for texts, answer in examples]
-        codes, chained = sharing(rows)
-        by = ("document" if documents else "text") + (" chained" if chained else "")
-    sizes = np.bincount(codes)
+        codes, by = sharing(rows), "document" if documents else "text"
+    sizes = np.bincount(codes.ravel())
     if len(sizes) == n:
         return measured
-    facts = {"by": by, "n": len(sizes), "largest": int(sizes.max())}
+    facts = {"by": by, "n": len(sizes), "largest": int(sizes.max()), "ways": codes.ndim}
     return replace(
         measured,
         examples={**measured.examples, "cluster": codes.astype(np.int32)},
         details={**measured.details, "dependent": facts},
     )
-
-
-def sharing(rows: Sequence[tuple[str, ...]]) -> tuple[np.ndarray, bool]:
-    """Group examples that share a text, directly or through others.
-
-    Such chains can join nearly all examples. If they leave too few clusters, only one side counts:
-    the one by which more pairs of examples share a text, such as the premise of several hypotheses.
-
-    Args:
-        rows: the texts of each example; an empty one is shared with none.
-
-    Returns:
-        int (n,), the cluster of each example, from 0, and whether chains were cut.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n, places = len(rows), dict[str, int]()
-    edges = [
-        (row, places.setdefault(text, len(places) + n))
-        for row, texts in enumerate(rows) for text in texts if text
-    ]  # fmt: skip
-    ends = np.array(edges, np.int64).reshape(-1, 2).T
-    size = n + len(places)
-    graph = coo_array((np.ones(ends.shape[1], bool), (ends[0], ends[1])), (size, size))
-    _, found = connected_components(graph, directed=False)
-    whole = np.unique(found[:n], return_inverse=True)[1]
-    sides = [_codes(side) for side in zip(*rows, strict=False)]
-    if effective(whole) >= FEWEST or not sides:
-        return whole, False
-    cut = min(sides, key=effective)
-    return cut, int(cut.max()) > int(whole.max())
-
-
-def _codes(names: Sequence[str]) -> np.ndarray:
-    """The cluster of each example from its name, from 0; without one it is a cluster of its own."""
-    own = [name or row for row, name in enumerate(names)]
-    places: dict[str | int, int] = {}
-    return np.array([places.setdefault(name, len(places)) for name in own], np.int64)

@@ -23,6 +23,7 @@ def invent(
     dim: int = 64,
     znorm: float | None = None,
     right: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Keep a result whose share of right answers is close to `accuracy`, and return its row.
 
@@ -38,6 +39,7 @@ def invent(
         n: examples.
         dim: of the vectors.
         right: bool (n,), which answers are right, instead of a share of them.
+        clusters: int (n,), of examples that are not independent.
         znorm: accuracy with z-normalisation, for protocols that measure both.
     """
     workspace.store.encoders.add(encoder, {"dim": dim})
@@ -60,7 +62,8 @@ def invent(
                  "n": n, "main": main, "unit": ""}
                 for metric, aggregation, value, main in numbers
             ],
-            "examples": {"correct": right}, "details": {}, "seconds": 1.0, "error": None,
+            "examples": {"correct": right} | ({} if clusters is None else {"cluster": clusters}),
+            "details": {}, "seconds": 1.0, "error": None,
             "hint": "",
         }
     )  # fmt: skip

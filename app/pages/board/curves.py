@@ -87,7 +87,7 @@ def smaller_scored(
     from engine.evaluate import bind, needed, vectors_for
     from engine.progress import nobody
     from engine.space.compression import smaller
-    from engine.tasks import get, type_of
+    from engine.tasks import clusters, get, type_of
 
     task_info = get(task, workspace.catalog)
     protocol = protocols.get(task_info.protocol)
@@ -108,4 +108,4 @@ def smaller_scored(
             done = kind.measure(task_info, data, made, protocol.name, protocol.seed, nobody)
         except UserError:  # such as all cosines alike
             continue
-        yield how, done
+        yield how, clusters.attach(done, kind, data, protocol.name, protocol.seed)

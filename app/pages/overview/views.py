@@ -293,14 +293,18 @@ def _dependent(found: dict[str, Any] | None) -> str:
     """What intervals and tests count as independent, where it is not the examples."""
     if found is None:
         return ""
-    by, *chained = found["by"].split()
+    by, largest = found["by"], formats.plural(found["largest"], "example")
     why = "a column names them" if by == "column" else f"examples that share a {by}"
     text = (
         f"Intervals and tests draw {formats.plural(found['n'], 'cluster')} ({why}), the largest of "
-        f"{formats.plural(found['largest'], 'example')}."
+        f"{largest}."
     )
-    if chained:
-        text += " Some share a text with another cluster: intervals may be a little too narrow."
+    if found["ways"] > 1:
+        text = (
+            f"Pairs that share a text form one long chain, so intervals and tests draw its "
+            f"{formats.plural(found['n'], 'text')}, each in up to {largest}: they are rather too "
+            "wide than too narrow."
+        )
     return f'<p class="t-muted t-small">{text}</p>'
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from engine.encoders.prompts import PromptTask
 from engine.errors import UserError
 from engine.stats.bootstrap import Sample
+from engine.stats.clusters import sharing
 from engine.stats.ranking import at_cutoffs, order
 
 if TYPE_CHECKING:
@@ -87,7 +89,11 @@ class PairExamples(Examples):
     def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
         """See `Examples`."""
         left, right = np.split(documents.astype(np.float64), 2)
-        return Sample((left * right).sum(1), self.part.gold)
+        return Sample((left * right).sum(1), self.part.gold, clusters=self._clusters)
+
+    @cached_property
+    def _clusters(self) -> np.ndarray:
+        return sharing(list(zip(self.part.left, self.part.right, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +126,12 @@ class QueryExamples(Examples):
             known = np.array(list(grades.values()))
             ranks = rank[[place[name] for name in grades]]
             values.append(at_cutoffs(ranks, known, known, (10,))["ndcg"][0])
-        return Sample(np.array(values, np.float64))
+        return Sample(np.array(values, np.float64), clusters=self._clusters)
+
+    @cached_property
+    def _clusters(self) -> np.ndarray:
+        best = [max(grades, key=lambda name: grades[name]) for grades in self.judged.values()]
+        return sharing([(self.data.documents.get(name, ""),) for name in best])
 
 
 def some_of(data: Dataset, most: int | None = None) -> Examples:

@@ -96,6 +96,23 @@ def test_right_and_wrong_answers_take_mcnemar(workspace: Workspace) -> None:
         assert report.verdicts[B, task].test == "McNemar"
 
 
+def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspace) -> None:
+    """Each answer was given eight times: verdict, interval and letters take it as one."""
+    rng = np.random.default_rng(0)
+    good, poor = rng.random(50) < 0.80, rng.random(50) < 0.60
+    for task, clusters in (("SST2", None), ("TREC", np.repeat(np.arange(50), 8))):
+        for name, right in ((A, good), (B, poor)):
+            invent(workspace, name, task, 0.0, right=np.repeat(right, 8), clusters=clusters)
+    report = comparison.compare(workspace, [A, B], ["SST2", "TREC"])
+    once = stats.binomtest(int((good & ~poor).sum()), int((good != poor).sum())).pvalue
+    apart, together = (report.differences[B, task] for task in ("SST2", "TREC"))
+    assert report.verdicts[B, "TREC"].p == pytest.approx(once, rel=0.4)
+    assert report.verdicts[B, "SST2"].p < once / 100
+    assert (together.high - together.low) / (apart.high - apart.low) == pytest.approx(
+        np.sqrt(8), rel=0.1
+    )
+
+
 def test_correlations_keep_the_bootstrap(workspace: Workspace) -> None:
     """A Spearman has no answers that are right or wrong."""
     for name in (A, B):

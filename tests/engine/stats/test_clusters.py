@@ -1,0 +1,167 @@
+"""Examples that are not independent: by hand, against scipy, and on simulated clusters."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.stats.bootstrap import Sample, bootstrap, resample_all
+from engine.stats.clusters import codes_of, effective, sharing
+from engine.stats.intervals import interval
+from engine.stats.significance import difference, mcnemar, pairwise_mcnemar
+
+
+def test_examples_that_share_a_text_are_one_cluster() -> None:
+    """Directly or through another; empty texts are shared with none."""
+    rows = [("a", "b"), ("c", "a"), ("d", "e"), ("e", "f"), ("", "g"), ("", "h")]
+    assert sharing(rows).tolist() == [0, 0, 1, 1, 2, 3]
+    assert codes_of(["x", "", "x", ""]).tolist() == [0, 1, 0, 2]
+    assert effective(np.array([0, 0, 1, 1])) == 2.0
+    assert effective(np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
+
+
+def test_a_chain_of_nearly_all_pairs_is_cut() -> None:
+    """Each pair shares a text with the next: the texts are drawn, not the one chain."""
+    chain = [(f"text {i}", f"text {i + 1}") for i in range(100)]
+    found = sharing(chain)
+    assert found.shape == (100, 2)
+    assert (found[1:, 0] == found[:-1, 1]).all()
+    # Few documents are no chain: there are no more clusters than that.
+    asked = [(f"question {i}", f"document {i % 12}") for i in range(48)]
+    assert effective(sharing(asked)) == 12
+
+
+def test_a_cluster_is_drawn_as_a_whole() -> None:
+    """By hand: of the clusters {1, 1} and {0}, a quarter of the draws has either twice."""
+    draws = bootstrap(Sample(np.array([1.0, 1.0, 0.0]), clusters=np.array([0, 0, 1])), 4000)
+    values, counts = np.unique(draws.round(6), return_counts=True)
+    assert values == pytest.approx([0.0, 200 / 3, 100.0], abs=1e-5)
+    assert counts / 4000 == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
+
+
+def test_clusters_of_one_are_independent_examples() -> None:
+    """The same draws to the digit, and the same tests."""
+    rng = np.random.default_rng(1)
+    values, gold, own = rng.random(40), rng.random(40), np.arange(40)
+    assert np.array_equal(
+        bootstrap(Sample(values, gold), 50), bootstrap(Sample(values, gold, clusters=own), 50)
+    )
+    right = rng.random((5, 40)) < 0.6
+    assert pairwise_mcnemar(right, own) == pytest.approx(pairwise_mcnemar(right))
+
+
+@pytest.mark.parametrize("correlation", ["spearman", "pearson"])
+@pytest.mark.parametrize("ways", [1, 2])
+def test_a_correlation_of_drawn_clusters_is_that_of_scipy(correlation: str, ways: int) -> None:
+    """Of the examples written out as often as they were drawn, which are not always equally many.
+
+    Where an example is in two clusters, that is the product of both.
+    """
+    rng = np.random.default_rng(2)
+    values, gold = rng.integers(0, 9, 30) / 1.0, rng.integers(0, 5, 30) / 1.0
+    clusters = rng.permutation(np.arange(30 * ways) % 12).reshape(30, ways).squeeze()
+    draws = bootstrap(Sample(values, gold, correlation, clusters), 20, seed=3)  # type: ignore[arg-type]
+    drawn = np.random.default_rng(3).integers(0, 12, (20, 12))
+    scipys = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}[correlation]
+    for draw, row in zip(draws, drawn, strict=True):
+        times = np.bincount(row, minlength=12)[clusters].reshape(30, -1).prod(axis=1)
+        some = np.repeat(np.arange(30), times)
+        assert draw == pytest.approx(100 * scipys(values[some], gold[some])[0])
+
+
+def test_the_standard_error_is_millers() -> None:
+    """Miller 2024, section 2.2: sums of deviations over each cluster, squared, over n squared."""
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(150), rng.integers(1, 6, 150))
+    values = rng.normal(size=150)[clusters] + rng.normal(size=len(clusters))
+    apart = np.bincount(clusters, values - values.mean())
+    expected = 100 * np.sqrt((apart**2).sum()) / len(values)
+    assert bootstrap(Sample(values, clusters=clusters), 4000).std() == pytest.approx(
+        expected, rel=0.06
+    )
+
+
+def test_mcnemar_by_cluster_by_hand() -> None:
+    """Every answer given twice: 14 against 4 are 7 against 2 of twice the weight."""
+    one, other = np.r_[np.ones(7), np.zeros(2)] > 0, np.r_[np.zeros(7), np.ones(2)] > 0
+    twice, pairs = [np.repeat(side, 2) for side in (one, other)], np.repeat(np.arange(9), 2)
+    assert mcnemar(*twice, pairs) == pytest.approx(mcnemar(one, other))
+    assert mcnemar(*twice) < mcnemar(*twice, pairs) / 2
+    # Two that cancel in each cluster do not make the rest surer than independent examples.
+    mixed = np.r_[0, 0, 1, 1, 2, 3, 4, 5, 6]
+    assert mcnemar(one, other, np.r_[0, 1, 2, 3, 4, 5, 6, 0, 1]) == mcnemar(one, other)
+    assert mcnemar(one, other, mixed) > mcnemar(one, other)
+
+
+def test_all_pairs_by_cluster_are_the_pairs_one_by_one() -> None:
+    """Also of examples that are in two clusters, of which one may be the same for all."""
+    rng = np.random.default_rng(4)
+    right = rng.random((4, 60)) < np.array([[0.5], [0.6], [0.7], [0.9]])
+    for clusters in (rng.integers(0, 20, 60), rng.integers(0, 40, (60, 2))):
+        codes = np.unique(clusters, return_inverse=True)[1].reshape(clusters.shape)
+        p = pairwise_mcnemar(right, codes)
+        for a, b in combinations(range(4), 2):
+            assert p[a, b] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
+
+
+def test_two_encoders_are_drawn_by_the_same_clusters() -> None:
+    """An old result without them is drawn by those of the others; other clusters are refused."""
+    values, clusters = np.random.default_rng(0).random(12), np.arange(12) // 3
+    new, old = resample_all([Sample(values, clusters=clusters), Sample(values)], 50)
+    assert np.array_equal(new.draws, old.draws)
+    assert new.units == old.units == 4.0
+    with pytest.raises(ValueError, match="same examples"):
+        resample_all([Sample(values, clusters=clusters), Sample(values, clusters=clusters[::-1])])
+
+
+def clustered(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
+    """Normal values with an intra-cluster correlation of 0.5: (count * size,)."""
+    return np.repeat(rng.normal(size=count), size) + rng.normal(size=count * size)
+
+
+@pytest.mark.parametrize(("count", "size"), [(60, 5), (15, 8)])
+def test_coverage_with_a_known_correlation_within_clusters(count: int, size: int) -> None:
+    """About 95 of 100 intervals hold the truth; as if independent, clearly fewer."""
+    clusters, trials, held = np.repeat(np.arange(count), size), 200, {True: 0, False: 0}
+    for trial in range(trials):
+        values = clustered(np.random.default_rng(trial), count, size)
+        for known in held:
+            (drawn,) = resample_all([Sample(values, clusters=clusters if known else None)], 400)
+            low, high = interval(drawn.draws[None], [drawn.units])
+            held[known] += bool(low[0] <= 0.0 <= high[0])
+    assert stats.binom.ppf(0.001, trials, 0.95) <= held[True] <= 0.99 * trials
+    assert held[False] < 0.85 * trials
+
+
+def test_equal_encoders_on_clusters_are_rarely_called_different() -> None:
+    """Both tests, at 5 %; McNemar's for independent examples is wrong clearly more often."""
+    clusters, trials = np.repeat(np.arange(40), 6), 200
+    wrong = {"bootstrap": 0, "clustered": 0, "independent": 0}
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        lead = clustered(rng, 40, 6)
+        right, other = lead + rng.normal(size=240) > 0.5, -lead + rng.normal(size=240) > 0.5
+        samples = [Sample(side.astype(float), clusters=clusters) for side in (right, other)]
+        a, b = resample_all(samples, 400, trial)
+        wrong["bootstrap"] += difference([a], [b]).p < 0.05
+        wrong["clustered"] += bool(mcnemar(right, other, clusters) < 0.05)
+        wrong["independent"] += bool(mcnemar(right, other) < 0.05)
+    bound = stats.binom.ppf(0.999, trials, 0.05)
+    assert max(wrong["bootstrap"], wrong["clustered"]) <= bound < wrong["independent"]
+
+
+def test_texts_in_chains_are_drawn_wide_enough() -> None:
+    """Pairs of 60 first and 60 second texts, either of which matters: no fewer than 95 % hold."""
+    pairs = np.random.default_rng(0).integers([0, 60], [60, 120], (300, 2))
+    clusters, trials, held = sharing([(f"{a}", f"{b}") for a, b in pairs]), 100, 0
+    assert clusters.shape == (300, 2)
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        values = rng.normal(size=120)[pairs].sum(axis=1) + rng.normal(size=300)
+        (drawn,) = resample_all([Sample(values, clusters=clusters)], 300, trial)
+        low, high = interval(drawn.draws[None], [drawn.units])
+        held += bool(low[0] <= 0.0 <= high[0])
+    assert held >= stats.binom.ppf(0.001, trials, 0.95)

@@ -1,0 +1,121 @@
+"""Which examples of a task are not independent: a column says so, or what they share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import protocols
+from engine.datasets import Catalog, tables
+from engine.datasets.tables import Mapping
+from engine.datasets.types import Dataset, DatasetInfo
+from engine.evaluate import evaluate
+from engine.results import Result
+from engine.stats.bootstrap import main_sample
+from engine.tasks import clusters, get, type_of
+from tests.fakes.encoders import HashEncoder
+
+GROUPED = {"text": "text", "label": "label", "cluster": "author"}
+
+
+class _One(Catalog):
+    """A catalog of one data set."""
+
+    def __init__(self, data: Dataset) -> None:
+        super().__init__()
+        self._data = data
+
+    def load(self, name: str) -> Dataset:
+        return self._data
+
+    def list(self) -> list[DatasetInfo]:
+        return [DatasetInfo(self._data.name, self._data.kind, "upload", "")]
+
+
+def read(header: str, rows: list[str], mapping: Mapping) -> Dataset:
+    """A table as a data set."""
+    return tables.read("\n".join([header, *rows]).encode(), "mine.csv", mapping, "upload:mine")
+
+
+def result(data: Dataset, task: str) -> Result:
+    """What an encoder of hashes gets on it."""
+    (found,) = evaluate(HashEncoder(), [task], data=_One(data))
+    assert found.error is None
+    return found
+
+
+def labelled(authors: list[str], mapping: dict[str, str] = GROUPED) -> Dataset:
+    """Sentences of two labels by these authors."""
+    rows = [f"sentence {i},{'ab'[i % 2]},{name}" for i, name in enumerate(authors)]
+    return read("text,label,author", rows, Mapping("labels", mapping))
+
+
+def test_a_column_names_the_clusters() -> None:
+    """Sentences of one author belong together; those of none are on their own."""
+    data = labelled([f"author {i // 4}" for i in range(36)] + [""] * 4)
+    found = result(data, "upload:mine/classify")
+    expected = [i // 4 for i in range(36)] + [9, 10, 11, 12]
+    assert found.examples["cluster"].tolist() == expected
+    assert found.details["dependent"] == {"by": "column", "n": 13, "largest": 4, "ways": 1}
+    assert main_sample(found.examples, found.details).clusters is not None
+
+
+def test_other_clusters_are_other_data() -> None:
+    """So that a file with its column is measured anew; without one nothing changes."""
+    plain = labelled(["x"] * 40, {"text": "text", "label": "label"})
+    assert len({labelled(["x"] * 40).hash, labelled(["y"] * 40).hash, plain.hash}) == 3
+    assert "cluster" not in result(plain, "upload:mine/classify").examples
+
+
+def test_pairs_that_share_a_sentence_are_one_cluster() -> None:
+    """Three pairs for each first sentence; the same values as without them."""
+    rows = [f"first {i // 3},second {i},{i % 5}" for i in range(120)]
+    data = read("a,b,score", rows, Mapping("pairs", {"left": "a", "right": "b", "score": "score"}))
+    found = result(data, "upload:mine")
+    assert found.examples["cluster"].tolist() == [i // 3 for i in range(120)]
+    assert found.details["dependent"] == {"by": "text", "n": 40, "largest": 3, "ways": 1}
+
+
+def test_queries_that_share_a_document_are_one_cluster() -> None:
+    """Forty questions on eight paragraphs."""
+    rows = [f"question {i},paragraph {i % 8}" for i in range(40)]
+    columns = {"query": "query", "document": "document"}
+    found = result(read("query,document", rows, Mapping("retrieval", columns)), "upload:mine")
+    assert found.examples["cluster"].tolist() == [i % 8 for i in range(40)]
+    assert found.details["dependent"] == {"by": "document", "n": 8, "largest": 5, "ways": 1}
+
+
+def test_a_column_of_that_name_is_found() -> None:
+    """It is offered, and never needed."""
+    raw = b"text,label,cluster\none,a,1\ntwo,b,1\nthree,a,\n"
+    mapping = tables.preview(raw, "mine.csv").mapping
+    assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
+    data = tables.read(raw, "mine.csv", mapping)
+    assert list(data.clusters.values()) == ["1", "1", ""]  # type: ignore[union-attr]
+    rows = b'{"text": "one", "label": "a", "cluster": 1}\n{"text": "two", "label": "b"}\n'
+    again = tables.read(rows, "mine.jsonl", tables.preview(rows, "mine.jsonl").mapping)
+    assert list(again.clusters.values()) == ["1", ""]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("task", "n", "many", "by"),
+    [("xquad/en", 1190, 240, "document"), ("SICKRelatedness", 4927, 864, "text")],
+)
+def test_sets_that_are_known_to_repeat_themselves(
+    data_root: Path, task: str, n: int, many: int, by: str
+) -> None:
+    """XQuAD asks about 240 paragraphs; SICK pairs the same sentences again and again."""
+    catalog = Catalog(data_root)
+    wanted = get(task, catalog)
+    kind = type_of(wanted, protocols.get(wanted.protocol))
+    data = catalog.load(wanted.dataset)
+    examples = kind.examples(data, wanted.protocol, 0)  # type: ignore[misc]
+    values = {"values": np.arange(n)}
+    measured = clusters.of_examples(
+        clusters.Measurement((), values, {"mean_of": "values"}),
+        examples, documents=data.kind == "retrieval",
+    )  # fmt: skip
+    assert measured.details["dependent"]["by"] == by
+    assert measured.details["dependent"]["n"] == many
