@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
+from app import formats
 from app.web import parts
 
 
@@ -38,6 +40,27 @@ def prompts(prompts_used: Mapping[str, str]) -> list[tuple[str, str]]:
         (name.replace("_", " "), f"`{text}`" if text else "none")
         for name, text in prompts_used.items()
     ]
+
+
+def drawn(dependent: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """A card row of what intervals and tests draw where examples are not independent.
+
+    Args:
+        dependent: of a result's details, see `engine.tasks.clusters`.
+    """
+    if dependent is None:
+        return []
+    number, largest = (formats.count(dependent[name]) for name in ("n", "largest"))
+    text = f"{number} clusters, the largest of {largest} examples: those that share a "
+    text += dependent["by"]
+    if dependent["by"] == "column":
+        text = f"{number} clusters, named by a column, the largest of {largest} examples"
+    elif dependent["ways"] > 1:
+        text = (
+            f"the {number} texts of the pairs, each in up to {largest}; as clusters, pairs that "
+            "share a text would be one long chain. Intervals are rather too wide than too narrow"
+        )
+    return [("drawn for intervals and tests", text)]
 
 
 def code(text: str) -> str:

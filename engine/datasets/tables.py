@@ -367,8 +367,6 @@ def _read(role: str, cell: Any) -> str | float | None:
     """Return a cell's value; None if it is invalid for its role."""
     if role == "score":
         return _as_score(cell)
-    if role == "cluster" and cell is None:
-        return ""  # belongs to none
     return _as_label(cell) if role == "label" else _as_text(cell)
 
 

@@ -267,7 +267,7 @@ def card(workspace: Workspace, result_id: int) -> str:
     else:
         notes = parts.warn([*(result["details"].get("notes") or []), *_lost(workspace, result)])
         body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
-        body += _dependent(result["details"].get("dependent")) + notes
+        body += notes
     remove = ""
     if not workspace.read_only:
         size = formats.size(workspace.store.results.sizes([result])[result_id])
@@ -287,25 +287,6 @@ def card(workspace: Workspace, result_id: int) -> str:
         f'<p class="t-actions">{links}{remove}</p></div><div>{_protocol(result)}</div></div>'
         "</section>"
     )
-
-
-def _dependent(found: dict[str, Any] | None) -> str:
-    """What intervals and tests count as independent, where it is not the examples."""
-    if found is None:
-        return ""
-    by, largest = found["by"], formats.plural(found["largest"], "example")
-    why = "a column names them" if by == "column" else f"examples that share a {by}"
-    text = (
-        f"Intervals and tests draw {formats.plural(found['n'], 'cluster')} ({why}), the largest of "
-        f"{largest}."
-    )
-    if found["ways"] > 1:
-        text = (
-            f"Pairs that share a text form one long chain, so intervals and tests draw its "
-            f"{formats.plural(found['n'], 'text')}, each in up to {largest}: they are rather too "
-            "wide than too narrow."
-        )
-    return f'<p class="t-muted t-small">{text}</p>'
 
 
 def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
@@ -357,6 +338,7 @@ def _protocol(result: dict[str, Any]) -> str:
         ("hash of the data", result["data_hash"][:12]),
         ("hash of the encoder", result["fingerprint"][:12]),
         *protocol_card.prompts(result["details"].get("prompts") or {}),
+        *protocol_card.drawn(result["details"].get("dependent")),
     ]
     try:
         card = protocol_card.card(result["protocol"], more)

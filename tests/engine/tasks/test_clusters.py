@@ -94,7 +94,8 @@ def test_a_column_of_that_name_is_found() -> None:
     assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
     data = tables.read(raw, "mine.csv", mapping)
     assert list(data.clusters.values()) == ["1", "1", ""]  # type: ignore[union-attr]
-    rows = b'{"text": "one", "label": "a", "cluster": 1}\n{"text": "two", "label": "b"}\n'
+    row = '{"text": "%s", "label": "a", "cluster": %s}\n'
+    rows = (row % ("one", 1) + row % ("two", "null")).encode()
     again = tables.read(rows, "mine.jsonl", tables.preview(rows, "mine.jsonl").mapping)
     assert list(again.clusters.values()) == ["1", ""]  # type: ignore[union-attr]
 
