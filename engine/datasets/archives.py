@@ -29,7 +29,14 @@ _MOST = 1000
 """Maximum number of files in an archive; a data set has a few."""
 _ENTRY = b"PK\x01\x02"
 _PIECE = 2**20
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+BROKEN_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 """Raised when reading an archive that is damaged, encrypted or of an unknown compression."""
 _NOT_OF_LANGUAGES = ("txt", "tsv", "csv")
 
@@ -206,7 +213,7 @@ def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[
                 yield name, b"".join(pieces)
     except UserError:
         raise
-    except _BROKEN as error:
+    except BROKEN_ZIP as error:
         raise UserError(
             f"{filename} cannot be unpacked ({shorten(str(error), 80)}).",
             "Pack it again as a plain ZIP archive, without a password.",

@@ -37,11 +37,14 @@ class Unpacking:
         filename: the name for messages.
         packed: bytes of the packed file.
         most: maximum of unpacked bytes; by default only the ratio counts.
+        always: bytes that the file may unpack to whatever the ratio.
     """
 
-    def __init__(self, filename: str, packed: int, most: float = math.inf) -> None:
+    def __init__(
+        self, filename: str, packed: int, most: float = math.inf, always: int = _ALWAYS
+    ) -> None:
         self._filename, self._most = filename, most
-        self._by_ratio = max(_ALWAYS, _MAX_RATIO * packed)
+        self._by_ratio = max(always, _MAX_RATIO * packed)
         self._size = 0
 
     def add(self, size: int) -> None:
@@ -55,9 +58,9 @@ class Unpacking:
             raise too_large(self._filename)
         if self._size > self._by_ratio:
             raise UserError(
-                f"{self._filename} unpacks to more than {_MAX_RATIO} times its size, as no text "
-                "does.",
-                "Is it the right file? If it is, save it unpacked, as CSV or plain text.",
+                f"{self._filename} unpacks to more than {_MAX_RATIO} times its size, as neither "
+                "text nor vectors do.",
+                "Is it the right file? If it is, save it unpacked.",
             )
 
 

@@ -8,7 +8,7 @@ as fits in memory if every row held the longest text.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -48,6 +48,7 @@ class ParquetFile:
     Args:
         source: the file, or its bytes.
         filename: its original name.
+        chosen: the columns to read, None for all; of some, only the ratio of sizes is limited.
 
     Attributes:
         columns: the names of its columns.
@@ -56,7 +57,9 @@ class ParquetFile:
         UserError: it cannot be read, exceeds the limits, or holds neither text nor numbers.
     """
 
-    def __init__(self, source: Path | bytes, filename: str) -> None:
+    def __init__(
+        self, source: Path | bytes, filename: str, chosen: Collection[str] | None = None
+    ) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -64,12 +67,17 @@ class ParquetFile:
         # KeyError: a name unknown to pyarrow, such as a time zone.
         self._faults = (pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
         size = source.stat().st_size if isinstance(source, Path) else len(source)
-        self._unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
+        if chosen is None:
+            self._unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
+        else:
+            self._unpacking = limits.Unpacking(filename, size, always=limits.MAX_BYTES)
         self._opened = source if isinstance(source, Path) else io.BytesIO(source)
         try:
             self._file = pq.ParquetFile(self._opened, arrow_extensions_enabled=False)
-            self._check()
-            self._fields = list(self._file.schema_arrow)
+            self._check(chosen)
+            self._fields = [
+                f for f in self._file.schema_arrow if chosen is None or f.name in chosen
+            ]
         except UserError:
             raise
         except self._faults as error:
@@ -81,14 +89,17 @@ class ParquetFile:
                 f"{filename} has no column of text or numbers.", "Save the sentences as text."
             )
 
-    def _check(self) -> None:
+    def _check(self, chosen: Collection[str] | None) -> None:
         """Check the limits from the file's metadata."""
-        about, leaves = self._file.metadata, list(self._file.schema)
-        if about.num_rows > limits.MAX_ROWS:
-            raise limits.too_many_rows(self._filename)
-        limits.check_columns(self._filename, leaves)
+        about, leaves = self._file.metadata, list(enumerate(self._file.schema))
+        if chosen is None:
+            if about.num_rows > limits.MAX_ROWS:
+                raise limits.too_many_rows(self._filename)
+            limits.check_columns(self._filename, leaves)
+        else:
+            leaves = [(at, leaf) for at, leaf in leaves if leaf.path.partition(".")[0] in chosen]
         for group in range(about.num_row_groups):
-            for index, leaf in enumerate(leaves):
+            for index, leaf in leaves:
                 chunk = about.row_group(group).column(index)
                 values = max(_VALUE, leaf.length) * chunk.num_values
                 self._unpacking.add(max(0, chunk.total_uncompressed_size, values))

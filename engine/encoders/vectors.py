@@ -10,15 +10,16 @@ A folder that `theodolite encode-corpus` wrote is read too: `engine.corpus`.
 
 A sentence is found by its text, with runs of white space read as one space; for a sentence that
 occurs twice the first vector counts. Nothing is unpickled. `engine.datasets.formats` reads only
-cells of text, not lists of numbers, so Parquet is read here, its two columns whole.
+cells of text, not lists of numbers, so the vectors of Parquet are read here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +27,11 @@ from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.known import KnownVectors
 from engine.encoders.spec import SourceSpec, parse
 from engine.errors import UserError, first_line
+from engine.filetypes import refuse_pointer
 from engine.stamps import check_unchanged, stamp
+
+if TYPE_CHECKING:
+    from engine.datasets.parquet import ParquetFile
 
 _SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
 
@@ -65,6 +70,7 @@ class VectorFile(KnownVectors):
         self.path = Path(file)
         if not self.path.is_file():
             raise UserError(f"There is no file {file}.", _SHAPES)
+        refuse_pointer(self.path)
         reader = _READERS.get(self.path.suffix.lower())
         if reader is None:
             raise UserError(f"{self.path.name} is no file of vectors by its ending.", _SHAPES)
@@ -111,6 +117,14 @@ class VectorFile(KnownVectors):
         rows = [self._rows[_spaced(s)] for s in sentences]
         found = np.asarray(self._vectors[rows], np.float32)
         self._check_unchanged()  # a mapped array shows what another process writes
+        finite = np.isfinite(found).all(axis=1)
+        if not finite.all():
+            at = int(finite.argmin())
+            raise UserError(
+                f"Vector {rows[at] + 1:,} of {self.path.name} holds NaN or infinity; its sentence "
+                f"is {sentences[at][:80]!r}.",
+                "Compute it again, or remove it from the file.",
+            )
         return found
 
     def _check_unchanged(self) -> None:
@@ -184,6 +198,7 @@ class _Npy:
                 f"{path.name} has no {path.stem}.txt beside it.",
                 "Put its sentences there, one a line in the order of the rows.",
             )
+        refuse_pointer(beside)
         self.paths = (path, beside)
         self._array = _checked(_loaded(path, mmap_mode="r"), path.name)
         self.dim = self._array.shape[1]
@@ -200,10 +215,13 @@ class _Npy:
 
 
 class _Npz:
-    """`x.npz` with `sentences` and `vectors`."""
+    """`x.npz` with `sentences` and `vectors`; refused if its arrays unpack to too much."""
 
     def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
+        from engine.datasets.archives import BROKEN_ZIP
+
         self.paths = (path,)
+        _check_unpacked(path)
         archive = _loaded(path)
         names = getattr(archive, "files", [])
         if "sentences" not in names or "vectors" not in names:
@@ -214,7 +232,9 @@ class _Npz:
         try:
             self._sentences = archive["sentences"]
             self._vectors = _checked(archive["vectors"], path.name)
-        except (ValueError, OSError) as error:
+        except UserError:
+            raise
+        except (*BROKEN_ZIP, OSError, MemoryError) as error:
             raise _unreadable(path, error) from error
         if self._sentences.dtype.kind != "U" or self._sentences.ndim != 1:
             raise UserError(
@@ -224,8 +244,8 @@ class _Npz:
         _same_length(len(self._sentences), len(self._vectors), "`sentences`", "`vectors`")
         self.dim = self._vectors.shape[1]
 
-    def sentences(self) -> list[str]:
-        return [str(s) for s in self._sentences]
+    def sentences(self) -> Iterable[str]:
+        return map(str, self._sentences)
 
     def vectors(self) -> np.ndarray:
         return self._vectors
@@ -248,7 +268,15 @@ class _Parquet:
         lists = [f.name for f in schema if _is_vector(f.type)]
         self._text = _column(text, texts, "text", "text", path.name)
         self._vector = _column(vector, lists, "vector", "lists of numbers", path.name)
+        self._open()
         self.dim = self._width(schema.field(self._vector).type)
+
+    def _open(self) -> ParquetFile:
+        """Open both columns, and check the sizes that the file states for them."""
+        from engine.datasets.parquet import ParquetFile
+
+        path = self.paths[0]
+        return ParquetFile(path, path.name, (self._text, self._vector))
 
     def _width(self, kind: Any) -> int:
         """The width that the column declares, or else the length of the first list."""
@@ -265,28 +293,31 @@ class _Parquet:
             "Every row needs one.",
         )
 
-    def _read(self, column: str) -> Any:
+    def sentences(self) -> Iterator[str]:
+        file = self._open()
+        place = file.columns.index(self._text)
+        for batch in file.batches():
+            for sentence in batch[place]:
+                if sentence is None:
+                    raise self._empty(self._text)
+                yield sentence
+
+    def _empty(self, column: str) -> UserError:
+        return UserError(
+            f"Column {column} of {self.paths[0].name} has empty cells.", "Remove these rows."
+        )
+
+    def vectors(self) -> np.ndarray:
         import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         try:
-            values = pq.read_table(self.paths[0], columns=[column]).column(0)
+            column = pq.read_table(self.paths[0], columns=[self._vector]).column(0)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _unreadable(self.paths[0], error) from error
-        if values.null_count:
-            raise UserError(
-                f"Column {column} of {self.paths[0].name} has {values.null_count} empty cells.",
-                "Remove these rows.",
-            )
-        return values
-
-    def sentences(self) -> list[str]:
-        return [str(s) for s in self._read(self._text).to_pylist()]
-
-    def vectors(self) -> np.ndarray:
-        import pyarrow.compute as pc
-
-        column = self._read(self._vector)
+        if column.null_count:
+            raise self._empty(self._vector)
         lengths = pc.list_value_length(column).to_numpy()
         if (lengths != self.dim).any():
             row = int(np.flatnonzero(lengths != self.dim)[0])
@@ -306,10 +337,25 @@ _READERS: dict[str, type[_Npy] | type[_Npz] | type[_Parquet]] = {
 }
 
 
+def _check_unpacked(path: Path) -> None:
+    """Check the sizes that the entries of an `.npz` state, before any is unpacked.
+
+    Texts are padded to the longest, and so compress well: there is no ratio below the size of an
+    upload.
+    """
+    from engine.datasets.limits import MAX_BYTES, Unpacking
+
+    if not zipfile.is_zipfile(path):
+        return  # reading it will say what it is
+    unpacking = Unpacking(path.name, path.stat().st_size, always=MAX_BYTES)
+    with zipfile.ZipFile(path) as archive:
+        unpacking.add(sum(entry.file_size for entry in archive.infolist()))
+
+
 def _loaded(path: Path, mmap_mode: Any = None) -> Any:
     try:
         return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(path, error) from error
 
 
@@ -360,4 +406,6 @@ def _column(chosen: str | None, fitting: list[str], option: str, what: str, name
 
 def _unreadable(path: Path, error: Exception) -> UserError:
     reason = first_line(error, 200)
+    if "pickle" in reason:  # NumPy takes whatever begins otherwise than its arrays for a pickle
+        reason = "it is no array of NumPy, or one of Python objects, which are never unpickled."
     return UserError(f"{path.name} cannot be read: {reason}", f"Save it again. {_SHAPES}")

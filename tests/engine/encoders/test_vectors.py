@@ -1,12 +1,15 @@
 """Vectors that were computed elsewhere."""
 
+import io
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from engine import evaluate
-from engine.datasets import Catalog
+from engine.datasets import Catalog, limits
 from engine.encoders import load
 from engine.encoders.vectors import lacking, save
 from engine.errors import UserError
@@ -150,6 +153,74 @@ def broken(folder):
     return "x.parquet"
 
 
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
+
+
+def pointer(folder):
+    """What a repository cloned without Git LFS has in place of the array."""
+    (folder / "x.npy").write_text(POINTER)
+    (folder / "x.txt").write_text("a\n")
+    return "x.npy"
+
+
+def pointer_of_text(folder):
+    """In place of the sentences."""
+    path = npy(folder)
+    (folder / "x.txt").write_text(POINTER)
+    return path.name
+
+
+def text(folder):
+    """Numbers as text."""
+    (folder / "x.npy").write_text("1 2 3\n")
+    (folder / "x.txt").write_text("a\n")
+    return "x.npy"
+
+
+def archive(folder, shape, stored):
+    """An `.npz` whose vectors state a shape, with so many times 16 MB of zeros in it."""
+    header = io.BytesIO()
+    about = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, about)
+    names = io.BytesIO()
+    np.save(names, np.array(["a"]))
+    with zipfile.ZipFile(folder / "x.npz", "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("sentences.npy", names.getvalue())
+        with made.open("vectors.npy", "w", force_zip64=True) as inside:
+            inside.write(header.getvalue())
+            for _ in range(stored):
+                inside.write(bytes(2**24))
+    return "x.npz"
+
+
+def bomb(folder):
+    """Some kilobytes that unpack to 32 MB."""
+    return archive(folder, (1, 2 * 2**22), 2)
+
+
+def false_shape(folder):
+    """A few bytes that state a terabyte."""
+    return archive(folder, (2**20, 2**18), 0)
+
+
+def long_lists(folder):
+    """Some kilobytes of Parquet that stand for five million zeros."""
+    zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(10**6, np.float32)), 10**6)
+    table = pa.table({"s": ["a"], "v": zeros})
+    with pq.ParquetWriter(folder / "x.parquet", table.schema, compression="zstd") as writer:
+        for _ in range(5):
+            writer.write_table(table)
+    return "x.parquet"
+
+
+def long_texts(folder):
+    """A long text, stored once for thousands of rows."""
+    ones = pa.array([[1.0]] * 4096, pa.list_(pa.float32()))
+    table = pa.table({"s": pa.array(["word " * 2_000] * 4096), "v": ones})
+    pq.write_table(table, folder / "x.parquet", compression="zstd")
+    return "x.parquet"
+
+
 def csv(folder):
     """A format that is not read."""
     (folder / "x.csv").write_text("a,1\n")
@@ -164,14 +235,22 @@ def csv(folder):
         (flat, r"of shape \(3,\)"),
         (alone, "has no x.txt beside it"),
         (broken, "cannot be read"),
+        (pointer, r"x\.npy is a Git LFS pointer.*git lfs pull"),
+        (pointer_of_text, r"x\.txt is a Git LFS pointer"),
+        (text, "no array of NumPy"),
+        (bomb, "unpacks to more than 100 times"),
+        (false_shape, "cannot be read"),
+        (long_lists, "unpacks to more than 100 times"),
+        (long_texts, "unpacks to more than 100 times"),
         (csv, "no file of vectors by its ending"),
         (lambda folder: "nowhere.npy", "There is no file"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said_so(make, says, tmp_path):
+def test_a_file_that_cannot_be_read_is_said_so(make, says, tmp_path, monkeypatch):
     """When the encoder is loaded; nothing is unpickled."""
+    monkeypatch.setattr(limits, "MAX_BYTES", 2**24)
     with pytest.raises(UserError, match=says):
-        load(f"vectors:{tmp_path / make(tmp_path)}")
+        load(f"vectors:{tmp_path / make(tmp_path)}").encode(["a"])
 
 
 def test_lengths_that_differ_are_named(tmp_path):
@@ -192,5 +271,5 @@ def test_a_vector_with_nan_is_refused(tmp_path):
     save(tmp_path / "x.parquet", SENTENCES, vectors)
     encoder = load(f"vectors:{tmp_path / 'x.parquet'}")
     encoder.encode(["A cat."])
-    with pytest.raises(UserError, match="not a number for sentence 1"):
+    with pytest.raises(UserError, match=r"Vector 2 of x\.parquet holds NaN.*'Ein Hund\.'"):
         encoder.encode(["A cat.", "Ein Hund."])
