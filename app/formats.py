@@ -104,6 +104,12 @@ def moment(value: float | str | None) -> datetime | None:
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
+def date(value: float | str | None) -> str:
+    """A time of the store as a date."""
+    when = moment(value)
+    return MISSING if when is None else f"{when:%Y-%m-%d}"
+
+
 DATED: ContextVar[bool] = ContextVar("dated", default=False)
 """Whether times are given as dates, for pages that will be read at another time."""
 

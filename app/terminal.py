@@ -362,14 +362,14 @@ def queued(run: str, as_json: bool, *, trains: bool = False) -> None:
         say(f"Stop it and keep the best: theodolite jobs stop {run}")
 
 
-def do_here(workspace: Workspace, job: Job) -> None:
+def do_here(workspace: Workspace, job: Job, *, again: bool = False) -> None:
     """Run a job in the foreground, with a progress bar, unless its answer is stored.
 
     Jobs shows it like any other run.
     """
     from app.jobs.submit import perform
 
-    if job.is_stored(workspace):
+    if job.is_stored(workspace) and not again:
         return
     with progress_bar(job.title) as move:
         for _ in perform(workspace, job, move=move):

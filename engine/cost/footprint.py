@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 LENGTHS = (16, 64, 256)
 """Words per text: common ones, which almost every tokenizer has as one token."""
 REPEATS = 5
+BUSY = 0.2
+"""Share of the cores that other programs may use while times are measured."""
+APART = 1.5
+"""The fastest repeat may be so many times as fast as the slowest."""
+AN_ENDPOINT = "an endpoint and the network"
 _SECONDS = 0.5
 """Approximate duration of a repeat."""
 _SINGLES = 60
@@ -72,7 +77,8 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     Returns:
         JSON-able: `dim`, `load_seconds` (of several loads, the first with the libraries),
         `per_second` (length -> one value per repeat), `latency_ms` (of single sentences, sorted),
-        `memory_bytes` (peak growth of the process), `vector_bytes`, `device`.
+        `memory_bytes` (peak growth of the process), `vector_bytes`, `device`, and `load` (cores
+        that other programs used meanwhile, on average, of `cores`).
 
     Raises:
         UserError: an encoder that cannot be used, or that holds vectors and encodes nothing.
@@ -88,6 +94,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         )
     process, peak = psutil.Process(), 0
     before = process.memory_info().rss
+    began, others = time.perf_counter(), _used_by_others()
 
     def held() -> None:
         nonlocal peak
@@ -102,15 +109,41 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         held()
     most = _MOST_SENT if "api" in kinds else _MOST
     speeds = {str(length): _speed(encoder, length, most, held) for length in LENGTHS}
+    latency = sorted(_latency(encoder))
+    load = (_used_by_others() - others) / (time.perf_counter() - began)
     return {
         "dim": encoder.dim,
         "load_seconds": loads,
         "per_second": speeds,
-        "latency_ms": sorted(_latency(encoder)),
+        "latency_ms": latency,
+        "load": round(max(0.0, load), 2),
+        "cores": psutil.cpu_count() or 1,
         "memory_bytes": max(0, peak - before),
         "vector_bytes": 4 * encoder.dim,
-        "device": "an endpoint and the network" if "api" in kinds else _device(),
+        "device": AN_ENDPOINT if "api" in kinds else _device(),
     }
+
+
+def disturbed(found: Mapping[str, Any]) -> bool:
+    """Whether a measurement says little: other programs used the processor, or repeats differ.
+
+    One that does not say how busy the machine was is taken as it is, as is one of an endpoint,
+    whose times are those of its server and the network.
+    """
+    if "load" not in found or found["device"] == AN_ENDPOINT:
+        return False
+    apart = max(max(values) / min(values) for values in found["per_second"].values())
+    return bool(found["load"] > BUSY * found["cores"] or apart > APART)
+
+
+def _used_by_others() -> float:
+    """Seconds of all cores that other programs have used since the machine was started."""
+    import psutil
+
+    every, own = psutil.cpu_times(), psutil.Process().cpu_times()
+    idle = every.idle + getattr(every, "iowait", 0.0)
+    guests = getattr(every, "guest", 0.0) + getattr(every, "guest_nice", 0.0)  # in `user` as well
+    return float(sum(every) - guests - idle - own.user - own.system)
 
 
 def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder:

@@ -85,16 +85,16 @@ def _priced(workspace: Workspace, values: Values) -> dict[str, Any]:
     names, found = _encoders(workspace, values), cost.measured(workspace)
     rows = {name: found[name] for name in names if name in found}
     left = len(names) - len(rows)
-    go = gr.update(
-        visible=bool(left) and not workspace.read_only,
-        value=f"Measure the cost of {left if left > 1 else 'one'}{' more' if rows else ''}",
-    )
+    label = f"Measure the cost of {left if left > 1 else 'one'}{' more' if rows else ''}"
+    go = gr.update(visible=not workspace.read_only, value=label if left else "Measure again")
     quality: dict[str, float] = {}
     tasks, hint = 0, ""
     if not rows:
         rows, quality, tasks = cost.example()
         hint = f'<p class="t-said">{escape(cost_views.elsewhere(rows, workspace.read_only))}</p>'
     else:
+        if text := cost.disturbance(rows.values()):
+            hint = f'<p class="t-said">{escape(text)}</p>'
         with suppress(UserError):
             board = service.board(workspace, service.BoardSpec(values.suite or service.ALL))
             quality, tasks = cost.quality(board), len(board.shared)

@@ -128,10 +128,19 @@ def _pareto(
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Every measurement of every encoder, as a table that can be sorted and saved."""
-    heads: list[Head] = [("Encoder", ""), *heads_of(*cost.AXES)]
+    heads: list[Head] = [
+        ("Encoder", ""), *heads_of(*cost.AXES),
+        ("Other load", "cores", True), ("Measured", "", True),
+    ]  # fmt: skip
     lines: list[Line] = [
-        (name, row["device"], cells(row, *cost.AXES)) for name, row in rows.items()
-    ]
+        (name, row["device"], [
+            *cells(row, *cost.AXES),
+            (cost.load(row), "t-bad" if row.get("disturbed") else "",
+             "of other programs meanwhile", False),
+            (formats.date(row.get("measured")), "", "", False),
+        ])
+        for name, row in rows.items()
+    ]  # fmt: skip
     return value("What encoders cost", heads, lines, READING, "theodolite-costs.csv")
 
 
@@ -141,10 +150,12 @@ def heads_of(*keys: str) -> list[Head]:
 
 
 def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
-    """Cells of one encoder: the median, with its range as tooltip."""
+    """Cells of one encoder: the median, with its range, and what disturbed it, as tooltip."""
+    more = f"; other load {cost.load(row)}" if row.get("disturbed") else ""
     return [
         (formats.MISSING, "t-muted", "not known", False) if row[key] is None
-        else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.described(row, key), False)
+        else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.described(row, key) + more,
+              False)
         for key in keys
     ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from app import endpoints, formats
-from app.pages.board import leaks
+from app.pages.board import cost, leaks
 from app.pages.choose import data, words
 from engine.datasets.types import LabelledPairs, LabelledSentences, Retrieval, ScoredPairs
 
@@ -53,7 +53,13 @@ def found(
         *_duplicates(dataset),
         *_settings(job),
         *_left_out(every, sheet),
+        *_disturbed(every),
     ]
+
+
+def _disturbed(every: Sequence[Candidate]) -> Iterator[Caution]:
+    if text := cost.disturbance(one.costs for one in every if one.costs):
+        yield "timed_disturbed", text
 
 
 def _unscored(dataset: Dataset, sheet: Mapping[str, Any]) -> Iterator[Caution]:

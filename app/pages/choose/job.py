@@ -118,9 +118,8 @@ class ChooseJob(Job):
             row = evaluated(workspace, encoder, task, progress=reporter)
             if row["error"] is not None:
                 raise UserError(row["error"], row["hint"] or "")
-        if encoder not in cost.measured(workspace):
-            with contextlib.suppress(UserError):  # files of vectors cannot encode
-                cost.measure(workspace, encoder)
+        with contextlib.suppress(UserError):  # files of vectors cannot encode
+            cost.ensure(workspace, encoder)
         found = sheet.stored(workspace, self)
         if found is not None and any(row["error"] for row in found["encoders"]):
             sheet.make(workspace, self)  # the encoder may have failed in that sheet

@@ -211,8 +211,7 @@ def _in_int8(
     try:
         if evaluated(workspace, name, task)["error"] is not None:
             return None
-        if name not in cost.measured(workspace):
-            cost.measure(workspace, name)
+        cost.ensure(workspace, name)
     except UserError:  # not on this machine
         return None
     found = candidates.within(workspace, job, task, candidates.stored(workspace, job, task, name))
@@ -276,6 +275,7 @@ def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) ->
         "encoder": one.encoder, "score": score, "low": low, "high": high, "error": one.error,
         "outside": one.outside, "licence": one.licence, **one.form(),
         **{name: costs.get(name) for name in ("per_second_16", "per_second_64", "memory", "disk")},
+        "timed_disturbed": costs.get("disturbed", False),
     }  # fmt: skip
 
 

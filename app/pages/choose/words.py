@@ -121,13 +121,14 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
     same = cheap["encoder"] == best["encoder"]
     if same and cheap["bytes_per_vector"] == full["bytes_per_vector"]:
         return
+    open_ = {cheap["encoder"], full["encoder"]} & _disturbed(sheet)
     gains = [
         f"{times} times {word}"
         for a, b, word in (
             (full["ms_per_sentence"], cheap["ms_per_sentence"], "faster"),
             (full["bytes_per_vector"], cheap["bytes_per_vector"], "smaller"),
         )
-        if a and b and (times := ratio(a / b))
+        if a and b and (times := ratio(a / b)) and not (open_ and word == "faster")
     ]
     found = f": {' and '.join(gains)}" if gains else ""
     whole = "its full vectors" if same else best["encoder"]
@@ -202,10 +203,20 @@ def front(sheet: Sheet) -> str:
         return f"{best['encoder']} scores highest and is fastest"
     times = ratio(best["ms_per_sentence"] / quick["ms_per_sentence"])
     takes = f"takes {times} times as long" if times else "takes about as long"
+    than = "as"
+    if {best["encoder"], quick["encoder"]} & _disturbed(sheet):
+        takes, than = "takes longer (the machine was too busy to tell how much)", "than"
     if quick["encoder"] in [one["encoder"] for one in sheet["ties"]]:
-        return f"{best['encoder']} {takes} as {quick['encoder']} and is not significantly better"
+        return (
+            f"{best['encoder']} {takes} {than} {quick['encoder']} and is not significantly better"
+        )
     more = formats.score(best["score"] - quick["score"])
     return f"{best['encoder']} scores {more} points more than {quick['encoder']} and {takes}"
+
+
+def _disturbed(sheet: Sheet) -> set[str]:
+    """Encoders that were timed while the machine was busy: their times are in no ratio."""
+    return {row["encoder"] for row in sheet["encoders"] if row.get("timed_disturbed")}
 
 
 def _agreement(sheet: Sheet) -> Iterator[str]:
