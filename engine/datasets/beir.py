@@ -246,7 +246,15 @@ def _texts(
 def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
     for place, row in rows:
         if len(row) == 1:  # TREC's columns are separated by spaces
-            row = {f"column {i}": cell for i, cell in enumerate(str(*row.values()).split())}
+            cells = str(*row.values()).split()
+            if cells and cells[-1].casefold() in _GRADE:  # the columns' names
+                continue
+            row = {f"column {i}": cell for i, cell in enumerate(cells)}
+        if len(row) == 6 and all(name.startswith("column ") for name in row):
+            raise UserError(
+                f"{place} is that of a run: rank, score and the name of a system.",
+                "Give the judgements (qrels): query, 0, document and grade.",
+            )
         if not 3 <= len(row):
             raise UserError(
                 f"{place} is no judgement.", "Expected are query-id, corpus-id and score."
@@ -269,6 +277,9 @@ def _value(
         UserError: the cell is missing or not text.
     """
     name = next((name for name in names if name in row), None)
+    if name is None:
+        written = {column.casefold(): column for column in row}
+        name = next((written[name] for name in names if name in written), None)
     # Go by position only in files without column names: other names rule it out.
     by_place = name is None and all(column.startswith("column ") for column in row)
     cell = row[name] if name else [*row.values()][position] if by_place else None

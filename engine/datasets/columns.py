@@ -73,6 +73,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 _KNOWN = {name for names in _NAMES.values() for name in names}
+_IDS = ("queryid", "corpusid", "docid", "docno", "qid", "pid")
 _COUNTERS = ("index", "id", "idx", "unnamed0", "level0", "indexlevel0")
 """Names of columns that only number the rows."""
 
@@ -149,7 +150,7 @@ def _bare(name: str) -> str:
 
 def known_name(name: str) -> bool:
     """Whether a column of this name has a role of its own in some kind of data set."""
-    return _bare(name) in _KNOWN
+    return _bare(name) in _KNOWN or _bare(name) in _IDS
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
@@ -163,9 +164,9 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     """
     cells = [cell.strip() for cell in rows[0]]
     whole = [row for row in rows[1:] if len(row) == len(cells)]
-    columns = [[cell.strip() for cell in column] for column in zip(*whole, strict=True)]
-    if len(cells) > 1 and _counted(cells):  # a table of pandas whose columns have no names
-        return True, True
+    columns = [[row[i].strip() for row in whole] for i in range(len(cells))]
+    if len(cells) > 1 and _counted(cells) and not all(map(_is_numeric, columns)):
+        return True, True  # a table of pandas whose columns have no names
     if any(cell and not is_number(cell) and _is_numeric([value for value in column if value])
            for cell, column in zip(cells, columns, strict=False)):  # fmt: skip
         return True, True
@@ -190,7 +191,7 @@ def _alike(cell: str, column: Sequence[str]) -> bool:
     """Whether a cell is as long as others of its column, and longer than a name."""
     lengths = sorted(len(value) for value in column if value)
     running = len(cell.split()) >= 3 or (not cell.isascii() and len(cell) >= 6)
-    return running and bool(lengths) and 2 * len(cell) >= lengths[len(lengths) // 2]
+    return running and (not lengths or 2 * len(cell) >= lengths[len(lengths) // 2])
 
 
 def _by_value(
@@ -240,7 +241,7 @@ def _is_counter(column: str, cells: Sequence[Any], unnamed: bool) -> bool:
     if _bare(column) in _COUNTERS or (column.startswith("column ") and not unnamed):
         return True
     steps = {b - a for a, b in pairwise(numbers)}
-    return len(numbers) > 3 and steps == {1.0} and not known_name(column)
+    return len(numbers) > 3 and steps == {1.0} and _bare(column) not in _KNOWN
 
 
 def _is_whole(rows: Sequence[Sequence[Any]], index: int) -> bool:

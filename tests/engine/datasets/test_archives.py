@@ -112,6 +112,29 @@ def test_judgements_as_trec_writes_them(name: str, between: str) -> None:
     assert data.judgements == {"test": {f"q{i}": {f"d{i}": 1} for i in range(count)}}
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "Query-ID\tCorpus-ID\tScore\na\t1\t1\n",
+        "query-id corpus-id score\na 1 1\n",
+        "query-id,corpus-id,score\na,1,1\n",
+    ],
+)
+def test_names_of_columns_may_be_written_otherwise(rows: str) -> None:
+    """In other letters, or separated otherwise than the ending says."""
+    packed = zipped(BEIR | {"qrels/test.tsv": rows.encode()})
+    data = read(packed, "x.zip", Mapping("retrieval", {}))
+    assert isinstance(data, Retrieval)
+    assert data.judgements == {"test": {"a": {"1": 1}}}
+
+
+def test_a_run_is_no_file_of_judgements() -> None:
+    """It has documents, ranks and scores of a system."""
+    packed = zipped(BEIR | {"qrels/test.tsv": b"a Q0 1 1 14.2 bm25\n"})
+    with pytest.raises(UserError, match="line 1 is that of a run"):
+        read(packed, "x.zip", Mapping("retrieval", {}))
+
+
 def test_judgements_come_with_what_they_judge() -> None:
     """Alone they are no sentences."""
     with pytest.raises(UserError, match="without queries and documents"):
