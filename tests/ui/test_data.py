@@ -71,6 +71,27 @@ def test_a_file_becomes_a_data_set_and_its_text_stays_text(form, workspace):
     address_of(form, "set=upload")
 
 
+def test_files_named_by_their_splits_become_one_data_set(visit, workspace, tmp_path):
+    """By the columns that are chosen."""
+    files = [tmp_path / "mine-train.csv", tmp_path / "mine-test.csv"]
+    for path in files:
+        path.write_text("text,topic,label\nA ship sails.,sea,x\nA hill is green.,land,y\n")
+    page = visit.open("data")
+    page.wait_for_selector(".t-sets li")
+    page.get_by_role("button", name="Bring data").click()
+    page.set_input_files("#upload input[type=file]", files)
+    page.wait_for_selector("#look table")
+    expect(page.locator("#role-label input")).to_have_value("label")
+    page.locator("#role-label input").click()
+    page.get_by_role("option", name="topic").click()
+    page.locator("#upload-name input").fill("graded")
+    page.locator("#take-in").click()
+    expect(page.locator("#preview")).to_contain_text("upload:graded")
+    data = workspace.catalog.load("upload:graded")
+    assert (data.labels, data.splits) == (["sea", "land"] * 2, ["train"] * 2 + ["test"] * 2)
+    workspace.store.uploads.remove("graded")
+
+
 def test_a_wrong_mapping_is_explained_and_loses_nothing(form):
     """Triplets need other columns: the file, its rows and the name are still there."""
     form.locator("#kind").get_by_label("Triplets").check()

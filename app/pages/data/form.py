@@ -112,8 +112,10 @@ def build(workspace: Workspace) -> Any:
         if not values.file:
             raise UserError("No file to add.", "Choose one above.")
         with service.together([Path(file) for file in values.file]) as path:
-            if archives.is_archive(path.name):
-                mapping = tables.preview(path, path.name).mapping
+            packed = archives.is_archive(path.name)
+            found = tables.preview(path, path.name) if packed else None
+            if found and found.type:
+                mapping = found.mapping
             else:
                 chosen = {
                     role: column
