@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from store import Store, StoreError
+from store import Store, StoreError, results
 from store.portable import keep, pack
 from tests.store.test_results import failed, result
 
@@ -72,6 +72,13 @@ def pickled() -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
+def bomb() -> str:
+    """A kilobyte that unpacks to a megabyte."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, correct=np.zeros(2**17))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -80,12 +87,14 @@ def pickled() -> str:
         {"examples": "no base64"},
         {"examples": base64.b64encode(b"no zip").decode()},
         {"examples": pickled()},
+        {"examples": bomb()},
     ],
 )
 def test_what_is_no_result_is_refused(
-    store: Store, elsewhere: Store, changed: dict[str, Any]
+    store: Store, elsewhere: Store, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In words; nothing is unpickled and nothing is kept."""
+    """In words; nothing is unpickled, unpacked without bounds, or kept."""
+    monkeypatch.setattr(results, "_MOST_BYTES", 2**16)
     packed = sent(store, store.results.put(result()))
     with pytest.raises(StoreError, match="cannot be read"):
         keep(elsewhere.results, packed | changed)
