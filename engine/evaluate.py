@@ -147,12 +147,16 @@ def _by_us(
     watched: _ProgressWatch,
 ) -> Measurement:
     """Encode the sentences needed, and score them with our own code."""
+    from engine.encoders import similarity_of
+
     sentences = needed(kind, dataset, protocol, seed)
     watched.expect(len(sentences), kind.trains)
     vectors = vectors_for(kind, dataset, encoder, sentences, watched.encoded)
-    measured = kind.measure(task, dataset, vectors, protocol, seed, watched.trained)
+    by = similarity_of(encoder) if kind.queries else "cosine"
+    own = {} if by == "cosine" else {"similarity": by}
+    measured = kind.measure(task, dataset, vectors, protocol, seed, watched.trained, **own)
     notes = [*_notes(sentences, vectors), *measured.details.get("notes", ())]
-    return replace(measured, details={**measured.details, "notes": notes})
+    return replace(measured, details={**measured.details, **own, "notes": notes})
 
 
 def vectors_for(

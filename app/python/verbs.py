@@ -11,6 +11,7 @@ your own: THEODOLITE_HOME, else the platform's folder, with the data of THEODOLI
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -68,6 +69,9 @@ def evaluate(
     Returns:
         A result for each encoder and task. A task which fails has the reason in its `error`.
 
+    Warns:
+        UserWarning: settings that a model's files deny, and texts that it will cut, before it runs.
+
     Raises:
         UserError: a spec, task, protocol or seed is invalid.
     """
@@ -96,6 +100,8 @@ def _kept(
     from app.pages.evaluate.job import EvaluateJob
 
     job = EvaluateJob.of(workspace, [encoder], tasks, protocol, seed)
+    for warning in service.warnings(workspace, job.encoders, job.tasks):
+        warnings.warn(warning, stacklevel=3)
     return [_result(workspace, row) for row in service.evaluate(workspace, job)]
 
 

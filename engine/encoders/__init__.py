@@ -2,15 +2,15 @@
 
 from engine.encoders.base import Encoder, VectorCache, is_encoder
 from engine.encoders.cached import MemoryCache
-from engine.encoders.facts import describe, warnings_of
+from engine.encoders.facts import cuts_of, describe, warnings_of
 from engine.encoders.loading import as_a_gpu_chose, load
 from engine.encoders.prompts import PromptTask
-from engine.encoders.sides import bind_task, prompts_of, query_side
+from engine.encoders.sides import bind_task, prompts_of, query_side, similarity_of
 from engine.encoders.spec import parse
 from engine.encoders.stamp import stamp_of
 
 __all__ = [
     "Encoder", "MemoryCache", "PromptTask", "VectorCache", "as_a_gpu_chose", "bind_task",
-    "describe", "is_encoder", "load", "parse", "prompts_of", "query_side", "stamp_of",
-    "warnings_of",
+    "cuts_of", "describe", "is_encoder", "load", "parse", "prompts_of", "query_side",
+    "similarity_of", "stamp_of", "warnings_of",
 ]  # fmt: skip

@@ -89,6 +89,11 @@ class CachedEncoder:
         return self.source.fingerprint
 
     @property
+    def similarity(self) -> str:
+        """See `engine.encoders.sides.similarity_of`."""
+        return str(getattr(self.source, "similarity", "cosine"))
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """See `Encoder`."""
         return (*self._warnings, *self.source.warnings)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from engine.encoders import kinds
 from engine.encoders.fingerprint import file_sha256
+from engine.encoders.modules import Module, dim_after, every, listed, modules_of
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +32,15 @@ _TOKENIZER = (
 )  # fmt: skip
 _DECODERS = ("ForCausalLM", "LMHeadModel")
 # Their positions start after the padding id, so the table holds that many fewer tokens.
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
+_OFFSET_POSITIONS = (
+    "roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl", "xmod", "luke",
+    "roberta-prelayernorm", "data2vec-text", "esm",
+)  # fmt: skip
+_POSITIONS = re.compile(r"(^|\.)(position_embeddings|wpe)\.weight$")
+NO_LIMIT = 8192
+"""Tokens kept of a text when neither model nor tokenizer states a limit."""
+_SETTINGS = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+"""`sentence_NAME_config.json`: where sentence-transformers looks for a transformer's settings."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +58,38 @@ class Checkpoint:
     @cached_property
     def modules(self) -> list[dict[str, Any]]:
         """`modules.json` of sentence-transformers; empty for a plain transformer."""
-        modules = self._json(self.folder / "modules.json", list)
-        for module in modules:
-            path = PurePosixPath(str(module.get("path", ""))) if isinstance(module, dict) else None
-            if path is None or path.is_absolute() or ".." in path.parts:
-                raise UserError(
-                    f"modules.json of {self.label} names something that is no folder of its own.",
-                    "Get the model again, or from someone you trust.",
-                )
-        return modules
+        return listed(self.folder, self.label)
+
+    @cached_property
+    def parts(self) -> tuple[Module, ...]:
+        """The modules with their configurations, without those inside of Routers."""
+        return modules_of(self.folder, self.modules)
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether queries and documents take modules of their own."""
+        return any(part.is_router for part in self.parts)
+
+    @property
+    def similarity(self) -> str:
+        """How its vectors are compared: cosine, unless its files name another similarity."""
+        named = self.sentence_transformers.get("similarity_fn_name")
+        return named if named in ("dot", "euclidean", "manhattan") else "cosine"
+
+    @property
+    def vector_dim(self) -> int | None:
+        """Length of a vector after all modules; None where only the loaded model can tell."""
+        output = self.settings.get("module_output_name")
+        cut = self.sentence_transformers.get("truncate_dim")
+        return dim_after(self.parts, self.width, output, cut)
+
+    @property
+    def transformers(self) -> tuple[Checkpoint, ...]:
+        """The transformers in the folder, those inside of Routers included."""
+        if not self.modules:
+            return (self,)
+        found = (part for part in every(self.parts) if part.kind == "Transformer")
+        return tuple(Checkpoint(part.folder, self.label) for part in found)
 
     @property
     def root(self) -> Path:
@@ -77,13 +111,37 @@ class Checkpoint:
         """Settings of sentence-transformers, prompts included; empty for other folders."""
         return self._json(self.folder / "config_sentence_transformers.json", dict)
 
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Settings of sentence-transformers for the transformer; empty for a plain one."""
+        files = (self.root / f"sentence_{name}_config.json" for name in _SETTINGS)
+        return next((found for file in files if (found := self._json(file, dict))), {})
+
     @property
     def max_length(self) -> int | None:
-        """Default maximum sequence length, in tokens; None when no file states one."""
-        config = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
+        """Default maximum sequence length, in tokens; None when no file states one.
+
+        Where sentence-transformers' settings state one, it takes the place of the tokenizer's.
+        """
+        own = self.settings.get("max_seq_length")
+        stated = own if _is_length(own) else self._of_tokenizer
+        bounds = (stated, self.positions if stated is None or self._has_table else None)
+        return min((n for n in bounds if n is not None), default=None)
+
+    @property
+    def most_tokens(self) -> int:
+        """Maximum sequence length of the transformer without sentence-transformers' settings."""
+        return min((n for n in (self.positions, self._of_tokenizer) if n), default=NO_LIMIT)
+
+    @property
+    def _of_tokenizer(self) -> int | None:
         limit = self._json(self.root / "tokenizer_config.json", dict).get("model_max_length")
-        stated = [n for n in (config, limit) if isinstance(n, int) and 0 < n < 10**6]
-        return min(stated, default=self.positions)
+        return limit if _is_length(limit) else None
+
+    @property
+    def _has_table(self) -> bool:
+        """Whether positions are learnt, so that there are none beyond the last."""
+        return any(_POSITIONS.search(name) for name in self.shapes)
 
     @cached_property
     def weights(self) -> tuple[Path, ...]:
@@ -162,12 +220,17 @@ class Checkpoint:
     @property
     def dim(self) -> int:
         """Length of a hidden state."""
-        config = self.config
-        config = config.get("text_config") or config
-        for key in ("hidden_size", "d_model", "n_embd", "dim"):
-            if isinstance(config.get(key), int):
-                return int(config[key])
-        raise UserError(f"{self.label}: config.json does not state the hidden size.")
+        if self.width is None:
+            raise UserError(f"{self.label}: config.json does not state the hidden size.")
+        return self.width
+
+    @property
+    def width(self) -> int | None:
+        """As `dim`; None where `config.json` does not state it."""
+        config = self.config.get("text_config")
+        config = config if isinstance(config, dict) else self.config
+        keys = ("hidden_size", "d_model", "n_embd", "dim")
+        return next((int(config[key]) for key in keys if isinstance(config.get(key), int)), None)
 
     @property
     def positions(self) -> int | None:
@@ -176,7 +239,8 @@ class Checkpoint:
         for key in ("max_position_embeddings", "n_positions", "max_seq_len"):
             if isinstance(config.get(key), int) and config[key] > 0:
                 offset = config.get("model_type") in _OFFSET_POSITIONS
-                return int(config[key]) - (int(config.get("pad_token_id") or 0) + 1) * offset
+                pad = config.get("pad_token_id", 1)  # these models' own default
+                return int(config[key]) - ((pad if isinstance(pad, int) else 0) + 1) * offset
         return None
 
     @property
@@ -186,17 +250,25 @@ class Checkpoint:
         files = [f for f in files if f.is_file()] + list(self.weights)
         return [f"{f.name}:{file_sha256(f)}" for f in files]
 
-    def check(self) -> None:
-        """Refuse a folder that holds no model, or one that needs code or pickle.
+    def check(self, *, pooled: bool = False) -> None:
+        """Refuse a folder that holds no encoder, or one that needs code or pickle.
+
+        Args:
+            pooled: the spec gives a pooling, and so takes the hidden states of a transformer,
+                whatever the folder is.
 
         Raises:
-            UserError: says which file is missing or what it would run.
+            UserError: says which file is missing, what it would run or what the folder is.
         """
         if not self.folder.is_dir():
             raise UserError(f"There is no folder {self.label}.", "Give the folder of a checkpoint.")
+        kinds.refuse_pointers(self.folder)
+        kinds.refuse_adapter(self.folder, self.label)
         if not self.modules and not self.config:
+            other = kinds.other_weights(self.folder)
             raise UserError(
-                f"{self.label} holds no model: it has neither config.json nor modules.json.",
+                f"{self.label} holds no model: it has neither config.json nor modules.json"
+                + (f", and weights as {other} only." if other else "."),
                 "Give the folder that save_pretrained or the hub wrote.",
             )
         for name in ("config.json", "tokenizer_config.json"):
@@ -206,12 +278,21 @@ class Checkpoint:
                     "code from a model is never run.",
                     "Use a checkpoint whose architecture transformers has.",
                 )
-        foreign = [m["type"] for m in self.modules
-                   if not str(m.get("type", "")).startswith("sentence_transformers.")]  # fmt: skip
+        if not pooled:
+            kinds.refuse_other_models(self)
+        parts = list(every(self.parts))
+        own = "sentence_transformers."
+        foreign = [part.type for part in parts if not part.type.startswith(own)]
         if foreign:
             raise UserError(f"{self.label} needs code of its own: {foreign[0]}. It is never run.")
         if not self.modules:
             self.check_weights()
+        for part in parts:
+            its = Checkpoint(part.folder, self.label)
+            if part.kind == "Transformer":
+                its.check_weights()
+            else:
+                kinds.refuse_denied_module(self.label, part.kind, part.config, its.shapes)
 
     def check_weights(self) -> None:
         """Refuse a folder without weights of a transformer that can be read safely.
@@ -221,11 +302,13 @@ class Checkpoint:
         """
         if not self.weights:
             pickled = [f.name for f in self.folder.iterdir() if f.suffix in (".pt", ".pkl", ".pth")]
+            other = kinds.other_weights(self.folder)
             raise UserError(
                 f"{self.label} holds no weights that can be read safely"
-                + (f" ({pickled[0]} is a pickle)." if pickled else "."),
+                + (f" ({pickled[0]} is a pickle)." if pickled else f": {other}." if other else "."),
                 "Expected model.safetensors (or pytorch_model.bin with tensors only).",
             )
+        kinds.refuse_denied_sizes(self)
 
     @staticmethod
     def _json(file: Path, shape: type[T]) -> T:
@@ -242,6 +325,10 @@ class Checkpoint:
                 "Get the file again.",
             )
         return found
+
+
+def _is_length(stated: object) -> TypeGuard[int]:
+    return isinstance(stated, int) and 0 < stated < 10**6
 
 
 def _header(file: Path) -> dict[str, tuple[int, ...]]:

@@ -19,7 +19,19 @@ _NAMED = 4
 
 def contradictions(checkpoint: Checkpoint, spec: SourceSpec) -> tuple[str, ...]:
     """Warnings on prompts and lengths, as sentences to read before trusting a score."""
-    return tuple([*_prompts(checkpoint, spec), *_length(checkpoint, spec)])
+    return tuple(
+        [*_prompts(checkpoint, spec), *_length(checkpoint, spec), *_similarity(checkpoint, spec)]
+    )
+
+
+def runs_modules(checkpoint: Checkpoint, spec: SourceSpec) -> bool:
+    """Whether sentence-transformers runs the model, with all of its modules."""
+    return bool(checkpoint.modules) and spec.kind != "minilm" and chooses_nothing(spec)
+
+
+def chooses_nothing(spec: SourceSpec) -> bool:
+    """Whether a source leaves the pooling to the model."""
+    return not any(spec.option(name) for name in ("pooling", "layer"))
 
 
 def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
@@ -37,8 +49,10 @@ def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
 def _unsaid(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
     """Warn where the model was trained with prompts, and the spec gives none."""
     # Only sentence-transformers itself applies a default prompt unasked.
-    plain = spec.kind == "minilm" or any(spec.option(name) for name in ("pooling", "layer"))
-    default = "" if plain or not checkpoint.modules else prompts.text(None)
+    own = runs_modules(checkpoint, spec)
+    if own and checkpoint.is_routed:  # each route takes its own prompt
+        return
+    default = prompts.text(None) if own else ""
     query = prompts.own.get("query", "")
     if default and query and query != default:
         yield (
@@ -73,4 +87,14 @@ def _length(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
         yield (
             f"max_length={given} is more than the {stated} tokens that the files of "
             f"{checkpoint.label} say."
+        )
+
+
+def _similarity(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
+    if runs_modules(checkpoint, spec) and checkpoint.similarity != "cosine":
+        by = {"dot": "dot product", "euclidean": "Euclidean distance",
+              "manhattan": "Manhattan distance"}[checkpoint.similarity]  # fmt: skip
+        yield (
+            f"{checkpoint.label} compares its vectors by the {by}. Retrieval and reranking do so "
+            "too; searches, maps and all else compare them by the cosine."
         )

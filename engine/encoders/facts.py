@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.contradictions import contradictions
-from engine.encoders.loading import checkpoint_at
-from engine.encoders.pooling_choice import examine
+from engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
+from engine.encoders.lengths import limit_of, too_long
+from engine.encoders.loading import checkpoint_at, load
+from engine.encoders.pooling_choice import examine, own_poolings
+from engine.encoders.probe import TEXTS
 from engine.encoders.prompts import Prompts
 from engine.encoders.spec import MODELS, PROMPTS, SourceSpec, parse
 from engine.endpoints import Address
@@ -21,20 +23,26 @@ _ADDED = ("dim", "parameters", "embedding_parameters", "bytes")
 """Facts that are summed over the parts of a concatenation."""
 
 
-def describe(spec: str) -> dict[str, Any]:
+def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
     """Facts about an encoder for a list, from files alone: nothing is downloaded or loaded.
+
+    Args:
+        spec: of the encoder.
+        read: also read the weights of its models that are here, and try them out.
 
     Returns:
         JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
         pooling), `warnings`, `available` and, when it is not, `problem`. Unknown facts are None.
         For a model also `prompts` (its own), and `prompt` and `query_prompt` where they are given,
-        `embedding_parameters`, `max_tokens`, and, from its files, `licence` and `trained_on`.
+        `embedding_parameters`, `max_tokens`, and, from its files, `licence` and `trained_on`; with
+        `similarity` where it is not the cosine, `routed` where queries and documents take routes
+        of their own, and `fingerprint` if it was read.
 
     Raises:
         UserError: the spec cannot be read.
     """
     parsed = parse(spec)
-    facts = [_facts(source) for source in parsed.sources]
+    facts = [_facts(source, read=read) for source in parsed.sources]
     whole = facts[0] if len(facts) == 1 else {
         "kind": "concatenation",
         **{key: _sum([f[key] for f in facts]) for key in _ADDED},
@@ -69,7 +77,26 @@ def warnings_of(spec: str) -> list[str]:
     return found
 
 
-def _facts(spec: SourceSpec) -> dict[str, Any]:
+def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
+    """Warnings on texts that are longer than a model takes; none for one that cannot be used.
+
+    Args:
+        spec: of the encoder.
+        texts: what is to be encoded; of more than 1,000 long ones, a sample is counted.
+        data: name of the data set that they are of, for the message.
+    """
+    found: list[str] = []
+    try:
+        for source in parse(spec).sources:
+            checkpoint = _here(source) if source.kind in MODELS else None
+            if checkpoint is not None:
+                found += too_long(checkpoint, source, texts, data)
+    except UserError:
+        return []
+    return found
+
+
+def _facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "kind": spec.kind,
         "dim": None,
@@ -85,6 +112,8 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
     try:
         if spec.kind in MODELS:
             facts |= _checkpoint_facts(spec)
+            if read and facts["available"]:
+                facts |= _read(spec, facts["warnings"])
         elif spec.kind == "mteb":
             facts |= _mteb_facts(spec.value)
         elif spec.kind == "api":
@@ -137,23 +166,39 @@ def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
     checkpoint = _here(spec)
     if checkpoint is None:
         return {"available": False, "problem": LATER}
-    checkpoint.check()
-    diagnosis = examine(checkpoint, spec.option("pooling"))
+    own, chosen = runs_modules(checkpoint, spec), spec.option("pooling")
+    checkpoint.check(pooled=not chooses_nothing(spec))
+    diagnosis = examine(checkpoint, chosen)
+    # A folder that we trained names a pooling that takes several modules.
+    poolings = own_poolings(checkpoint) if own and not checkpoint.trained else diagnosis.pooling
     prompts = Prompts.of(checkpoint)
-    return {
-        "dim": checkpoint.dim if checkpoint.config else None,
+    taken = checkpoint.transformers if own else (checkpoint,)
+    limits = [limit_of(part, spec, settings=chooses_nothing(spec)) for part in taken]
+    facts = {
+        "dim": checkpoint.vector_dim if own else checkpoint.width,
         "parameters": checkpoint.parameters or None,
         "embedding_parameters": checkpoint.embedding_parameters or None,
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
-        "max_tokens": int(spec.option("max_length") or 0) or checkpoint.max_length,
+        "max_tokens": min((n for n in limits if n), default=None),
         "licence": _text(checkpoint.card.get("license")),
         "trained_on": _trained_on(checkpoint),
-        "pooling": spec.option("pooling") or diagnosis.pooling,
-        "why": list(diagnosis.reasons),
+        "pooling": chosen or poolings,
+        "why": list(diagnosis.reasons) if poolings == diagnosis.pooling else [],
         "warnings": [*diagnosis.warnings, *contradictions(checkpoint, spec)],
         "prompts": prompts.own,
         **_prompt_texts(prompts.own, spec),
     }
+    if own and checkpoint.similarity != "cosine":
+        facts["similarity"] = checkpoint.similarity
+    return facts | ({"routed": True} if own and checkpoint.is_routed else {})
+
+
+def _read(spec: SourceSpec, warnings: list[str]) -> dict[str, Any]:
+    """What the loaded model shows, in place of what its files say."""
+    encoder = load(str(spec.with_options(prompt=None, query_prompt=None)))
+    encoder.encode(TEXTS)
+    known = {"dim": encoder.dim, "fingerprint": encoder.fingerprint}
+    return known | {"warnings": list(dict.fromkeys([*warnings, *encoder.warnings]))}
 
 
 def _cautions(spec: SourceSpec) -> list[str]:

@@ -30,6 +30,7 @@ class Lent(Source):
     def __init__(self, source: Source, ask: Encode) -> None:
         self.name, self.dim, self.fingerprint = source.name, source.dim, source.fingerprint
         self.prompt, self.source = source.prompt, source
+        self.similarity = getattr(source, "similarity", "cosine")
         source.read()
         self._ask, self._number = ask, len(_lent)
         _lent.append(self)

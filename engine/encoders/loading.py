@@ -11,10 +11,10 @@ from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import CachedEncoder, MemoryCache
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
-from engine.encoders.contradictions import contradictions
+from engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
 from engine.encoders.lent import where_lent
 from engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
-from engine.encoders.sides import PromptedByTask, TwoSided
+from engine.encoders.sides import PromptedByTask, RoutedByTask, TwoSided
 from engine.encoders.source import Source, WordSource
 from engine.encoders.spec import MODELS, TASK_DATA, EncoderSpec, SourceSpec, parse
 from engine.encoders.steps import DatasetSource, SteppedEncoder
@@ -72,8 +72,7 @@ def _in_half(spec: SourceSpec) -> SourceSpec:
     if spec.kind not in MODELS or spec.option("dtype"):
         return spec
     checkpoint = checkpoint_at(spec)
-    chosen = spec.option("pooling") is not None or spec.option("layer") is not None
-    if checkpoint.modules and not chosen and spec.kind != "minilm":
+    if runs_modules(checkpoint, spec):
         return spec
     stored = str(checkpoint.config.get("dtype") or checkpoint.config.get("torch_dtype"))
     half = "bfloat16" if "bfloat16" in stored else "float16"
@@ -107,6 +106,8 @@ def _part(
 ) -> Encoder:  # fmt: skip
     # Looked up once: for a model of the hub that is a request.
     checkpoint = checkpoint_at(spec) if spec.kind in MODELS else None
+    if checkpoint is not None:
+        checkpoint.check(pooled=not chooses_nothing(spec))
     warnings = () if checkpoint is None else contradictions(checkpoint, spec)
 
     def kept(source: Source) -> Encoder:
@@ -115,26 +116,41 @@ def _part(
         # Vectors from a file need no cache.
         return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
 
-    def one_sided(spec: SourceSpec) -> Encoder:
+    def one_sided(spec: SourceSpec, side: Side | None = None) -> Encoder:
         if spec.kind == "api":
             from engine.encoders import endpoint
 
             return CachedEncoder(endpoint.make(spec, cache, send_texts), cache)
-        return kept(_source(spec, checkpoint, datasets, device))
+        return kept(_source(spec, checkpoint, datasets, device, side))
 
-    def two_sided(sides: tuple[SourceSpec, SourceSpec], kind: str = "two-sided") -> TwoSided:
-        return TwoSided(str(spec), one_sided(sides[0]), one_sided(sides[1]), kind)
+    def two_sided(
+        sides: tuple[SourceSpec, SourceSpec], kind: str = "two-sided", *, routed: bool = False
+    ) -> TwoSided:
+        documents = one_sided(sides[0], "document" if routed else None)
+        return TwoSided(
+            str(spec), documents, one_sided(sides[1], "query" if routed else None), kind
+        )
 
     if spec.kind == "mteb":
         from engine.mteb.source import Model
 
         return Model(str(spec), spec.value, kept, device)
+    routed = checkpoint is not None and checkpoint.is_routed and runs_modules(checkpoint, spec)
     if checkpoint and TASK_DATA in (spec.option("prompt"), spec.option("query_prompt")):
         own = Prompts.of(checkpoint)
         return PromptedByTask(
             str(spec),
             one_sided(spec.with_options(prompt=None, query_prompt=None)),
-            lambda task: two_sided(_sides(spec, own, task), "two-sided by task"),
+            lambda task: two_sided(
+                _sides(spec, own, task, routed=routed), "two-sided by task",
+                routed=routed and task.type in TWO_SIDED,
+            ),
+        )  # fmt: skip
+    if routed:
+        return RoutedByTask(
+            str(spec),
+            lambda: one_sided(spec.with_options(query_prompt=None)),
+            lambda: two_sided(_sides(spec), "routes", routed=True),
         )
     if spec.option("query_prompt") is not None:
         return two_sided(_sides(spec))
@@ -142,7 +158,11 @@ def _part(
 
 
 def _sides(
-    spec: SourceSpec, prompts: Prompts | None = None, task: PromptTask | None = None
+    spec: SourceSpec,
+    prompts: Prompts | None = None,
+    task: PromptTask | None = None,
+    *,
+    routed: bool = False,
 ) -> tuple[SourceSpec, SourceSpec]:
     """The source as it encodes documents and as it encodes queries.
 
@@ -150,23 +170,28 @@ def _sides(
         spec: with a prompt for queries, or with prompts that depend on the task.
         prompts: the model's own, if they depend on the task.
         task: the task that they depend on.
+        routed: a side without a prompt has one of its own, other than the model's default.
     """
     prompt, query = spec.option("prompt"), spec.option("query_prompt")
     if prompts is not None and task is not None:
         side: Side | None = "document" if task.type in TWO_SIDED else None
         own = prompts.of_task(task, side)
         of_queries = prompts.of_task(task, "query") if side else own
-        query = prompts.shortest(of_queries) if query in (TASK_DATA, None) else query
-        prompt = prompts.shortest(own) if prompt == TASK_DATA else prompt
+        named = prompts.shown if routed else prompts.shortest
+        query = named(of_queries) if query in (TASK_DATA, None) else query
+        prompt = named(own) if prompt == TASK_DATA else prompt
+    elif query is None:
+        query = prompt
     plain = spec.with_options(query_prompt=None)
     return plain.with_options(prompt=prompt), plain.with_options(prompt=query)
 
 
 def _source(
-    spec: SourceSpec, checkpoint: Checkpoint | None, datasets: DatasetSource, device: str | None
-) -> Source:
+    spec: SourceSpec, checkpoint: Checkpoint | None, datasets: DatasetSource, device: str | None,
+    side: Side | None,
+) -> Source:  # fmt: skip
     if checkpoint is not None:
-        return _model(spec, checkpoint, device)
+        return _model(spec, checkpoint, device, side)
     match spec.kind:
         case "borep":
             return _borep(spec)
@@ -219,7 +244,9 @@ def _window(spec: SourceSpec) -> int | None:
     return None if window is None else int(window)
 
 
-def _model(spec: SourceSpec, checkpoint: Checkpoint, device: str | None) -> Source:
+def _model(
+    spec: SourceSpec, checkpoint: Checkpoint, device: str | None, side: Side | None
+) -> Source:
     from engine.encoders import transformer
     from engine.encoders.sentence_transformer import SentenceTransformerSource
 
@@ -236,15 +263,14 @@ def _model(spec: SourceSpec, checkpoint: Checkpoint, device: str | None) -> Sour
     max_length = int(length) if length else None
     layer = spec.option("layer")
     prompt = spec.option("prompt")
-    if spec.option("pooling") is None and layer is None:
-        if spec.kind == "minilm":
-            from engine.encoders.packaged import minilm
+    if runs_modules(checkpoint, spec):
+        return SentenceTransformerSource(
+            name, checkpoint, side=side, prompt=prompt, max_length=max_length, **options
+        )
+    if spec.kind == "minilm" and spec.option("pooling") is None and layer is None:
+        from engine.encoders.packaged import minilm
 
-            return minilm(name, checkpoint, max_length, prompt or "", **options)
-        if checkpoint.modules:
-            return SentenceTransformerSource(
-                name, checkpoint, prompt=prompt, max_length=max_length, **options
-            )
+        return minilm(name, checkpoint, max_length, prompt or "", **options)
     return transformer.make(
         name,
         checkpoint,

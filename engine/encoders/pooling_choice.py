@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.modules import every
 from engine.encoders.pooling import MEANING, NAMED_BEFORE
 from engine.errors import UserError
+
+OURS = {"cls": "cls_token", "mean": "avg", "max": "max", "lasttoken": "last"}
+"""Poolings of sentence-transformers that have a name here."""
 
 
 @dataclass(frozen=True)
@@ -103,29 +105,14 @@ def own_pooling(checkpoint: Checkpoint) -> str | None:
     own = NAMED_BEFORE.get(own, own)
     if checkpoint.modules and own in MEANING:
         return own
-    for module in checkpoint.modules:
-        if str(module.get("type", "")).endswith(".Pooling"):
-            return st_pooling(checkpoint.folder / str(module.get("path", "")))
-    return None
+    modes = [mode for part in checkpoint.parts for mode in part.poolings]
+    return OURS.get(modes[0]) if len(modes) == 1 else None
 
 
-def st_pooling(folder: Path) -> str | None:
-    """Read a Pooling module's `config.json`, in its old form of flags or its new one of a mode."""
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    names = {"cls": "cls_token", "mean": "avg", "max": "max", "lasttoken": "last"}
-    mode = config.get("pooling_mode")
-    modes = [mode] if isinstance(mode, str) else list(mode or [])
-    flags = {
-        "cls_token": "cls",
-        "mean_tokens": "mean",
-        "max_tokens": "max",
-        "lasttoken": "lasttoken",
-    }
-    modes += [own for flag, own in flags.items() if config.get(f"pooling_mode_{flag}")]
-    return names.get(modes[0]) if len(modes) == 1 else None
+def own_poolings(checkpoint: Checkpoint) -> str | None:
+    """The poolings that a sentence-transformers folder concatenates; None where it has none."""
+    modes = [mode for part in every(checkpoint.parts) for mode in part.poolings]
+    return " + ".join(OURS.get(mode, mode) for mode in dict.fromkeys(modes)) or None
 
 
 def _is_raw(checkpoint: Checkpoint) -> bool:

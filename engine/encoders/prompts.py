@@ -80,6 +80,8 @@ class Prompts:
 
     def shortest(self, name: str | None) -> str | None:
         """The prompt as a spec's option; None for the model's default, to share its vectors."""
-        if self.text(name) == self.text(None):
-            return None
-        return name if self.text(name) else ""
+        return None if self.text(name) == self.text(None) else self.shown(name)
+
+    def shown(self, name: str | None) -> str | None:
+        """The prompt as a spec's option, whatever the default is."""
+        return name if name is None or self.text(name) else ""

@@ -1,27 +1,26 @@
-"""A sentence-transformers model, run by that library with its own modules and prompts."""
+"""A sentence-transformers model, run by that library with its own modules, routes and prompts."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.float32 import exact_float32
-from engine.encoders.pooling_choice import st_pooling
-from engine.encoders.prompts import Prompts
+from engine.encoders.probe import Probe, refusal
+from engine.encoders.prompts import Prompts, Side
 from engine.encoders.source import Source, clean, in_chunks
-from engine.encoders.transformer import check_vocabulary, default_device, quiet, read_as
+from engine.encoders.transformer import default_device
 from engine.encoders.weights import Weights, weights
-from engine.errors import UserError, first_line
+from engine.errors import UserError
 from engine.stamps import check_unchanged
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer as Model
+    from engine.encoders.st_model import Loaded
 
 BATCH = 64
 
@@ -32,11 +31,16 @@ class SentenceTransformerSource(Source):
     Args:
         name: canonical spec of the source.
         checkpoint: the folder.
+        side: encode as `encode_query` or `encode_document` does, by the route and the prompt that
+            a model has for that; None as `encode`.
         prompt: text put before every sentence, or the name of one of the model's own prompts; by
-            default the model's default prompt, if it has one.
+            default the model's own for the side, or its default prompt, if it has one.
         max_length: maximum tokens of a text; by default the model's own.
         dtype: by default float32; int8 is for the CPU.
         device: see `load`.
+
+    Attributes:
+        similarity: how the model compares its vectors.
     """
 
     def __init__(
@@ -44,14 +48,16 @@ class SentenceTransformerSource(Source):
         name: str,
         checkpoint: Checkpoint,
         *,
+        side: Side | None = None,
         prompt: str | None = None,
         max_length: int | None = None,
         dtype: str | None = None,
         device: str | None = None,
     ) -> None:
-        checkpoint.check()
         self.name = name
         self.checkpoint = checkpoint
+        self.similarity = checkpoint.similarity
+        self._side = side
         self._prompt = prompt
         self._max_length = max_length
         self._dtype = dtype or "float32"
@@ -59,88 +65,89 @@ class SentenceTransformerSource(Source):
         self.uses_gpu = device != "cpu"
         self._batch = BATCH
         self._hashes = _hashes(checkpoint.folder)
-        self._weights: Weights[Model] = weights(
+        self._weights: Weights[Loaded] = weights(
             "sentence-transformers", *self._hashes, max_length, self._dtype, device
         )
-        self.prompt = Prompts.of(checkpoint).text(prompt)
-        self.fingerprint = fingerprint(
-            "sentence-transformers", *self._hashes, prompt, max_length, self._dtype
-        )
-        self.dim = _dim(checkpoint) or len(self._encode([""])[0])
+        self.prompt = Prompts.of(checkpoint).text(side if side and prompt is None else prompt)
+        settings = [prompt, max_length, self._dtype]
+        settings += [side] if side else []
+        # A score was a cosine whatever the model says, until its own similarity was used.
+        settings += [self.similarity] if self.similarity != "cosine" else []
+        self.fingerprint = fingerprint("sentence-transformers", *self._hashes, *settings)
+        self.dim = checkpoint.vector_dim or self._probed().dim
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the loaded model showed, and the number of texts cut so far."""
+        model = self._weights.model
+        return () if model is None else model.warnings(self._side)
 
     def read(self) -> None:
         """See `Source.read`."""
-        self._weights.get(self._load)
+        self._probed()
+
+    def _probed(self) -> Probe:
+        with self._weights.lock:
+            return self._loaded.probe(self._side)
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
         return in_chunks(sentences, self._encode)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        prompt: dict[str, Any] = {}
-        if self._prompt is not None:
-            key = "prompt_name" if self._prompt in self._model.prompts else "prompt"
-            prompt[key] = self._prompt
-        model, vectors = self._model, None
+        model, vectors = self._loaded, None
+        probed = self._probed()
+        if probed.dim != self.dim:
+            raise UserError(
+                f"{self.checkpoint.label} gives vectors of {probed.dim} dimensions; its files say "
+                f"{self.dim}.",
+                "Get the folder again, as one.",
+            )
+        texts = [clean(s) for s in sentences]
         with self._weights.lock, exact_float32():
             while vectors is None:
-                vectors = self._tried(model, [clean(s) for s in sentences], prompt)
-        return np.asarray(vectors, np.float32)
+                vectors = self._tried(model, texts)
+        rows = np.asarray(vectors, np.float32)
+        finite = np.isfinite(rows).all(axis=1)
+        if not finite.all() and self._dtype == "float32":
+            raise UserError(
+                f"{self.checkpoint.label} has no vector for {texts[int(finite.argmin())][:80]!r}: "
+                "it gives infinity or no number, in sentence-transformers too.",
+                "Leave out texts without a word that it knows, such as empty ones. If it is so for "
+                "every text, its weights are damaged.",
+            )
+        return rows
 
-    def _tried(self, model: Model, texts: list[str], prompt: dict[str, Any]) -> np.ndarray | None:
+    def _tried(self, model: Loaded, texts: list[str]) -> np.ndarray | None:
         """The library's vectors; None, and smaller batches, if one does not fit the memory."""
         from engine.memory import empty_cache, ran_out
 
         try:
-            return model.encode(
-                texts,
-                batch_size=self._batch,
-                show_progress_bar=False,
-                convert_to_numpy=True,
-                **prompt,
-            )
+            return model.encode(texts, self._side, self._prompt, self._batch)
         except (RuntimeError, MemoryError) as error:
             if not ran_out(error):
-                raise
+                raise refusal(error, self.checkpoint.label) from error
             if self._batch == 1:
                 raise UserError(
                     f"A text does not fit the memory of {model.device}.",
                     "Cut texts earlier with max_length, or close what else uses that memory.",
                 ) from error
+        except Exception as error:  # its modules raise every kind
+            raise refusal(error, self.checkpoint.label) from error
         empty_cache(model.device)  # the error, which kept alive what did not fit, is gone here
         self._batch //= 2
         return None
 
     @property
-    def _model(self) -> Model:
+    def _loaded(self) -> Loaded:
         return self._weights.get(self._load)
 
-    def _load(self) -> Model:
-        from sentence_transformers import SentenceTransformer
+    def _load(self) -> Loaded:
+        from engine.encoders.st_model import read
 
-        try:
-            with quiet():
-                model = SentenceTransformer(
-                    str(self.checkpoint.folder),
-                    device=self._device or default_device(),
-                    trust_remote_code=False,
-                    local_files_only=True,
-                    model_kwargs={"dtype": read_as(self._dtype)},
-                )
-        except Exception as error:  # the library raises every kind for a damaged folder
-            text = first_line(error)
-            raise UserError(
-                f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {text}",
-                "Check that the folder is complete, or give a pooling to use the transformer.",
-            ) from error
+        device = self._device or default_device()
+        model = read(self.checkpoint, self._max_length, self._dtype, device)
         check_unchanged(self._hashes, _hashes(self.checkpoint.folder), self.name)
-        check_vocabulary(getattr(model, "tokenizer", None), self.checkpoint)
-        if self._max_length:
-            model.max_seq_length = self._max_length
-        if self._dtype == "int8":
-            from engine.encoders.int8 import use_int8
-
-            use_int8(model, self.checkpoint.label)
         return model
 
 
@@ -149,22 +156,3 @@ def _hashes(folder: Path) -> list[str]:
     kept = (".json", ".txt", ".model", ".safetensors", ".bin")
     files = sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix in kept)
     return [f"{f.relative_to(folder).as_posix()}:{file_sha256(f)}" for f in files]
-
-
-def _dim(checkpoint: Checkpoint) -> int | None:
-    """Length of a vector, from the last module that states one; None when none does."""
-    dim = None
-    for module in checkpoint.modules:
-        file = checkpoint.folder / str(module.get("path", "")) / "config.json"
-        try:
-            config = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError):
-            continue
-        # The keys of a Dense, and of a Pooling in its older and its newer form. Several poolings at
-        # once give longer vectors, whose length only the model itself gives.
-        if "out_features" in config:
-            dim = config["out_features"]
-        elif str(module["type"]).endswith(".Pooling"):
-            width = config.get("word_embedding_dimension") or config.get("embedding_dimension")
-            dim = width if st_pooling(file.parent) else None
-    return dim

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.encoders.base import Encoder
 from engine.encoders.fingerprint import fingerprint
-from engine.encoders.prompts import PromptTask
+from engine.encoders.prompts import TWO_SIDED, PromptTask
 from engine.errors import UserError
 from engine.progress import Progress
 
@@ -22,6 +22,14 @@ def query_side(encoder: Encoder) -> Encoder:
     """The query encoder that goes with an encoder of documents; mostly that encoder itself."""
     queries: Encoder | None = getattr(encoder, "queries", None)
     return encoder if queries is None else queries
+
+
+def similarity_of(encoder: Encoder) -> str:
+    """How the vectors of an encoder are compared: `cosine`, `dot`, `euclidean` or `manhattan`.
+
+    Encoders with steps and sums of encoders are spaces of their own, compared by the cosine.
+    """
+    return str(getattr(encoder, "similarity", "cosine"))
 
 
 def prompts_of(encoder: Encoder) -> dict[str, str]:
@@ -66,6 +74,13 @@ class TwoSided:
         # Two equal sides need no encoder of queries of their own.
         self.queries = None if queries.fingerprint == documents.fingerprint else queries
         self.dim = documents.dim
+        if queries.dim != documents.dim:
+            raise UserError(
+                f"{name} gives queries {queries.dim} dimensions and documents {documents.dim}: "
+                "they cannot be compared.",
+                "Both routes of a model have to end in vectors of one length.",
+            )
+        self.similarity = similarity_of(documents)
         self.fingerprint = fingerprint(kind, documents.fingerprint, queries.fingerprint)
 
     @property
@@ -92,9 +107,15 @@ class PromptedByTask:
     def __init__(self, name: str, plain: Encoder, sides: Callable[[PromptTask], TwoSided]) -> None:
         self.name = name
         self.dim = plain.dim
-        self.warnings = plain.warnings
+        self.plain = plain
+        self.similarity = similarity_of(plain)
         self.fingerprint = fingerprint("prompts of the task", name, plain.fingerprint)
         self._sides = sides
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the encoder without prompts."""
+        return self.plain.warnings
 
     def bind(self, _: Sequence[str], __: str, task: PromptTask | None = None) -> TwoSided:
         """The encoder with the prompts of a task; without one, with the model's default prompt."""
@@ -110,6 +131,52 @@ class PromptedByTask:
             f"{self.name} takes its prompt from a task and can only encode within one.",
             "Evaluate it on a task, search a data set with it, or name a prompt instead of @task.",
         )
+
+
+class RoutedByTask(PromptedByTask):
+    """A model with routes of their own for queries and documents, before the task is known.
+
+    Tasks without sides, and `encode` itself, take its default route.
+
+    Args:
+        name: canonical spec of the whole.
+        plain: makes the encoder by the default route.
+        sides: makes the encoder of documents and queries.
+    """
+
+    def __init__(
+        self, name: str, plain: Callable[[], Encoder], sides: Callable[[], TwoSided]
+    ) -> None:
+        self._both = sides
+        self._problem: UserError | None = None
+        try:
+            default = plain()
+        except UserError as error:  # a model may have no default route
+            self._problem, default = error, sides()
+        super().__init__(name, default, self._of_task)
+
+    @property
+    def queries(self) -> Encoder | None:
+        """The encoder of queries."""
+        return self._both().queries
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`.
+
+        Raises:
+            UserError: the model has no default route.
+        """
+        return self._default().encode(sentences, progress)
+
+    def _of_task(self, task: PromptTask) -> TwoSided:
+        if task.type in TWO_SIDED:
+            return self._both()
+        return TwoSided(self.name, self._default(), self._default(), "routes")
+
+    def _default(self) -> Encoder:
+        if self._problem is not None:
+            raise self._problem
+        return self.plain
 
 
 def bind_task(

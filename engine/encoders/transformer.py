@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.encoders.batching import TokenBudget, padded
-from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.checkpoint import NO_LIMIT, Checkpoint
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
 from engine.encoders.pooling_choice import examine
+from engine.encoders.probe import positions, probe
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     import torch
 
 GPU_CHUNK = 16_384
-NO_LIMIT = 8192
-"""Tokens kept of a text when neither model nor tokenizer states a limit."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,7 @@ class Transformer:
             use_int8(self.model, checkpoint.label)
         self.dim = checkpoint.dim
         self.limit = token_limit(checkpoint, self.tokenizer, max_length)
+        self.limit = min(self.limit, positions(self.model) or self.limit)
         self.pad = getattr(self.tokenizer, "pad_token_id", None) or 0
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
@@ -182,8 +182,7 @@ class TransformerSource(Source):
         model = self._weights.model
         if model is None or not model.truncated:
             return self._static_warnings
-        cut = f"{model.truncated} texts were cut to {model.limit} tokens."
-        return (*self._static_warnings, cut)
+        return (*self._static_warnings, cut_to(model.truncated, model.limit))
 
     @property
     def transformer(self) -> Transformer:
@@ -198,6 +197,13 @@ class TransformerSource(Source):
         device = self._device or default_device()
         model = Transformer(self.checkpoint, self.settings.max_length, self._dtype, device)
         check_unchanged(self._hashes, self.checkpoint.hashes, self.name)
+
+        def encode(texts: Sequence[str]) -> np.ndarray:
+            return model.pooled(model.ids(texts), ["max"])[0]
+
+        label = self.checkpoint.label
+        self._static_warnings += probe(encode, label, self._dtype).warnings(label)
+        model.truncated = 0
         return model
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
@@ -233,7 +239,6 @@ def make(
     Raises:
         UserError: the folder holds no model, or the options do not fit it.
     """
-    checkpoint.check()
     checkpoint.check_weights()
     diagnosis = examine(checkpoint, pooling)
     settings = TransformerSettings(
@@ -242,6 +247,11 @@ def make(
     return TransformerSource(
         name, checkpoint, settings, dtype=dtype, device=device, warnings=diagnosis.warnings
     )
+
+
+def cut_to(texts: int, limit: int) -> str:
+    """Say that texts were cut."""
+    return f"{texts} {'text was' if texts == 1 else 'texts were'} cut to {limit} tokens."
 
 
 def default_device() -> str:

@@ -21,14 +21,16 @@ import numpy as np
 
 from engine.encoders.base import Encoder
 from engine.encoders.prompts import PromptTask
-from engine.encoders.sides import bind_task, query_side
+from engine.encoders.sides import bind_task, query_side, similarity_of
 from engine.errors import UserError
 from engine.mteb.package import part
 from engine.mteb.results import model_name
 from engine.progress import Progress
-from engine.search.ranked import first_of_each, unit
+from engine.search.ranked import comparable, compare, first_of_each
 
 if TYPE_CHECKING:
+    import torch
+
     from engine.encoders.base import VectorCache
 
 Hear = Callable[[int], None]
@@ -61,9 +63,16 @@ class Model:
         self._hear = hear
         self._done = 0
         self.mteb_model_meta = meta_of(encoder)
-        # MTEB's own functions, looked up once: reranking needs them for every query.
-        self.similarity = part("similarity_functions.cos_sim")
-        self.similarity_pairwise = part("similarity_functions.pairwise_cos_sim")
+        self._by = similarity_of(encoder)
+        # Looked up once: reranking needs them for every query.
+        if self._by == "cosine":
+            self.similarity = part("similarity_functions.cos_sim")
+            self.similarity_pairwise = part("similarity_functions.pairwise_cos_sim")
+        else:  # MTEB leaves it to the model
+            from sentence_transformers.util import SimilarityFunction
+
+            self.similarity = SimilarityFunction.to_similarity_fn(self._by)
+            self.similarity_pairwise = SimilarityFunction.to_similarity_pairwise_fn(self._by)
 
     def encode(
         self,
@@ -117,7 +126,7 @@ class Model:
         top_ranked: Mapping[str, Sequence[str]] | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """Return query -> document -> cosine, for the top k or for all documents to rerank.
+        """Return query -> document -> similarity, for the top k or for all documents to rerank.
 
         Raises:
             UserError: see `encode`.
@@ -134,14 +143,17 @@ class Model:
         encoded = encode(queries, "query")
         if top_ranked is None:
             documents = _Pieces(len(names), lambda rows: encode(corpus.select(rows), "document"))
-            scores, at = first_of_each(encoded, documents, top_k)  # type: ignore[arg-type]
+            pieces: Any = documents  # with what the search uses of an array
+            scores, at = first_of_each(encoded, pieces, top_k, similarity=self._by)
             found = (([names[i] for i in row], of) for row, of in zip(at, scores, strict=True))
         else:
             place = {name: i for i, name in enumerate(names)}
-            left, right = unit(encoded), unit(encode(corpus, "document"))
+            left, right = (
+                comparable(rows, self._by) for rows in (encoded, encode(corpus, "document"))
+            )
             listed = ([name for name in top_ranked.get(key, ()) if name in place] for key in keys)
             found = (
-                (some, (right[[place[name] for name in some]] @ one).numpy())
+                (some, _to_each(one, right[[place[name] for name in some]], self._by).numpy())
                 for one, some in zip(left, listed, strict=True)
             )
         return {
@@ -163,6 +175,13 @@ class _Pieces:
         return self._encode(range(*rows.indices(self._n)))
 
 
+def _to_each(one: torch.Tensor, rows: torch.Tensor, similarity: str) -> torch.Tensor:
+    """Return the similarity of a vector to each row, a product as MTEB computes it."""
+    if similarity in ("cosine", "dot"):
+        return rows @ one
+    return compare(one[None], rows, similarity)[0]
+
+
 def meta_of(encoder: Encoder) -> Any:
     """Return MTEB's metadata of an encoder: name, revision and dimension."""
     return part("models.model_meta.ModelMeta").create_empty(
@@ -170,7 +189,7 @@ def meta_of(encoder: Encoder) -> Any:
             "name": model_name(encoder.name),
             "revision": encoder.fingerprint,
             "embed_dim": encoder.dim,
-            "similarity_fn_name": part("models.model_meta.ScoringFunction").COSINE,
+            "similarity_fn_name": part("models.model_meta.ScoringFunction")(similarity_of(encoder)),
         }
     )
 

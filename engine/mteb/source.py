@@ -117,12 +117,11 @@ class Model(PromptedByTask):
                 return TwoSided(spec, side(task, None), side(task, None), "mteb's")
             return TwoSided(spec, side(task, "document"), side(task, "query"), "mteb's")
 
-        self._plain = side(PromptTask(), None)
-        super().__init__(spec, self._plain, sides)
+        super().__init__(spec, side(PromptTask(), None), sides)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""
-        return self._plain.encode(sentences, progress)
+        return self.plain.encode(sentences, progress)
 
 
 def _metadata(name: str, kind: str) -> Any:

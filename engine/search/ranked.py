@@ -18,30 +18,32 @@ _CELLS = 50_000_000
 
 
 def first_of_each(
-    queries: np.ndarray, documents: np.ndarray, k: int, tick: ProgressCallback = nobody
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k most similar documents of each query by cosine in float32, in no order.
+    queries: np.ndarray, documents: np.ndarray, k: int, tick: ProgressCallback = nobody,
+    similarity: str = "cosine",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the k most similar documents of each query in float32, in no order.
 
     Args:
         queries: float32 (q, dim).
         documents: float32 (n, dim); may be mapped from a file.
         k: number of documents; all where there are fewer.
         tick: called with the share done; an exception it raises stops the search.
+        similarity: see `compare`.
 
     Returns:
         scores: float32 and positions: int64, both (q, min(k, n)).
     """
     device = accelerator()
-    targets = unit(queries).to(device)
+    targets = comparable(queries, similarity).to(device)
     k = min(k, len(documents))
     scores = torch.empty((len(queries), 0), device=device)
     positions = torch.empty((len(queries), 0), dtype=torch.int64, device=device)
     for start in range(0, len(documents), _DOCUMENTS):
-        some = unit(documents[start : start + _DOCUMENTS]).to(device)
+        some = comparable(documents[start : start + _DOCUMENTS], similarity).to(device)
         block = max(1, _CELLS // len(some))
         parts = [
             _merged(scores[a : a + block], positions[a : a + block],
-                    targets[a : a + block] @ some.T, start, k)
+                    compare(targets[a : a + block], some, similarity), start, k)
             for a in range(0, len(queries), block)
         ]  # fmt: skip
         scores, positions = (torch.cat(side) for side in zip(*parts, strict=True))
@@ -65,3 +67,26 @@ def unit(vectors: np.ndarray) -> torch.Tensor:
     """Return unit rows, normalised by torch; a zero row stays zero."""
     rows = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
     return torch.nn.functional.normalize(rows, p=2, dim=-1)
+
+
+def comparable(vectors: np.ndarray, similarity: str) -> torch.Tensor:
+    """Return rows for `compare`: of length 1 for the cosine, else as they are."""
+    if similarity == "cosine":
+        return unit(vectors)
+    return torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
+
+
+def compare(left: torch.Tensor, right: torch.Tensor, similarity: str) -> torch.Tensor:
+    """Return the similarity of each row to each row, as sentence-transformers defines it.
+
+    Args:
+        left: float32 (m, dim), from `comparable`.
+        right: float32 (n, dim), from `comparable`.
+        similarity: `cosine`, `dot`, or a negated distance: `euclidean` or `manhattan`.
+
+    Returns:
+        float32 (m, n).
+    """
+    if similarity in ("euclidean", "manhattan"):
+        return -torch.cdist(left, right, p=2 if similarity == "euclidean" else 1)
+    return left @ right.T

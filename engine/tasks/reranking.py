@@ -19,8 +19,8 @@ def of_data(name: str, description: str = "") -> Task:
 
 TYPE = TaskType(
     "reranking",
-    measure=lambda task, data, vectors, protocol, seed, tick: retrieval.measure(
-        data, vectors, "map_at_1000", tick
+    measure=lambda task, data, vectors, protocol, seed, tick, similarity="cosine": (
+        retrieval.measure(data, vectors, "map_at_1000", tick, similarity)
     ),
     work=retrieval.work,
     rows=retrieval.rows,

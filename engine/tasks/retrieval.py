@@ -1,6 +1,7 @@
 """Retrieval: are the relevant documents of a query the most similar of all documents?
 
-Protocols `mteb-v1` and `mteb-v2`, which agree here. Also measures `engine.tasks.reranking`. Knows
+Protocols `mteb-v1` and `mteb-v2`, which agree here: documents are compared by the similarity that
+the model names, else by the cosine. Also measures `engine.tasks.reranking`. Knows
 vectors and judgements; neither encoders nor files.
 """
 
@@ -29,7 +30,13 @@ _KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}
 _ROUNDED = ("ndcg", "map", "recall", "precision", "hit_rate")
 
 
-def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallback) -> Measurement:
+def measure(
+    data: Retrieval,
+    vectors: np.ndarray,
+    main: str,
+    tick: ProgressCallback,
+    similarity: str = "cosine",
+) -> Measurement:
     """Rank the documents of every judged query.
 
     Args:
@@ -37,6 +44,7 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
         vectors: float32, of the texts at `rows(data)`, in that order; finite.
         main: the main metric, such as `ndcg_at_10`; one whose values are kept.
         tick: progress callback; an exception from it stops the measurement.
+        similarity: of the model; see `engine.search.ranked.compare`.
 
     Raises:
         UserError: there are no judgements.
@@ -59,7 +67,7 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
                 ],
             )
             for (key, grades), (at, scores) in zip(
-                judged.items(), found(data, judged, vectors, tick), strict=True
+                judged.items(), found(data, judged, vectors, tick, similarity), strict=True
             )
         ]
     )
@@ -141,11 +149,12 @@ def _searched(
     judged: dict[str, dict[str, int]],
     vectors: np.ndarray,
     tick: ProgressCallback,
+    similarity: str,
 ) -> Iterator[_Ranked]:
     from engine.search.ranked import first_of_each
 
     n = len(judged)
-    scores, positions = first_of_each(vectors[:n], vectors[n:], max(CUTOFFS), tick)
+    scores, positions = first_of_each(vectors[:n], vectors[n:], max(CUTOFFS), tick, similarity)
     yield from zip(positions, scores, strict=True)
 
 
@@ -154,16 +163,17 @@ def _reranked(
     judged: dict[str, dict[str, int]],
     vectors: np.ndarray,
     tick: ProgressCallback,
+    similarity: str,
 ) -> Iterator[_Ranked]:
-    from engine.search.ranked import unit
+    from engine.search.ranked import comparable, compare
 
     n, keys = len(judged), list(data.documents)
-    left, right = unit(vectors[:n]), unit(vectors[n:])
+    left, right = (comparable(part, similarity) for part in (vectors[:n], vectors[n:]))
     place = {keys[i]: row for row, i in enumerate(_needed(data, judged))}
     for done, key in enumerate(judged):
         tick(done / n)
         mine = np.array([place[name] for name in _candidates(data, key)], np.int64)
-        yield mine, (left[done : done + 1] @ right[mine].T)[0].numpy()
+        yield mine, compare(left[done : done + 1], right[mine], similarity)[0].numpy()
 
 
 def _candidates(data: Retrieval, query: str) -> list[str]:
@@ -228,8 +238,8 @@ def work(data: Retrieval, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "document-retrieval",
-    measure=lambda task, data, vectors, protocol, seed, tick: measure(
-        data, vectors, "ndcg_at_10", tick
+    measure=lambda task, data, vectors, protocol, seed, tick, similarity="cosine": measure(
+        data, vectors, "ndcg_at_10", tick, similarity
     ),
     work=work,
     rows=rows,

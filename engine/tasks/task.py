@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.progress import ProgressCallback
 from engine.results import Score
 
 if TYPE_CHECKING:
@@ -72,7 +71,8 @@ class TaskType:
         measure: called with (task, data, vectors, protocol, seed, tick). The data are of the
             task's kind; the vectors are float32 and finite, one for each of `data.sentences` or of
             its `rows`, and may be memory-mapped. `tick` is a progress callback; an exception from
-            it stops the measurement.
+            it stops the measurement. Where there are queries, `similarity` may be given, by
+            which a model compares its vectors.
         work: called with (data, protocol, seed); counts what `measure` will compute.
         rows: called with (data, protocol, seed); returns the positions in `data.sentences` to
             encode. None for all.
@@ -87,7 +87,7 @@ class TaskType:
     """
 
     name: str
-    measure: Callable[[Task, Any, np.ndarray, str, int, ProgressCallback], Measurement]
+    measure: Callable[..., Measurement]
     work: Callable[[Any, str, int], Work]
     rows: Callable[[Any, str, int], np.ndarray] | None = None
     queries: Callable[[Any], int] | None = None

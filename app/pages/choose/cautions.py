@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import endpoints, formats
+from app import beforehand, endpoints, formats
 from app.pages.board import cost, leaks
 from app.pages.choose import data, words
 from engine.datasets.types import LabelledPairs, LabelledSentences, Retrieval, ScoredPairs
@@ -52,6 +52,7 @@ def found(
         *_dominant(dataset),
         *_duplicates(dataset),
         *_settings(job),
+        *_cut(workspace, job),
         *_left_out(every, sheet),
         *_disturbed(every),
     ]
@@ -208,6 +209,12 @@ def _settings(job: ChooseJob) -> Iterator[Caution]:
         code = "endpoint" if endpoints.addresses(name) else "settings_contradicted"
         for text in warnings_of(name):
             yield code, f"{name}: {text}"
+
+
+def _cut(workspace: Workspace, job: ChooseJob) -> Iterator[Caution]:
+    for name in job.encoders:
+        for text in beforehand.cuts(workspace, name, [job.dataset]):
+            yield "texts_cut", f"{name}: {text}"
 
 
 def _left_out(every: Sequence[Candidate], sheet: Mapping[str, Any]) -> Iterator[Caution]:

@@ -81,6 +81,8 @@ def choose(
         return
     for text in service.sent(workspace, job):
         say(text)
+    for text in service.warned(workspace, job):
+        say(f"Warning: {text}")
     with progress_bar(job.title) as move:
         sheet = service.sheet_of(workspace, job, move)
     if out is not None:

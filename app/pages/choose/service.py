@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from app import endpoints, formats
+from app import beforehand, endpoints, formats
 from app.jobs.submit import perform
 from app.pages.board import cost
 from app.pages.choose import data as evidence
@@ -191,7 +191,14 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     timed = f" Timing takes about {10 * left} s." if left else ""
     many = formats.plural(len(every), "encoder")
     baseline = f"{many}, among them random words ({job.baseline}) as the baseline.{timed}"
-    return [what, baseline, *sent(workspace, job)]
+    return [what, baseline, *sent(workspace, job), *warned(workspace, job)]
+
+
+def warned(workspace: Workspace, job: ChooseJob) -> Iterator[str]:
+    """Warnings to read before a run: settings that a model's files deny, and texts that it cuts."""
+    for name in job.encoders:
+        for text in beforehand.of(workspace, name, [job.dataset]):
+            yield f"{name}: {text}"
 
 
 def sent(workspace: Workspace, job: ChooseJob) -> Iterator[str]:

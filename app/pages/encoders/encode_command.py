@@ -160,6 +160,7 @@ def _encode(
         return
     for line in endpoints.in_words(sending, price):
         say(f"Sending {line}.")
+    _warn(encoder, sentences, dataset or "")
     if job is None or dataset is None:
         vectors = _encoded(workspace.load(encoder), sentences, typed=bool(texts))
     else:
@@ -194,6 +195,14 @@ def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
     else:
         with out.open("wb") as target:
             np.save(target, vectors, allow_pickle=False)
+
+
+def _warn(encoder: str, sentences: list[str], dataset: str) -> None:
+    """Say what contradicts a model's files, and which texts it will cut."""
+    from engine.encoders import cuts_of, warnings_of
+
+    for warning in (*warnings_of(encoder), *cuts_of(encoder, sentences, dataset)):
+        say(f"Warning: {warning}")
 
 
 def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:

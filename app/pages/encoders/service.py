@@ -49,7 +49,10 @@ def list_shipped(workspace: Workspace) -> None:
 
 
 def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[str, Any]:
-    """Check a spec, list it, and return its facts.
+    """Try an encoder out, list it, and return its facts.
+
+    A model that is on this machine is read, and encodes; one of the hub is tried when it is first
+    used.
 
     Args:
         workspace: stores the list.
@@ -57,13 +60,18 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
         send_texts: allow the texts that it encodes to be sent to its endpoints, from now on.
 
     Raises:
-        UserError: for visitors, a spec that cannot be read, or an endpoint that does not answer or
-            is not allowed.
+        UserError: for visitors, a spec that cannot be read, an encoder that cannot encode, or an
+            endpoint that does not answer or is not allowed.
     """
+    from engine.encoders.facts import LATER, describe
+
     workspace.refuse_visitors()
     if send_texts:
         endpoints.allow(workspace, spec)
-    return _flat(_described(workspace, spec))
+    facts = describe(spec, read=True)
+    if facts["problem"] not in (None, LATER):
+        raise UserError(facts["problem"])
+    return _flat(_listed(workspace, facts))
 
 
 def would_send_to(workspace: Workspace, spec: str) -> list[str]:
@@ -76,8 +84,10 @@ def would_send_to(workspace: Workspace, spec: str) -> list[str]:
 
 def refresh(workspace: Workspace, spec: str) -> None:
     """List an encoder that was trained or is in use, with its facts if there are any."""
+    from engine.encoders import describe
+
     try:
-        _described(workspace, spec)
+        _listed(workspace, describe(spec))
     except UserError:  # cannot be described: its use reports why
         workspace.store.encoders.add(spec)
 
@@ -89,13 +99,10 @@ def ensure_listed(workspace: Workspace, specs: Iterable[str]) -> None:
             refresh(workspace, spec)
 
 
-def _described(workspace: Workspace, spec: str) -> EncoderRow:
-    from engine import encoders
-
-    name = str(encoders.parse(spec))
-    facts = encoders.describe(name)
-    if facts["dim"] is None and facts["available"] and endpoints.addresses(name):
-        facts["dim"] = workspace.load(name).dim  # known to its server alone
+def _listed(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:
+    name = facts["spec"]
+    if facts["dim"] is None and facts["available"]:
+        facts["dim"] = workspace.load(name).dim  # its server, or the loaded model, alone knows it
     return workspace.store.encoders.add(name, facts)
 
 

@@ -74,9 +74,9 @@ def evaluate(
     from app.pages.evaluate import service
     from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
-    for warning in service.warnings(encoders):
-        say(f"Warning: {warning}")
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
+    for warning in service.warnings(workspace, encoders, job.tasks):
+        say(f"Warning: {warning}")
     if fetched := suites.to_fetch(job.tasks):
         say(fetched)
     if queue:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from app import beforehand
 from app.jobs.kinds import job_of
 from app.jobs.submit import perform
 from app.pages.encoders.service import ensure_listed
@@ -43,11 +44,23 @@ def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
     return made
 
 
-def warnings(specs: Sequence[str]) -> list[str]:
-    """Warnings to show before a run: settings that contradict a model's files."""
-    from engine.encoders import warnings_of
+def warnings(workspace: Workspace, specs: Sequence[str], tasks: Iterable[str] = ()) -> list[str]:
+    """Warnings to show before a run.
 
-    return [f"{spec}: {warning}" for spec in specs for warning in warnings_of(spec)]
+    Args:
+        workspace: holds the data.
+        specs: of the encoders.
+        tasks: names of tasks, whose texts may be longer than a model takes.
+
+    Returns:
+        Settings that contradict a model's files, and texts that it will cut.
+    """
+    from engine import tasks as registry
+
+    names = dict.fromkeys(registry.get(task, workspace.catalog).dataset for task in tasks)
+    return [
+        f"{spec}: {warning}" for spec in specs for warning in beforehand.of(workspace, spec, names)
+    ]
 
 
 def rows(workspace: Workspace, job: EvaluateJob) -> list[Mapping[str, Any]]:

@@ -104,8 +104,9 @@ def summary(workspace: Workspace, requested: EvaluateJob) -> str:
     stored = "none of them in the store yet"
     if known:
         stored = f"{known} of {len(keys)} already in the store, not computed again"
+    warned = parts.warn(service.warnings(workspace, job.encoders, job.tasks))
     return (
-        f'<div class="t-plan">{left_out}{parts.warn(service.warnings(job.encoders))}'
+        f'<div class="t-plan">{left_out}{warned}'
         f'<p role="status">{product}, {stored}.</p>'
         f"{parts.command(shlex.split(service.command(job)))}</div>"
     )

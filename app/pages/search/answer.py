@@ -42,10 +42,13 @@ def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> list[
     Raises:
         UserError: a query is invalid.
     """
+    from engine.encoders import PromptTask, bind_task
+
     distinct = list(dict.fromkeys(sentences))
-    exact = searchable.Exact(encoder, distinct)
+    bound = bind_task(encoder, distinct, "", PromptTask("", "Retrieval"))
+    exact = searchable.Exact(bound, distinct)
     exact.complete()
-    opened = searchable.Searchable(exact, distinct, encoder)
+    opened = searchable.Searchable(exact, distinct, bound)
     return service.hits_in(opened, spec, service.Limits(spec.k, spec.least))
 
 

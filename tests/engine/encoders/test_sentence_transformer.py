@@ -75,8 +75,11 @@ def test_a_damaged_model_gets_a_sentence(tmp_path):
     """Rather than the library's traceback."""
     folder = save_sentence_transformer(tmp_path / "cut")
     (folder / "model.safetensors").write_bytes(b"\x08")
-    with pytest.raises(UserError, match="cannot be loaded by sentence-transformers"):
+    with pytest.raises(UserError, match=r"model\.safetensors is damaged"):
         load(f"dir:{folder}", device="cpu").encode(["a"])
+    other = edit_config(save_sentence_transformer(tmp_path / "other"), vocab_size=10**11)
+    with pytest.raises(UserError, match="cannot be loaded by sentence-transformers: its weights"):
+        load(f"dir:{other}", device="cpu").encode(["a"])
 
 
 def test_a_batch_that_does_not_fit_the_memory_is_halved(folder):
@@ -85,7 +88,7 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved(folder):
     checkpoint = checkpoint_of(f"dir:{folder}")[1]
     expected = SentenceTransformer(str(folder), device="cpu").encode(lines)
     source = SentenceTransformerSource("tiny", checkpoint, device="cpu")
-    memory = Allocation(source._model[0], most=150)
+    memory = Allocation(source._loaded.model[0], most=150)
     np.testing.assert_allclose(np.concatenate(list(source.chunks(lines))), expected, atol=1e-5)
     assert 1 <= memory.failures <= 3
     memory.most = 1

@@ -1,0 +1,51 @@
+"""What to know of an encoder before it encodes: said before a run by whatever starts one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from app.recent import Recent
+from engine.datasets import hub
+from engine.errors import UserError
+from engine.mteb import theirs
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+_cuts: Recent[object, list[str]] = Recent(256)
+"""Warnings on long texts, since pages ask for them at every click."""
+
+
+def of(workspace: Workspace, spec: str, datasets: Iterable[str] = ()) -> list[str]:
+    """Warnings on an encoder, and on texts that it will cut.
+
+    Args:
+        workspace: holds the data.
+        spec: of the encoder.
+        datasets: what is to be encoded, by name.
+    """
+    from engine import encoders
+
+    return [*encoders.warnings_of(spec), *cuts(workspace, spec, datasets)]
+
+
+def cuts(workspace: Workspace, spec: str, datasets: Iterable[str]) -> Iterator[str]:
+    """Warnings on texts of data sets that an encoder will cut; without what is to be downloaded."""
+    from engine import encoders
+
+    for name in datasets:
+        if name.startswith((hub.PREFIX, theirs.PREFIX)):
+            continue
+        try:
+            key = spec, encoders.stamp_of(spec, str), name, workspace.catalog.stamp(name)
+            yield from _cuts.get(key, partial(_cut, workspace, spec, name))
+        except UserError:  # the run says why
+            continue
+
+
+def _cut(workspace: Workspace, spec: str, name: str) -> list[str]:
+    from engine import encoders
+
+    return encoders.cuts_of(spec, workspace.catalog.load(name).sentences, name)

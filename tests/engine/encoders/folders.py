@@ -1,0 +1,285 @@
+"""Small folders of sentence-transformers, of every kind that the library can write."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.engine.encoders.models import WORDS, edit_config, save, tokenizer
+
+WIDTH = 32
+LFS_POINTER = f"""version https://git-lfs.github.com/spec/v1
+oid sha256:{"4d7a2146" * 8}
+size 90868376
+"""
+
+
+class Folders:
+    """Writes folders below one, each with a transformer of its own.
+
+    Args:
+        root: where they are written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        import torch
+        from sentence_transformers.sentence_transformer import modules
+
+        torch.manual_seed(2)
+        self.root = root
+        self.m = modules
+
+    def plain(self, name: str, kind: str = "bert", **changes: Any) -> Path:
+        """A transformer alone."""
+        return save(self.root / f"{name}-plain", kind, **changes)
+
+    def inner(self, name: str, kind: str = "bert", **changes: Any) -> Any:
+        """A transformer as a module."""
+        return self.m.Transformer(str(self.plain(name, kind, **changes)))
+
+    def save(self, name: str, *modules: Any, **options: Any) -> Path:
+        """A folder of these modules."""
+        from sentence_transformers import SentenceTransformer
+
+        folder = self.root / name
+        SentenceTransformer(modules=list(modules), device="cpu", **options).save(str(folder))
+        return folder
+
+    def mean(self, name: str, kind: str = "bert", **options: Any) -> Path:
+        """A transformer with the mean of its tokens."""
+        return self.save(name, self.inner(name, kind), self.m.Pooling(WIDTH, "mean"), **options)
+
+    def static(self, dim: int = WIDTH) -> Any:
+        """A module of static vectors."""
+        return self.m.StaticEmbedding(tokenizer("bert"), embedding_dim=dim)
+
+    def words(self) -> Any:
+        """A module of word vectors."""
+        from sentence_transformers.sentence_transformer.modules.tokenizer import (
+            WhitespaceTokenizer,
+        )
+
+        table = np.random.default_rng(0).normal(size=(len(WORDS), 16)).astype(np.float32)
+        return self.m.WordEmbeddings(WhitespaceTokenizer(WORDS, stop_words=set()), table)
+
+    def router(self, name: str, *, dim: int = WIDTH, **options: Any) -> Path:
+        """Queries by static vectors, documents by a transformer."""
+        documents = [self.inner(name), self.m.Pooling(WIDTH, "mean")]
+        router = self.m.Router.for_query_document([self.static(dim)], documents)
+        return self.save(name, router, **options)
+
+
+def _dense_on_tokens(f: Folders, name: str) -> Path:
+    dense = f.m.Dense(WIDTH, 12, module_input_name="token_embeddings")
+    return f.save(name, f.inner(name), dense, f.m.Pooling(12, "mean"))
+
+
+def _layers(f: Folders, name: str) -> Path:
+    inner = f.m.Transformer(str(f.plain(name)), config_kwargs={"output_hidden_states": True})
+    weighted = f.m.WeightedLayerPooling(WIDTH, num_hidden_layers=3, layer_start=1)
+    return f.save(name, inner, weighted, f.m.Pooling(WIDTH, "mean"))
+
+
+def _in_half(f: Folders, name: str) -> Path:
+    import torch
+
+    inner = f.inner(name)
+    inner.model.to(torch.float16)
+    return f.save(name, inner, f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
+
+
+def _in_shards(f: Folders, name: str) -> Path:
+    import transformers
+
+    folder = f.mean(name)
+    (folder / "model.safetensors").unlink()
+    transformers.BertModel.from_pretrained(f.root / f"{name}-plain").save_pretrained(
+        folder, max_shard_size="20KB"
+    )
+    return folder
+
+
+def _as_bin(f: Folders, name: str) -> Path:
+    import torch
+    from safetensors.torch import load_file
+
+    folder = f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
+    for part in (folder, folder / "2_Dense"):
+        torch.save(load_file(part / "model.safetensors"), part / "pytorch_model.bin")
+        (part / "model.safetensors").unlink()
+    return folder
+
+
+LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
+    "dense": lambda f, n: f.save(
+        n, f.inner(n), f.m.Pooling(WIDTH, "cls"), f.m.Dense(WIDTH, 8), f.m.Normalize()
+    ),
+    "dense on tokens": _dense_on_tokens,
+    "three poolings": lambda f, n: f.save(
+        n, f.inner(n), f.m.Pooling(WIDTH, ("mean", "max", "weightedmean"))
+    ),
+    "layer norm": lambda f, n: f.save(
+        n, f.inner(n), f.m.Pooling(WIDTH, "lasttoken"), f.m.LayerNorm(WIDTH), f.m.Dropout(0.3)
+    ),
+    "cnn": lambda f, n: f.save(
+        n, f.inner(n), f.m.CNN(WIDTH, out_channels=8), f.m.Pooling(24, "mean")
+    ),
+    "lstm": lambda f, n: f.save(n, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "mean")),
+    "bag of words": lambda f, n: f.save(
+        n, f.m.BoW(WORDS, {"cat": 2.0}), f.m.Dense(len(WORDS), 10)
+    ),
+    "weighted words": lambda f, n: f.save(
+        n, f.words(), f.m.WordWeights(WORDS, {"cat": 3.0}), f.m.Pooling(16, "mean")
+    ),
+    "static": lambda f, n: f.save(n, f.static(), f.m.Normalize()),
+    "weighted layers": _layers,
+    "half precision": _in_half,
+    "shards": _in_shards,
+    "bin": _as_bin,
+    "prompt left out": lambda f, n: f.save(
+        n, f.inner(n), f.m.Pooling(WIDTH, "mean", include_prompt=False),
+        prompts={"query": "the cat "}, default_prompt_name="query",
+    ),
+    "lower case": lambda f, n: edit_config(
+        f.mean(n), "sentence_bert_config.json", do_lower_case=True
+    ),
+    "no maximum": lambda f, n: edit_config(
+        f.mean(n), "sentence_bert_config.json", max_seq_length=None
+    ),
+    "short": lambda f, n: edit_config(f.mean(n), "sentence_bert_config.json", max_seq_length=6),
+    "truncated": lambda f, n: f.mean(n, truncate_dim=8),
+    "truncated to more": lambda f, n: f.mean(n, truncate_dim=64),
+    "wrong width": lambda f, n: edit_config(f.mean(n), "1_Pooling/config.json",
+                                            embedding_dimension=768),
+    "dot product": lambda f, n: f.mean(n, similarity_fn_name="dot"),
+    "decoder": lambda f, n: f.save(n, f.inner(n, "gpt2"), f.m.Pooling(WIDTH, "lasttoken")),
+}  # fmt: skip
+"""Kind -> what writes a folder whose vectors are the library's."""
+
+
+def _sparse(f: Folders, name: str) -> Path:
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+
+    inner = MLMTransformer(str(f.plain(name, head="ForMaskedLM")))
+    folder = f.root / name
+    SparseEncoder(modules=[inner, SpladePooling()], device="cpu").save_pretrained(str(folder))
+    return folder
+
+
+def _cross(f: Folders, name: str) -> Path:
+    from sentence_transformers import CrossEncoder
+
+    inner = f.plain(name, head="ForSequenceClassification", num_labels=1)
+    CrossEncoder(str(inner), device="cpu").save_pretrained(str(f.root / name))
+    return f.root / name
+
+
+def _late(f: Folders, name: str) -> Path:
+    from sentence_transformers import MultiVectorEncoder
+
+    folder = f.root / name
+    MultiVectorEncoder(str(f.plain(name)), device="cpu").save_pretrained(str(folder))
+    return folder
+
+
+def _adapter(f: Folders, name: str) -> Path:
+    folder = f.mean(name)
+    (folder / "model.safetensors").unlink()
+    (folder / "config.json").unlink()
+    adapter = {"peft_type": "LORA", "base_model_name_or_path": "owner/base"}
+    (folder / "adapter_config.json").write_text(json.dumps(adapter))
+    return folder
+
+
+def _without(f: Folders, name: str, instead: str) -> Path:
+    folder = f.mean(name)
+    (folder / "model.safetensors").unlink()
+    (folder / instead).parent.mkdir(exist_ok=True)
+    (folder / instead).write_bytes(b"\x08\x07")
+    return folder
+
+
+def _pointer(f: Folders, name: str, file: str) -> Path:
+    folder = f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
+    (folder / file).write_text(LFS_POINTER)
+    return folder
+
+
+def _modules(f: Folders, name: str, **changes: str | None) -> Path:
+    """A folder whose `modules.json` says something else of its pooling."""
+    folder = f.mean(name)
+    file = folder / "modules.json"
+    first, pooling = json.loads(file.read_text())
+    changed = {k: v for k, v in (pooling | changes).items() if v is not None}
+    file.write_text(json.dumps([first, changed]))
+    return folder
+
+
+def _foreign_route(f: Folders, name: str) -> Path:
+    folder = f.router(name)
+    file = folder / "router_config.json"
+    own = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
+    file.write_text(file.read_text().replace(own, "their_code.Pooling"))
+    return folder
+
+
+def _copied(f: Folders, name: str, **changes: Any) -> Path:
+    """A plain folder with other entries in its configuration."""
+    folder = f.root / name
+    shutil.copytree(f.plain(name), folder)
+    return edit_config(folder, **changes)
+
+
+REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str]] = {
+    "cross-encoder": (_cross, "is a cross-encoder: it scores two texts"),
+    "plain cross-encoder": (
+        lambda f, n: f.plain(n, head="ForSequenceClassification", num_labels=1),
+        "is a cross-encoder: it scores two texts",
+    ),
+    "sparse": (_sparse, "is a sparse encoder"),
+    "late interaction": (_late, "is a late-interaction model"),
+    "no pooling": (lambda f, n: f.save(n, f.inner(n)), "none for a sentence: no module"),
+    "adapter": (_adapter, "is a PEFT adapter of owner/base"),
+    "onnx": (lambda f, n: _without(f, n, "onnx/model.onnx"), r"ONNX \(onnx/model.onnx\)"),
+    "gguf": (lambda f, n: _without(f, n, "model-q4.gguf"), r"GGUF \(model-q4.gguf\)"),
+    "quantised": (
+        lambda f, n: edit_config(f.mean(n), quantization_config={"quant_method": "gptq"}),
+        r"are quantised \(gptq\)",
+    ),
+    "pointer": (lambda f, n: _pointer(f, n, "model.safetensors"), "Git LFS pointer.*git lfs pull"),
+    "pointer of a module": (
+        lambda f, n: _pointer(f, n, "2_Dense/model.safetensors"), "2_Dense.*Git LFS pointer"
+    ),
+    "no type": (lambda f, n: _modules(f, n, type=None), "has an entry without a type"),
+    "foreign route": (_foreign_route, "needs code of its own: their_code.Pooling"),
+    "many layers": (
+        lambda f, n: edit_config(f.mean(n), num_hidden_layers=10**7),
+        "num_hidden_layers is 10,000,000, and the weights hold 55 tensors",
+    ),
+    "many layers, plain": (
+        lambda f, n: _copied(f, n, num_hidden_layers=10**7), "num_hidden_layers is 10,000,000"
+    ),
+    "negative size": (lambda f, n: _copied(f, n, hidden_size=-32), "hidden size is -32"),
+    "huge size": (lambda f, n: _copied(f, n, hidden_size=10**12), "no tensor of the weights has"),
+    "huge dense": (
+        lambda f, n: edit_config(
+            f.save(n, f.inner(n), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8)),
+            "2_Dense/config.json", out_features=10**11,
+        ),
+        "out_features is 100,000,000,000",
+    ),
+    "many layers of an LSTM": (
+        lambda f, n: edit_config(
+            f.save(n, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "max")),
+            "1_LSTM/lstm_config.json", num_layers=10**7,
+        ),
+        "num_layers is 10,000,000",
+    ),
+}  # fmt: skip
+"""Kind -> what writes a folder that cannot encode, and what is said of it."""

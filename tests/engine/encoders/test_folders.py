@@ -1,0 +1,221 @@
+"""Folders of sentence-transformers of every kind: its own vectors, or a sentence why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from engine.encoders import (
+    PromptTask,
+    bind_task,
+    cuts_of,
+    describe,
+    load,
+    prompts_of,
+    query_side,
+    similarity_of,
+)  # fmt: skip
+from engine.errors import UserError
+from tests.engine.encoders.folders import LIKE_THEIRS, REFUSED, WIDTH, Folders
+from tests.engine.encoders.models import SENTENCES, edit_config
+
+LONG = " ".join(["a cat sat"] * 30)
+TEXTS = [*SENTENCES, "Unknown Cat", "", LONG, "the dog slept"]
+RETRIEVAL = PromptTask("mine", "Retrieval")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """Writes folders."""
+    return Folders(tmp_path)
+
+
+def theirs(folder: Path, **options: object) -> SentenceTransformer:
+    """The model as the library loads it, in float32."""
+    return SentenceTransformer(
+        str(folder),
+        device="cpu",
+        local_files_only=True,
+        model_kwargs={"dtype": "float32"},
+        **options,
+    )
+
+
+@pytest.mark.parametrize("kind", LIKE_THEIRS)
+def test_the_vectors_are_those_of_sentence_transformers(folders, kind):
+    """Whatever the modules, the weights' format and the settings; the dimension too."""
+    folder = LIKE_THEIRS[kind](folders, kind.replace(" ", "-"))
+    model, spec = theirs(folder), f"dir:{folder}"
+    encoder = load(spec, device="cpu")
+    rows = encoder.encode(TEXTS)
+    np.testing.assert_allclose(rows, model.encode(TEXTS), atol=1e-5)
+    assert rows.shape[1] == encoder.dim
+    assert describe(spec)["dim"] in (None, encoder.dim)
+    assert describe(spec, read=True)["dim"] == encoder.dim
+    assert similarity_of(encoder) == model.similarity_fn_name
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_encode_is_said_to_be_what_it_is(folders, kind):
+    """In the facts and when it is loaded; nothing is built that its weights deny."""
+    write, said = REFUSED[kind]
+    spec = f"dir:{write(folders, kind.replace(' ', '-'))}"
+    with pytest.raises(UserError, match=said):
+        load(spec, device="cpu").encode(SENTENCES)
+    with pytest.raises(UserError, match=said):
+        raise UserError(describe(spec, read=True)["problem"])
+
+
+def test_the_hidden_states_of_a_cross_encoder_may_be_asked_for(folders):
+    """With a pooling, it is a transformer like any other."""
+    folder = REFUSED["plain cross-encoder"][0](folders, "cross")
+    assert load(f"dir:{folder}?pooling=avg", device="cpu").encode(SENTENCES).shape[1] == WIDTH
+
+
+@pytest.mark.parametrize("folder_kind", ["modules", "plain"])
+def test_a_text_is_cut_where_the_positions_end(folders, folder_kind):
+    """RoBERTa's begin after the padding: no file states that maximum."""
+    folder = folders.mean("roberta", "roberta")
+    expected = theirs(folder)
+    expected.max_seq_length = 24
+    path = folder if folder_kind == "modules" else folders.root / "roberta-plain?pooling=avg"
+    encoder = load(f"dir:{path}", device="cpu")
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected.encode(TEXTS), atol=1e-5)
+    assert "1 text was cut to 24 tokens." in encoder.warnings
+    assert describe(f"dir:{folder}")["max_tokens"] == 24
+
+
+def test_a_maximum_beyond_the_positions_is_theirs(folders):
+    """Whether the files state it or the spec does."""
+    folder = edit_config(folders.mean("long"), "sentence_bert_config.json", max_seq_length=512)
+    expected = theirs(folder)
+    expected.max_seq_length = 24
+    rows = load(f"dir:{folder}", device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(rows, expected.encode(TEXTS), atol=1e-5)
+    with pytest.raises(UserError, match="max_length=30 is more than the 24 tokens"):
+        load(f"dir:{folder}?max_length=30", device="cpu").encode(TEXTS)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_tokenizer_without_a_padding_token_gets_one(folders, kind):
+    """As the library's users do by hand; the mask leaves it out."""
+    folder = folders.save("nopad", folders.inner("nopad", kind), folders.m.Pooling(WIDTH, "mean"))
+    file = folder / "tokenizer_config.json"
+    file.write_text(
+        json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "pad_token"})
+    )
+    expected = theirs(folder)
+    assert expected.tokenizer.pad_token is None
+    expected.tokenizer.pad_token = expected.tokenizer.convert_ids_to_tokens(0)
+    encoder = load(f"dir:{folder}", device="cpu")
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode([""]), encoder.encode(["", "a"])[:1], atol=1e-5)
+
+
+def test_texts_that_depend_on_their_neighbours_are_spoken_of(folders):
+    """A convolution sees the padding; the mean of the same tokens does not."""
+    cnn, mean = (f"dir:{LIKE_THEIRS[k](folders, k.replace(' ', '-'))}" for k in ("cnn", "static"))
+    depends = "depends on the texts that are encoded with it"
+    assert any(depends in one for one in describe(cnn, read=True)["warnings"])
+    assert not any(depends in one for one in describe(mean, read=True)["warnings"])
+
+
+def test_a_text_without_a_vector_is_named(folders):
+    """The largest value of no token is minus infinity, in the library as well."""
+    folder = folders.save(
+        "max", folders.words(), folders.m.LSTM(16, 8), folders.m.Pooling(16, "max")
+    )
+    assert not np.isfinite(theirs(folder).encode([""])).all()
+    encoder = load(f"dir:{folder}", device="cpu")
+    with pytest.raises(UserError, match="has no vector for ''"):
+        encoder.encode(["the cat", ""])
+
+
+def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
+    """From the files: special tokens and prompts count, and a text of just the maximum is whole."""
+    folder = folders.mean("st", prompts={"query": "the dog "})
+    whole, longer = " ".join(["cat"] * 22), " ".join(["cat"] * 23)
+    texts = [*SENTENCES, whole, longer]
+    spec = f"dir:{folder}"
+    assert cuts_of(spec, texts, "mine") == [
+        f"1 of 9 texts of mine are longer than the 24 tokens that {folder} takes: what is beyond "
+        "is cut."
+    ]
+    assert cuts_of(spec, texts[:-1]) == cuts_of("wordllama", texts) == []
+    assert "2 of 9 texts are longer" in cuts_of(f"{spec}?prompt=query", texts)[0]
+    assert (
+        "9 of 9 texts are longer than the 3 tokens"
+        in cuts_of(f"{spec}?max_length=3", [longer] * 9)[0]
+    )
+    assert "2,000 of 2,000" in cuts_of(spec, [longer] * 2000)[0]
+    encoder = load(spec, device="cpu")
+    encoder.encode(texts)
+    assert "1 text was cut to 24 tokens." in encoder.warnings
+
+
+def test_queries_and_documents_take_their_own_routes(folders):
+    """In tasks with sides, by encode_query and encode_document, whose prompts come with them."""
+    folder = folders.router("router", prompts={"query": "the cat ", "document": "a "})
+    model, encoder = theirs(folder), load(f"dir:{folder}", device="cpu")
+    np.testing.assert_allclose(encoder.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
+    bound = bind_task(encoder, (), "", RETRIEVAL)
+    documents, queries = bound.encode(TEXTS), query_side(bound).encode(TEXTS)
+    np.testing.assert_allclose(documents, model.encode_document(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(queries, model.encode_query(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(query_side(encoder).encode(TEXTS), queries)
+    assert prompts_of(bound) == {"prompt": "a ", "query_prompt": "the cat "}
+    similar = bind_task(encoder, (), "", PromptTask("mine", "STS"))
+    np.testing.assert_allclose(similar.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
+    prints = [encoder.fingerprint, bound.fingerprint, query_side(bound).fingerprint]
+    assert len(set(prints)) == 3
+    assert describe(f"dir:{folder}")["routed"] and describe(f"dir:{folder}")["max_tokens"] == 24
+
+
+def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders):
+    """For one side or both, by text or by task."""
+    folder = folders.router("router", prompts={"query": "the cat ", "STS": "a dog "})
+    model = theirs(folder)
+    for options, query in (("query_prompt=a%20dog%20", "a dog "), ("prompt=a%20dog%20", "a dog "),
+                           ("prompt=@task", "the cat ")):  # fmt: skip
+        encoder = bind_task(load(f"dir:{folder}?{options}", device="cpu"), (), "", RETRIEVAL)
+        expected = model.encode_query(TEXTS, prompt=query)
+        np.testing.assert_allclose(query_side(encoder).encode(TEXTS), expected, atol=1e-5)
+
+
+def test_a_router_inside_of_a_router_is_followed(folders):
+    """The task reaches the inner one."""
+    documents = [folders.inner("nested"), folders.m.Pooling(WIDTH, "mean")]
+    inner = folders.m.Router.for_query_document([folders.static()], documents)
+    folder = folders.save("nested", folders.m.Router({"text": [inner]}, default_route="text"))
+    bound = bind_task(load(f"dir:{folder}", device="cpu"), (), "", RETRIEVAL)
+    expected = theirs(folder).encode_query(TEXTS)
+    np.testing.assert_allclose(query_side(bound).encode(TEXTS), expected, atol=1e-5)
+
+
+def test_routes_that_do_not_fit_get_a_sentence(folders):
+    """No default route is no reason against a search, nor a lacking route against all else."""
+    two = {"query": [folders.static()], "document": [folders.static()]}
+    folder = folders.save("none", folders.m.Router(two, allow_empty_key=False))
+    encoder = load(f"dir:{folder}", device="cpu")
+    with pytest.raises(UserError, match="has no route for this"):
+        encoder.encode(TEXTS)
+    bound = bind_task(encoder, (), "", RETRIEVAL)
+    np.testing.assert_allclose(
+        bound.encode(TEXTS), theirs(folder).encode_document(TEXTS), atol=1e-5
+    )
+
+    asym = folders.save(
+        "asym", folders.m.Router({"query": [folders.static()], "doc": [folders.static()]})
+    )
+    encoder = load(f"dir:{asym}", device="cpu")
+    np.testing.assert_allclose(encoder.encode(TEXTS), theirs(asym).encode(TEXTS), atol=1e-5)
+    with pytest.raises(UserError, match="No route found for task type 'document'"):
+        bind_task(encoder, (), "", RETRIEVAL)
+
+    unequal = folders.router("unequal", dim=16)
+    with pytest.raises(UserError, match="gives queries 16 dimensions and documents 32"):
+        bind_task(load(f"dir:{unequal}", device="cpu"), (), "", RETRIEVAL)
