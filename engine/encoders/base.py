@@ -25,8 +25,9 @@ class Encoder(Protocol):
             Two encoders with one fingerprint give the same vectors (up to float noise).
         warnings: sentences that a person should read before trusting a score (pooling doctor).
 
-    An encoder may have two more: `queries`, the encoder of queries where `encode` is for documents
-    (see `engine.encoders.sides`), and `needs_task`, with `bind`, while `@task` is not bound.
+    An encoder may have three more (see `engine.encoders.sides`): `queries`, the encoder of queries
+    where `encode` is for documents; `similarity`, where vectors are not compared by the cosine; and
+    `needs_task`, with `bind`, while `@task` is not bound.
     """
 
     @property

@@ -44,6 +44,8 @@ _COMMON: Choices = (
     ("retrieval, reranking: queries that are documents", "the document with a query's id is left "
      "out of its ranking where it holds the query's text and is not judged to answer it, and in "
      "data sets named as those of MTEB's tasks that ignore equal ids, such as fiqa"),
+    ("retrieval, reranking: similarity", "the one that the files of a sentence-transformers model "
+     "name, dot product, Euclidean or Manhattan distance; else the cosine"),
     ("retrieval, reranking: ties", "the id that comes later in alphabetical order goes first"),
     ("retrieval, reranking: queries", "those with a judgement; one whose judgements are all 0 "
      "scores 0; means rounded to 5 decimals as mteb rounds them, MRR not"),

@@ -158,7 +158,11 @@ def into_files(workspace: Workspace, spec: str) -> Encoder:
 
     kept = workspace.load(spec)  # keeps the weights loaded until others are needed
     if getattr(kept, "needs_task", False):
-        raise UserError(f"{kept.name} needs a task.", "Name a data set in place of @task.")
+        raise UserError(
+            f"{kept.name} needs a task.",
+            "Name a data set in place of @task; a model with routes encodes data sets, by "
+            "`theodolite encode ENCODER --in DATASET`.",
+        )
     if endpoints.addresses(kept.name):
         return kept
     cache = NothingKept(workspace.store.vectors, encoders.MemoryCache(max_bytes=1 << 20))

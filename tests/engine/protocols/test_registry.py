@@ -20,8 +20,8 @@ HASHES = {
     "senteval-mlp": "e0ce33cad097c466",
     "pitfalls": "f27471dd049e2368",
     "pitfalls-mlp": "04fab4a43fbfcd8d",
-    "mteb-v2": "4f33075e18e57555",
-    "mteb-v1": "8c3ebfc81eafd31b",
+    "mteb-v2": "cd3769fc5325f09f",
+    "mteb-v1": "01bba9e4532e6fda",
     "vec2sent": "52d3174f87bfca6a",
 }
 
