@@ -87,7 +87,7 @@ class Terminals:
         )
         for row in rows:
             lock = FileLock(self._folder / f"{row['id']}.lock", timeout=0)
-            with contextlib.suppress(Timeout), lock:
+            with contextlib.suppress(OSError), lock:  # held, or nothing can be written here
                 self._runs.finish(
                     row["id"], row["attempt"], "failed",
                     error="The terminal that it ran in is gone.",

@@ -92,6 +92,10 @@ class VectorFile(KnownVectors):
         self._check_unchanged()
         return found
 
+    def read(self) -> None:
+        """See `Source.read`: the sentences, and whether each has a vector."""
+        self._rows  # noqa: B018
+
     def __len__(self) -> int:
         """Number of different sentences."""
         return len(self._rows)

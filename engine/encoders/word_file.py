@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -76,7 +77,7 @@ def layout(path: Path) -> Layout:
     try:
         with _open(path) as file:
             first, *lines = (file.readline(_LINE) for _ in range(3))
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path.name} cannot be read: {error}.") from error
     for start, what, hint in _OTHERS:
         if re.match(start, first):
@@ -185,7 +186,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                 if word not in words:
                     words[word] = len(vectors)
                     vectors.append(vector)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise UserError(f"{path.name} is damaged: {error}.", "Get the file again.") from error
     if how.words is not None and count < how.words:
         raise UserError(

@@ -40,6 +40,10 @@ class WordVectors(TableSource):
         check_unchanged(self._hash, file_sha256(self.path), self.name)
         return found
 
+    def read(self) -> None:
+        """See `Source.read`."""
+        self._words  # noqa: B018
+
     @property
     def table(self) -> np.ndarray:
         """Word vectors, float32 (v, d)."""

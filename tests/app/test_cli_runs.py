@@ -145,3 +145,6 @@ def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) ->
     (row,) = objects(theodolite("jobs", "list", "--json"))
     assert (row["id"], row["state"]) == (run, "failed")
     assert "terminal" in row["error"]
+    other = store.runs.create("evaluate", {"a": 1}, "killed too", queue=False)
+    store.runs.start(other, 1, "terminal", ["one"])
+    theodolite("jobs", "remove", other)

@@ -180,4 +180,5 @@ def counts(store: Store) -> tuple[int, int, int]:
 def _changeable(workspace: Workspace, run_id: str) -> RunRow:
     """Get a run to change it; refuses visitors."""
     workspace.refuse_visitors()
+    workspace.store.terminals.end_forsaken()
     return workspace.store.runs.get(run_id)

@@ -70,6 +70,7 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     from app.jobs.kinds import spec_of
     from app.pages.trainings import service as trainings
 
+    workspace.store.terminals.end_forsaken()
     rows = [vars(row) for kinds in (trainings.ENCODERS, trainings.DECODERS)
             for row in trainings.table(workspace, MOST, kinds)]  # fmt: skip
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))

@@ -88,6 +88,7 @@ def test_words_may_hold_spaces_and_numbers(tmp_path):
         (pickle.dumps({"the": [1, 2]}), "pickle.*save_word2vec_format"),
         (saved(np.ones((2, 2))), "NumPy array.*vectors:"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "Git LFS"),
+        (gzip.compress(GLOVE * 50, mtime=0)[:30] + b"\xff" * 60, "damaged|cannot be read"),
         (b"", "empty"),
         (b"\xef\xbb\xbf", "empty"),
         (b"3 2\n", "only a first line that states 3"),
