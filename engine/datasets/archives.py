@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +25,8 @@ EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another"
 TABLES = "Tables of one data set are named by their splits, such as train.csv and test.csv."
 SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
 _ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.IGNORECASE)
+PART = re.compile(r"[-_.]?\d+-of-\d+")
+"""The number of a part, as in train-00000-of-00002.parquet."""
 _ROLES = ("corpus", "queries", "documents", "qrels")
 _MOST = 1000
 """Maximum number of files in an archive; a data set has a few."""
@@ -65,16 +68,22 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
                     inside.write(piece)
 
 
-def tables(names: Sequence[str]) -> dict[str, str]:
-    """Return split -> file where each file is a table and the names tell splits apart.
+def tables(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (split, file) where the files are tables whose names tell splits apart, in order.
 
-    A table alone has the split that its name tells, or an empty one.
+    A table alone has the split that its name tells, or an empty one. A split may come in numbered
+    parts, as on the hub. What describes the data, such as a README, is left out.
     """
-    found = {split_of(name)[0]: name for name in names}
-    other = any(not _is_table(name) or PurePosixPath(name).stem in _ROLES for name in names)
-    if other or len(found) < len(names) or (len(names) > 1 and "" in found):
-        return {}
-    return dict(sorted(found.items(), key=lambda item: rank(item[0])))
+    known = [name for name in names if _is_table(name)]
+    if len(known) > 1:
+        known = [n for n in known if split_of(n)[0] or not n.endswith((".txt", ".json"))]
+    found = sorted((split_of(name)[0], name) for name in known)
+    splits = Counter(split for split, _ in found)
+    whole = all(splits[split] == 1 or PART.search(name) for split, name in found)
+    roles = any(PurePosixPath(name).stem in _ROLES for name in known)
+    if roles or not whole or (len(splits) > 1 and "" in splits):
+        return []
+    return sorted(found, key=lambda item: (rank(item[0]), item[1]))
 
 
 def _is_table(name: str) -> bool:
@@ -83,7 +92,7 @@ def _is_table(name: str) -> bool:
 
 def split_of(name: str) -> tuple[str, str]:
     """Return the split that a file's name tells, empty if none, and the rest of its name."""
-    stem = _ENDINGS.sub("", PurePosixPath(name).name)
+    stem = PART.sub("", _ENDINGS.sub("", PurePosixPath(name).name))
     words = re.split(r"[-_.]", stem)
     split = next((word for word in words if word.casefold() in SPLITS), "")
     return split, "_".join(word for word in words if word != split)

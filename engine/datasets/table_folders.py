@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from engine.datasets import rte
-from engine.datasets.archives import rank, split_of
+from engine.datasets.archives import PART, rank, split_of
 from engine.datasets.columns import ROLES, roles_of
 from engine.datasets.files import DatasetSource, where
 from engine.datasets.languages import ENGLISH, codes, is_language
@@ -71,13 +72,15 @@ def sources(root: Path, taken: Collection[Path]) -> list[DatasetSource]:
 
 
 def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[DatasetSource]:
-    groups: dict[str, dict[str, Path]] = {}
+    groups: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(folder.iterdir()):
         split, group = split_of(path.name)
         # Other JSON describes the data, such as dataset_infos.json.
         known = _ENDING.search(path.name) or (split and path.suffix == ".json")
         if path.is_file() and known:
-            groups.setdefault(group, {})[split] = path
+            by_split = groups.setdefault(group, {})
+            others = by_split.get(split, []) if PART.search(path.name) else []
+            by_split[split] = [*others, path]
     found = []
     for group, by_split in groups.items():
         files = dict(sorted(by_split.items(), key=lambda item: rank(item[0])))
@@ -96,9 +99,9 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
     return found
 
 
-def _problem(files: dict[str, Path], kind: Kind) -> str | None:
+def _problem(files: dict[str, list[Path]], kind: Kind) -> str | None:
     try:
-        for path in files.values():
+        for path in chain.from_iterable(files.values()):
             _mapped(path, kind, of_file(path))
     except UserError as error:
         return str(error)
@@ -126,14 +129,14 @@ def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
     return {role: found[role] for role in roles_of(kind) if role in found and role != "split"}
 
 
-def read(name: str, kind: Kind, type: TaskType, files: dict[str, Path]) -> Dataset:
-    """Read the splits of a data set.
+def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) -> Dataset:
+    """Read the splits of a data set, each from one file or its numbered parts.
 
     Raises:
         UserError: a column is not recognised, or a row is malformed (names file and line).
     """
     columns: dict[str, list[Any]] = {}
-    for split, path in files.items():
+    for split, path in ((split, path) for split, paths in files.items() for path in paths):
         if path.name.endswith(".xml"):
             found = rte.columns(path)
         else:

@@ -7,7 +7,7 @@ data = read(path, "mine.csv", shown.mapping)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -140,10 +140,10 @@ def _problems(
 
 
 def _together(
-    files: MappingABC[str, bytes], by_split: MappingABC[str, str], header: bool | None
+    files: MappingABC[str, bytes], by_split: Sequence[tuple[str, str]], header: bool | None
 ) -> Preview:
     """Preview the tables of an archive as one, whose files are its splits."""
-    shown = {name: preview(files[name], name, header) for name in by_split.values()}
+    shown = {name: preview(files[name], name, header) for _, name in by_split}
     (title, first), *others = shown.items()
     for name, other in others:
         if other.columns != first.columns:
@@ -333,12 +333,13 @@ def _columns_by_split(
     by_split = archives.tables(list(files))
     if not by_split:
         raise UserError(f"{filename} does not hold tables of a data set.", archives.TABLES)
-    if len(by_split) > 1:
+    several = len({split for split, _ in by_split}) > 1
+    if several:
         columns = {role: column for role, column in columns.items() if role != "split"}
     found: dict[str, list[Any]] = {}
-    for split, name in by_split.items():
+    for split, name in by_split:
         part = read_columns(files[name], name, columns, header, placed=True)
-        if len(by_split) > 1:
+        if several:
             part["split"] = [split] * len(part["place"])
         for role, cells in part.items():
             found.setdefault(role, []).extend(cells)

@@ -6,9 +6,10 @@ import io
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from engine.datasets import LabelledSentences, Parallel, Retrieval, archives
+from engine.datasets import Catalog, LabelledSentences, Parallel, Retrieval, archives
 from engine.datasets.tables import Mapping, preview, read
 from engine.errors import UserError
 
@@ -78,6 +79,27 @@ def test_tables_named_by_their_splits_are_one_data_set() -> None:
         assert data.sentences[:3] == ["bird sea", "river tree", "small tree"]
         plain = read(packed, "mine.zip", Mapping("sentences", {"text": "label"}))
         assert plain.sentences[:3] == ["neg", "pos", "neg"]
+
+
+def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
+    """Splits in numbered parts, beside what describes them; in an archive and in a data folder."""
+    folder = tmp_path / "mteb" / "classification" / "mine"
+    folder.mkdir(parents=True)
+    files = {"README.md": b"# Mine\n", "dataset_infos.json": b"{}", "LICENSE.txt": b"Free.\n"}
+    for name, rows in {"test-00000-of-00001": ["e", "f"], "train-00000-of-00002": ["a", "b"],
+                       "train-00001-of-00002": ["c", "d"]}.items():  # fmt: skip
+        made = io.BytesIO()
+        pd.DataFrame({"text": rows, "label": ["x", "y"]}).to_parquet(made)
+        files[f"data/{name}.parquet"] = made.getvalue()
+        (folder / f"{name}.parquet").write_bytes(made.getvalue())
+    packed = zipped(files)
+    for data in (
+        read(packed, "x.zip", preview(packed, "x.zip").mapping),
+        Catalog(tmp_path).load("mine"),
+    ):
+        assert isinstance(data, LabelledSentences)
+        assert data.sentences == list("abcdef")
+        assert data.splits == ["train"] * 4 + ["test"] * 2
 
 
 def test_a_table_alone_in_an_archive_is_that_table() -> None:
