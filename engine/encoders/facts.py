@@ -28,7 +28,8 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
 
     Args:
         spec: of the encoder.
-        read: also read the weights of its models that are here, and try them out.
+        read: also read its files of vectors and the weights of its models that are here, and try
+            these out.
 
     Returns:
         JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
@@ -123,9 +124,11 @@ def _facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
             from engine.encoders.vectors import open_vectors
 
             known = open_vectors(spec)
+            if read:
+                known.read()
             facts |= {"dim": known.dim, "bytes": known.bytes}
         else:
-            facts |= _word_facts(spec)
+            facts |= _word_facts(spec, read=read)
     except UserError as error:
         facts |= {"available": False, "problem": str(error)}
     return facts
@@ -140,7 +143,7 @@ def _mteb_facts(model: str) -> dict[str, Any]:
     return known if here else known | {"available": False, "problem": LATER}
 
 
-def _word_facts(spec: SourceSpec) -> dict[str, Any]:
+def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
     pooling = spec.option("pooling")
     facts: dict[str, Any] = {"pooling": pooling or "avg"}
     if spec.kind == "wordllama":
@@ -154,6 +157,8 @@ def _word_facts(spec: SourceSpec) -> dict[str, Any]:
         from engine.encoders.words import WordVectors
 
         vectors = WordVectors(spec.value, spec.value)
+        if read:
+            vectors.read()
         facts |= {"dim": vectors.dim, "bytes": vectors.path.stat().st_size}
     else:
         facts |= {"dim": int(spec.value), "pooling": pooling}

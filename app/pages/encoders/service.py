@@ -51,8 +51,8 @@ def list_shipped(workspace: Workspace) -> None:
 def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[str, Any]:
     """Try an encoder out, list it, and return its facts.
 
-    A model that is on this machine is read, and encodes; one of the hub is tried when it is first
-    used.
+    A model that is on this machine is read, and encodes, and so are files of vectors and of word
+    vectors; a model of the hub is tried when it is first used.
 
     Args:
         workspace: stores the list.

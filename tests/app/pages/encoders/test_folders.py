@@ -90,3 +90,17 @@ def test_routes_are_taken_in_tasks_and_in_search(home: Path, folders: Folders) -
         (answer,) = judgements
         gains.append(1 / np.log2(2 + ranked.index(answer)) if answer in ranked else 0.0)
     assert main["score"] == pytest.approx(100 * np.mean(gains), abs=0.01)
+
+
+def test_files_of_vectors_are_read_before_they_are_added(home: Path) -> None:
+    """What their first lines do not show is said now, not in the middle of an evaluation."""
+    words = home / "v.txt"
+    for text, says in (("the 1 2\nship 3 nan\n", "'ship'"), ("9 2\nthe 1 2\n", "states 9 words")):
+        words.write_text(text)
+        assert says in theodolite("encoders", "add", f"words:{words}", code=2)[-1]
+    np.save(home / "x.npy", np.ones((2, 3), np.float32))
+    (home / "x.txt").write_text("only one\n")
+    refused = theodolite("encoders", "add", f"vectors:{home / 'x.npy'}", code=2)[-1]
+    assert "x.txt has 1 sentences" in refused
+    words.write_text("the 1 2\nship 3 4\n")
+    theodolite("encoders", "add", f"words:{words}")
