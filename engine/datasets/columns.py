@@ -220,7 +220,7 @@ def _by_value(
         found["score"] = unnamed[0]
     if "text" not in found and texts:
         found["text"] = max(texts, key=lambda c: mean[c])
-    others = [c for c in columns if c not in texts and c != found.get("text")]
+    others = [c for c in columns if c not in (*texts, found.get("text"), found.get("cluster"))]
     of_pairs = [c for c in others if c not in numeric] if set(texts) == pair else []
     if "label" not in found and len(others) == 1 and len(texts) == 1:
         found["label"] = others[0]

@@ -36,7 +36,7 @@ ROLES = {
     "left": "First sentence", "right": "Second sentence", "score": "Score", "text": "Text",
     "label": "Label", "anchor": "Anchor", "positive": "Positive", "negative": "Hard negative",
     "query": "Query", "document": "Document", "grade": "Grade (0: does not answer)",
-    "split": "Split (optional)", "cluster": "Cluster (optional): rows not independent",
+    "split": "Split (optional)", "cluster": "Cluster: rows that belong together (optional)",
 }  # fmt: skip
 """Role of a column -> its label."""
 CONTROLS = (

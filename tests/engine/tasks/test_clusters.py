@@ -94,6 +94,10 @@ def test_a_column_of_that_name_is_found() -> None:
     assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
     data = tables.read(raw, "mine.csv", mapping)
     assert list(data.clusters.values()) == ["1", "1", ""]  # type: ignore[union-attr]
+    other = tables.preview(
+        b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n", "x.csv"
+    )
+    assert other.mapping.columns == {"text": "review", "label": "stars", "cluster": "cluster"}
     row = '{"text": "%s", "label": "a", "cluster": %s}\n'
     rows = (row % ("one", 1) + row % ("two", "null")).encode()
     again = tables.read(rows, "mine.jsonl", tables.preview(rows, "mine.jsonl").mapping)
