@@ -188,6 +188,14 @@ class Database:
         with as_store_errors(self.path.parent):
             return int(self.connection.execute(sql, parameters).rowcount)
 
+    def version(self) -> int:
+        """A number that changes with whatever is written by others than this thread.
+
+        Raises:
+            StoreError: when the database cannot answer.
+        """
+        return int(self.rows("PRAGMA data_version")[0]["data_version"])
+
     def refuse_writing(self) -> None:
         """Raise if the database is read-only; call this before writing files beside it.
 

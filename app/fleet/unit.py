@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from app.fleet import outs, parcels
 from app.jobs.asking import Child, ChildCrashed
 from app.jobs.kinds import KINDS, job_of
-from app.jobs.worker import CRASHES_ALLOWED, given_up
+from app.jobs.unit import CRASHES_ALLOWED, given_up
 from engine.errors import UserError
 from store import Store, StoreError, portable
 from store.reports import LOG, Reports

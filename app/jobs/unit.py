@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from store import Store
 
+CRASHES_ALLOWED = 3
+
 log = logging.getLogger("theodolite.jobs")
 
 
@@ -97,3 +99,11 @@ def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:
         return
     count = f"{len(failed)} of {len(units)} failed." if failed else ""
     store.runs.finish(run_id, attempt, "done", job.ending(store, run_id) or count, *why)
+
+
+def given_up(label: str, crash: str) -> tuple[str, str]:
+    """(error, hint) for a unit that keeps crashing its process."""
+    return (
+        f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
+        "Close other programs or choose a smaller model, then try again; finished parts are kept.",
+    )

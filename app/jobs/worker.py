@@ -28,7 +28,8 @@ from app.jobs import processes
 from app.jobs.asking import Child, ChildCrashed, Stopped
 from app.jobs.kinds import job_of, kind_of, spec_of
 from app.jobs.priority import queue_priority
-from app.jobs.unit import conclude
+from app.jobs.rest import Rest
+from app.jobs.unit import CRASHES_ALLOWED, conclude, given_up
 from engine.errors import UserError
 from store import Store, StoreError, queue_file
 from store.errors import NoSuchRun, StoreGone
@@ -43,7 +44,6 @@ last has several: other machines do their units."""
 VERSION = "1"
 """Version of a workflow's arguments: workers take those of their version."""
 
-CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.05
 _DEQUEUE_EVERY = {INTERACTIVE: 0.1, QUEUE: 0.25, FLEET: 0.5}
 _CHECK_EVERY = 5.0
@@ -69,6 +69,7 @@ class Worker:
         self._slot = slot
         self._working_on: set[str] = set()
         self._left_lying: set[str] = set()
+        self._rest = Rest()
         self._kinds: dict[str, str] = importlib.import_module(kinds).KINDS
         data = [] if data_root is None else ["--data", str(data_root)]
         given = ["--store", str(store.folder), *data, "--kinds", kinds]
@@ -89,7 +90,7 @@ class Worker:
             "log_level": "ERROR",
             "enable_otlp": False,
         }
-        DBOS(config=config)
+        dbos = DBOS(config=config)
 
         @DBOS.workflow(name="run", max_recovery_attempts=None)
         def workflow(run_id: str, attempt: int) -> str:
@@ -105,6 +106,7 @@ class Worker:
             DBOS.register_queue(
                 queue, worker_concurrency=most, polling_interval_sec=_DEQUEUE_EVERY[queue]
             )
+        self._rest.keep(dbos)
         self._forget_removed()
 
     def serve(self, *, warm: bool = False) -> None:
@@ -114,7 +116,7 @@ class Worker:
             warm: whether to start the interactive child before its first run, once the app had
                 time to open a page.
         """
-        checked = 0.0
+        checked, version = 0.0, -1
         warm_at = time.monotonic() + _WARM_AFTER if warm else math.inf
         while True:
             try:
@@ -124,8 +126,11 @@ class Worker:
                     self._store.workers.seen(self._slot)
                     self._reconcile()
                     self._store.terminals.end_forsaken()
-                for run in self._store.runs.not_enqueued():
-                    self._enqueue(run)
+                    version = -1
+                now = self._store.database.version()
+                if now != version:
+                    self._rest.wake(self._sweep())
+                    version = now
                 if time.monotonic() > warm_at:
                     warm_at = math.inf
                     self.children[INTERACTIVE].start()
@@ -179,7 +184,7 @@ class Worker:
         runs = self._store.runs
         try:
             run, unit = runs.get(run_id), runs.units(run_id)[position]
-            child = self._child(run)
+            child = self.children[INTERACTIVE if self._queue(run) == INTERACTIVE else QUEUE]
         except (NoSuchRun, IndexError):  # cancelled and removed
             return "stopped"
         if unit["state"] != "waiting":
@@ -226,14 +231,17 @@ class Worker:
                 return FLEET
         return QUEUE
 
-    def _child(self, run: RunRow) -> Child:
-        """The child for the units of a run that are done here; it may be busy."""
-        return self.children[INTERACTIVE if self._queue(run) == INTERACTIVE else QUEUE]
-
     def _call_off(self, run_id: str, attempt: int) -> None:
         if self._fleet is not None:
             with contextlib.suppress(StoreError):  # at worst, a worker does it in vain
                 self._fleet.call_off(run_id, attempt)
+
+    def _sweep(self) -> bool:
+        """Enqueue what waits; return whether a run in the queue is not in progress here."""
+        for run in self._store.runs.not_enqueued():
+            self._enqueue(run)
+        live = self._store.runs.enqueued_and_live()
+        return any(_workflow(run) not in self._working_on for run in live)
 
     def _enqueue(self, run: RunRow) -> None:
         DBOS.enqueue_workflow_with_options(
@@ -307,14 +315,6 @@ class Worker:
             self._store.logs.path(run_id).open("a", encoding="utf-8") as file,
         ):
             file.write(f"{stamp}  {line}\n")
-
-
-def given_up(label: str, crash: str) -> tuple[str, str]:
-    """(error, hint) for a unit that keeps crashing its process."""
-    return (
-        f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
-        "Close other programs or choose a smaller model, then try again; finished parts are kept.",
-    )
 
 
 def _workflow(run: RunRow) -> str:

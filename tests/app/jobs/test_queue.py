@@ -9,6 +9,7 @@ import time
 import psutil
 import pytest
 
+from app.jobs import rest
 from store import forget
 from store.queue_file import NAME as JOBS_FILE
 from tests.app.jobs.conftest import Bench, alive, child_of, until
@@ -255,6 +256,29 @@ def test_the_queue_is_watched(shared: Bench) -> None:
     (worker,) = shared.store.workers.list()
     assert worker["slot"] == "local-0"
     assert alive(worker["pid"])
+
+
+@pytest.mark.slow
+def test_a_worker_at_rest_asks_its_queues_for_nothing(shared: Bench) -> None:
+    """It takes hardly any CPU time, and starts the next run as soon as it is queued."""
+    shared.over(shared.measure("before the rest", 1, 0.01))
+    (worker,) = shared.store.workers.list()
+    process = psutil.Process(worker["pid"])
+    until(lambda: _rests(process, _seconds(process)), seconds=30.0)
+    for kind in ("measure", "awaited"):
+        run = shared.over(shared.measure("after a rest", 1, 0.01, kind=kind))
+        assert run["started"] - run["created"] < rest.LONGEST / 3
+
+
+def _seconds(process: psutil.Process) -> float:
+    used = process.cpu_times()
+    return float(used.user + used.system)
+
+
+def _rests(process: psutil.Process, before: float) -> bool:
+    """Whether a process takes at most 2 % of a core for two seconds; it took 5 when it polled."""
+    time.sleep(2.0)
+    return _seconds(process) - before <= 0.04
 
 
 @pytest.mark.slow
