@@ -82,6 +82,10 @@ def serve(
     root_path: Annotated[
         str | None, typer.Option(metavar="/PATH", help="Path under which a proxy serves the app.")
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Host name under which a proxy serves the app."),
+    ] = None,
     frame_ancestors: Annotated[
         str,
         typer.Option(metavar="ORIGINS", help="Origins that may embed the app in a frame."),
@@ -119,7 +123,7 @@ def serve(
         say(f"Login for the public link: {login[0]} / {login[1]}")
     if demo:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's package is imported
-    path = parse_root_path(root_path)
+    path, names = parse_root_path(root_path), tuple(map(parse_host, allow_host or ()))
     if fleet:
         say(f"Evaluations and trainings go to the fleet at {joined_fleet(fleet)}.")
         from app.fleet import queue
@@ -138,7 +142,7 @@ def serve(
     try:
         launch = partial(
             _launch, workspace, host, port, not (no_browser or window), share, login, path,
-            block=False, frame_ancestors=frame_ancestors,
+            block=False, frame_ancestors=frame_ancestors, allow_hosts=names,
         )  # fmt: skip
         _serve(workspace, launch, share, as_json, browser, fleet=bool(fleet))
     finally:
@@ -347,6 +351,22 @@ def parse_root_path(text: str | None) -> str | None:
             "Write it like /theodolite.",
         )
     return f"/{text.strip('/')}"
+
+
+def parse_host(text: str) -> str:
+    """Check a host name under which a proxy serves us; `*.` stands for any name below another.
+
+    Raises:
+        UserError: the text is more or less than a name.
+    """
+    from engine.errors import UserError
+
+    if not re.fullmatch(r"(\*\.)?[\w-]+(\.[\w-]+)*|\[[0-9a-fA-F:.]+\]", text, re.ASCII):
+        raise UserError(
+            f"{text!r} is not the name of a host.",
+            "Write it like theodolite.example.org, without https:// and without a port.",
+        )
+    return text.lower()
 
 
 def parse_login(auth: str | None) -> tuple[str, str] | None:

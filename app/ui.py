@@ -11,6 +11,7 @@ import importlib
 import os
 import socket
 import threading
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,11 @@ from app.components import modules
 from app.pages.curate import routes as curation_routes
 from app.pages.map import routes as map_routes
 from app.publish import routes as publish_routes
-from app.web import assets, frame, palette, template, theme
+from app.web import assets, frame, palette, scratch, template, theme
 from app.web.blocks import Pages, keep_signatures
 from app.web.guard import links
 from app.web.guard.accounts import Accounts
+from app.web.guard.connections import Connection
 from app.web.guard.limits import Limits
 from app.web.guard.login import MESSAGE, Login
 from app.web.guard.middleware import Guard
@@ -45,9 +47,6 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Auth = Accounts | tuple[str, str]
-_NAMES = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-"""Without a password, answer only to names of this machine: another site can point its own host
-name here and would then have the same origin as our pages (DNS rebinding)."""
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
 PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
 DEFAULT_PORT = 7860
@@ -60,6 +59,8 @@ WARM_AFTER_SECONDS = 5.0
 WARM = ("scipy.special", "scipy.cluster.hierarchy")
 """Modules that pages compute with: half a second that nobody need wait for."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+HERE = ("127.0.0.1", "localhost", "[::1]")
+"""This machine's names as they stand in a request."""
 
 
 def build(workspace: Workspace) -> gr.Blocks:
@@ -137,6 +138,7 @@ def launch(
     root_path: str | None = None,
     block: bool = True,
     frame_ancestors: str = "'self'",
+    allow_hosts: Sequence[str] = (),
 ) -> gr.Blocks:
     """Serve the pages.
 
@@ -150,6 +152,10 @@ def launch(
         root_path: path under which a proxy serves us, if not its root.
         block: wait until interrupted; else return once the server answers.
         frame_ancestors: whose pages may show ours in a frame, as in a Content-Security-Policy.
+        allow_hosts: names under which a proxy serves us. When there are any, and always without a
+            login except in a demonstration, requests to other names than these and this machine's
+            are refused: another site can point a name of its own here and would then have the same
+            origin as our pages (DNS rebinding).
 
     Returns:
         The running Blocks: `local_url`, `share_url`, `close()`.
@@ -161,15 +167,16 @@ def launch(
     _check_port(host, port)
     if workspace.demo:
         memory.keep_flat()
-    open_to_all = bool(auth or root_path or workspace.demo)
-    names = [] if open_to_all or host not in ("127.0.0.1", "localhost") else [_NAMES]
+    allowed = [*HERE, *allow_hosts] if allow_hosts or not (auth or workspace.demo) else ["*"]
+    names = [Middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)]
+    scratch.folder()
     demo = build(workspace)
     app = _server(workspace, names, frame_ancestors, root_path or "")
     template.begin_with(app, first_painted(demo, publish=not workspace.read_only))
     if auth and not isinstance(auth, Accounts):
         auth = Accounts.one(*auth)
     demo.launch(
-        server_name=host,
+        server_name=f"[{host}]" if ":" in host else host,
         server_port=port,  # None: Gradio finds a free one, and retries if another app takes it
         inbrowser=open_browser,
         share=share,
@@ -195,6 +202,7 @@ def launch(
         # page, with a timeout of three seconds, which a busy machine may exceed.
         _frontend=False,
     )
+    demo.server.config.http_protocol_class = Connection
     later = threading.Timer(WARM_AFTER_SECONDS, _warm)
     later.daemon = True
     later.start()

@@ -14,14 +14,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app.web.guard.requests import HEALTH
+from app.web.guard.requests import HEALTH, UPLOAD
 from app.web.theme import PALETTE, STATIC
 from store.errors import StoreError
 
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 NO_STORE = {"Cache-Control": "no-store"}
 PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
-UPLOAD = "/gradio_api/upload"
 ICON_SIZES = (192, 512)
 """Icon sizes that a browser requires before it offers to install the app."""
 ICONS = {**{str(size): size for size in ICON_SIZES}, "maskable": 512}

@@ -1,4 +1,4 @@
-r"""The body of a call that a page makes: bounded, and without lone surrogates.
+r"""The body of a request: bounded before anything parses it, and without lone surrogates.
 
 JSON can hold half of a surrogate pair (`\ud800`), and browsers send one where text is cut inside an
 emoji. An answer that repeats it cannot be encoded: the stream to the page would break off.
@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from app.web.guard.requests import API, path_of
+from app.web.guard.requests import API, OPEN, UPLOAD, path_of
 
-MOST_BYTES = 16 * 2**20
+OPEN_BYTES = 2**16
+"""Of a request that needs no login: a form with a name and a password."""
+CALL_BYTES = 16 * 2**20
+UPLOAD_BYTES = 2 * 2**30
+"""Of all files of one upload, which are written to the disk as they come; each has a bound too."""
 _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F]"
     rb"[0-9a-fA-F]{2}"
@@ -23,52 +28,79 @@ _ESCAPES = re.compile(
 _HALF = len(rb"\ud800")
 
 
-class TooLarge(Exception):
-    """A body has more bytes than any page sends."""
-
-
-def is_call(request: Request) -> bool:
-    """Whether a request calls a function of the app, and uploads no file."""
-    kind = request.headers.get("content-type", "")
-    return (
-        request.method == "POST"
-        and path_of(request).startswith(API)
-        and not kind.startswith("multipart/")
-    )
-
-
-async def read(
-    receive: Receive, most: int = MOST_BYTES, look: Callable[[bytes], None] | None = None
-) -> Receive:
-    """Read a body and replay it with each lone surrogate replaced.
+class TooLarge(HTTPException):
+    """A body has more bytes than it may: 413.
 
     Args:
+        most: bytes that it may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(413, f"A request has at most {most:,} bytes here: send less.")
+
+
+async def bounded(
+    request: Request,
+    receive: Receive,
+    most: int | None = None,
+    look: Callable[[bytes], None] | None = None,
+) -> Receive:
+    """Read a body and replay it; that of an upload is handed on as it comes.
+
+    Lone surrogates in a call of the API are replaced.
+
+    Args:
+        request: whose body it is.
         receive: the ASGI callable to read from.
-        most: maximum size in bytes.
+        most: maximum size in bytes; None for that of its path.
         look: called with the body; its exceptions propagate.
 
     Raises:
-        TooLarge: the body is larger.
+        TooLarge: the body is larger; from what is returned, for an upload without its length.
     """
-    body, more = b"", True
+    path = path_of(request)
+    upload = path == UPLOAD and most is None
+    if most is None:
+        most = UPLOAD_BYTES if upload else OPEN_BYTES if path in OPEN else CALL_BYTES
+    given = request.headers.get("content-length", "")
+    if given.isdecimal() and int(given) > most:
+        raise TooLarge(most)
+    counted = _counted(receive, most)
+    if upload:
+        return counted
+    body, more = bytearray(), True
     while more:
-        message = await receive()
+        message = await counted()
         if message["type"] != "http.request":
             return receive
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > most:
-            raise TooLarge
+    whole = bytes(body)
     if look:
-        look(body)
-    waiting: list[Message] = [
-        {"type": "http.request", "body": whole_characters(body), "more_body": False}
-    ]
+        look(whole)
+    if path.startswith(API):
+        whole = whole_characters(whole)
+    waiting: list[Message] = [{"type": "http.request", "body": whole, "more_body": False}]
 
     async def again() -> Message:
         return waiting.pop() if waiting else await receive()
 
     return again
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    """Receive the same, until it is too much."""
+    seen = 0
+
+    async def counting() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise TooLarge(most)
+        return message
+
+    return counting
 
 
 def whole_characters(body: bytes) -> bytes:

@@ -81,8 +81,8 @@ class Guard:
                 end = self._visitors and self._visitors.stream(request)
         except Refused as refused:
             answer = refused.answer
-        except bodies.TooLarge:
-            answer = PlainTextResponse("Too many at once", status_code=413)
+        except bodies.TooLarge as large:
+            answer = PlainTextResponse(large.detail, status_code=large.status_code)
         try:
             await self._send(answer, scope, receive, send)
         finally:
@@ -110,16 +110,18 @@ class Guard:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _read(self, request: Request, receive: Receive) -> Receive:
-        """Read and repair the body of a call; a visitor's body is bounded in any request.
+        """Bound the body of a request, and look at that of a visitor.
 
         Raises:
             TooLarge: the body has too many bytes.
             Refused: a visitor exceeds a limit.
         """
-        if self._visitors and request.method not in ("GET", "HEAD"):
+        if request.method in ("GET", "HEAD"):
+            return receive
+        if self._visitors:
             look = partial(self._visitors.look_at, request)
-            return await bodies.read(receive, self._visitors.limits.body, look)
-        return await bodies.read(receive) if bodies.is_call(request) else receive
+            return await bodies.bounded(request, receive, self._visitors.limits.body, look)
+        return await bodies.bounded(request, receive)
 
     async def _refusal(self, request: Request) -> Response | None:
         """The response that refuses a request; None if the app may answer it.

@@ -17,6 +17,7 @@ from starlette.requests import Request
 log = logging.getLogger("theodolite")
 API = "/gradio_api/"
 HEALTH = "/healthz"
+UPLOAD = f"{API}upload"
 OPEN = frozenset(
     {HEALTH, "/login", "/login/", "/favicon.ico", "/robots.txt", "/manifest.json", "/theme.css",
      f"{API}theme.css", f"{API}startup-events"}

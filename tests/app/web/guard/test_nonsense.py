@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from app.pages.encoders.service import STARTERS
-from app.web.guard.bodies import MOST_BYTES, whole_characters
+from app.web.guard.bodies import CALL_BYTES, whole_characters
 from app.workspace import Workspace
 from tests.app.web.guard.conftest import LISTED
 
@@ -194,7 +194,7 @@ def test_halves_of_characters_are_told_from_whole_ones(body: str, mended: str) -
 @pytest.mark.slow
 def test_a_call_has_an_end(client: httpx.Client) -> None:
     """More than any page sends is not even read to the end."""
-    answer = client.post("/gradio_api/queue/join", content=b"[" * (MOST_BYTES + 1))
+    answer = client.post("/gradio_api/queue/join", content=b"[" * (CALL_BYTES + 1))
     assert answer.status_code == 413
 
 

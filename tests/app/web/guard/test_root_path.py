@@ -42,7 +42,9 @@ http {{
 @pytest.fixture(scope="module")
 def port(workspace: Workspace) -> Iterator[int]:
     """Of the app as the proxy finds it."""
-    demo = ui.launch(workspace, open_browser=False, block=False, root_path=BELOW)
+    demo = ui.launch(
+        workspace, open_browser=False, block=False, root_path=BELOW, allow_hosts=["example.org"]
+    )
     yield int(demo.server_port)
     demo.close()
 

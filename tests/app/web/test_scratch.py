@@ -1,0 +1,72 @@
+"""The folder for uploads: of this process alone, and gone with it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import httpx
+import pytest
+from filelock import FileLock
+
+from app import ui
+from app.web import scratch
+from app.workspace import Workspace
+
+
+def test_what_another_gradio_app_holds_is_not_served(tmp_path: Path) -> None:
+    """Its folder is the default of all of them; ours can be read by this user only."""
+    others = Path(tempfile.gettempdir()) / "gradio" / "theodolite-test"
+    others.mkdir(parents=True, exist_ok=True)
+    secret = others / "secret.csv"
+    secret.write_text("of another app")
+    workspace = Workspace(tmp_path / "store")
+    demo = ui.launch(workspace, open_browser=False, block=False)
+    try:
+        with httpx.Client(base_url=demo.local_url) as client:
+            assert client.get(f"/gradio_api/file={secret}").status_code == 403
+            files = {"files": ("a.csv", b"text\nours\n")}
+            (uploaded,) = client.post("/gradio_api/upload", files=files).json()
+            assert client.get(f"/gradio_api/file={uploaded}").text == "text\nours\n"
+    finally:
+        demo.close()
+        workspace.close()
+        secret.unlink()
+        others.rmdir()
+    folder = scratch.folder()
+    assert Path(uploaded).is_relative_to(folder)
+    if os.name == "posix":
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["ends", "is killed"])
+def test_nothing_is_left_when_the_process(tmp_path: Path, killed: bool) -> None:
+    """At its end, or at the start of the next; never that of a process that still runs."""
+    end = "os._exit(1)" if killed else "pass"
+    code = f"import os; from app.web import scratch; print(scratch.folder(), flush=True); {end}"
+    environment = os.environ | {"GRADIO_TEMP_DIR": str(tmp_path)}
+
+    def run() -> Path:
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE
+        )
+        return Path(done.stdout.strip())
+
+    first = run()
+    assert first.parent == tmp_path
+    assert first.exists() is killed
+    busy, unknown, new = (tmp_path / f"theodolite-{name}" for name in ("busy", "unknown", "new"))
+    for folder in (busy, unknown, new):
+        folder.mkdir()
+    (new / ".in-use").touch()
+    with FileLock(busy / ".in-use"):
+        for folder in (first, busy, unknown):
+            if folder.exists():
+                os.utime(folder, (0, 0))
+        run()
+        assert not first.exists()
+        assert busy.exists() and unknown.exists() and new.exists()
