@@ -102,6 +102,32 @@ def test_a_frozen_page_fits_its_window(visitor, frozen, path, size, dark):
     assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
 
 
+@pytest.mark.parametrize(
+    ("live", "left"),
+    [
+        ('<p>To see. <a href="./data">Add one</a>, or <a href="./encoders">bring data</a>.</p>',
+         "To see."),
+        ('<p>Seen. <a href="./data">Add <b>one</b></a> to have <b>this</b> now. More.</p>',
+         "Seen. More."),
+        ('<p>See <a href="./data">Data</a>, or <a href="./encoders">Encoders</a>.</p>',
+         "See Data, or Encoders."),
+        ('<p>None yet. <a href="./data">Add one</a></p>', "None yet."),
+        ('<p><a href="./data">Add</a><span>one</span></p>', "one"),
+        ('<ul class="t-tour"><li><a href="./data">Data</a><small>yours</small></li></ul>', ""),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_sentence_that_begins_with_a_link_to_nowhere_goes_whole(visitor, frozen, live, left):
+    """What cannot be done here is not said by half; a link within a sentence leaves its words."""
+    page = visitor(frozen).open()
+    said = """html => {
+      const place = document.body.appendChild(document.createElement("div"));
+      place.innerHTML = html;
+      return new Promise((resolve) => setTimeout(() => resolve(place.innerText), 50));
+    }"""
+    assert " ".join(page.evaluate(said, live).split()) == left
+
+
 def test_a_score_opens_its_numbers_and_says_its_interval(visitor, frozen):
     """As on the live page, out of a file; the address opens it again."""
     page = visitor(frozen).open()

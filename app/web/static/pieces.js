@@ -64,9 +64,17 @@
     },
 
     // Where there is no page to go to and no panel to open: of a link the words stay inside a sentence, of a button
-    // its name; what only leads elsewhere goes.
+    // its name; what only leads elsewhere goes, with the whole sentence or the row of a tour that it begins.
     unlink(link) {
-      if (link.matches("a") && !/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) return link.remove();
+      if (link.matches("a") && !/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) {
+        const begun = link.nextSibling?.nodeType === Node.TEXT_NODE && link.nextSibling.data.trim();
+        for (let next = begun && link.nextSibling; next; next = link.nextSibling) {
+          const end = next.nodeType === Node.TEXT_NODE ? next.data.search(/[.!?](?=\s|$)/) : -1;
+          if (end >= 0) { next.data = next.data.slice(end + 1); break; }
+          next.remove();
+        }
+        return (link.closest(".t-tour li") ?? link).remove();
+      }
       const words = theodolite.el("span", { class: link.className.replace("t-change", "") });
       words.append(...link.childNodes);
       link.replaceWith(words);
