@@ -20,6 +20,8 @@ PATIENCE = 30.0
 MOST_WAITING, MOST_OF_ADDRESS = 256, 100
 """Connections that the server waits for: one more, and that which is waited for longest is closed.
 Systems commonly let a process have 1,024 files and connections."""
+MOST_UNREAD = 2**24
+"""Bytes of a body that still come once the request was refused: a browser first sends them all."""
 
 _of_server: WeakKeyDictionary[ServerState, dict[Connection, None]] = WeakKeyDictionary()
 
@@ -29,6 +31,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     _timer: asyncio.TimerHandle | None = None
     _held_up = False
+    _unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for the first request."""
@@ -47,11 +50,16 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if self._in_body():
             self._leave()
             self._held_up = self.flow.read_paused
+        elif self.cycle is not None and self.cycle.more_body:  # answered before it was sent
+            self._unread += len(data)
+            if self._unread > MOST_UNREAD:
+                self._end()
         self._look()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
+        self._unread = 0
         self._leave()
         self._look()
 

@@ -109,6 +109,16 @@ def test_who_takes_in_no_response_is_left(port: int) -> None:
         assert got < 2000 * 2**16
 
 
+def test_who_goes_on_sending_what_was_refused_is_left(port: int) -> None:
+    """Some of it is taken, so that a browser comes to read the answer."""
+    head = b"POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+    with _open(port, head % 2**22) as connection:
+        connection.sendall(bytes(2**22))
+        assert b"404" in connection.recv(1000)
+    with _open(port, head % 2**28) as connection, pytest.raises(OSError):
+        connection.sendall(bytes(2**28))
+
+
 def test_what_takes_long_is_not_cut_off(port: int) -> None:
     """A stream that is silent, an upload that goes on, an app that has not begun to read."""
 

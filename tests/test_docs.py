@@ -1,0 +1,134 @@
+"""Every command in the documentation is one that there is; what costs little is executed, too."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from app.cli import app
+from app.pages.evaluate.results import evaluated
+from app.workspace import Workspace
+from tests.fakes.command_line import theodolite
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND: Any = get_command(app)
+OF_THE_SHELL = {"&&", "||", "|", ">", ">>", "<", ";"}
+CHEAP = (
+    "data list", "data show", "decoders card", "encoders add minilm", "encoders add wordllama",
+    "jobs list", "results export scores", "results list", "runs", "store check", "store clean",
+    "workers",
+)  # fmt: skip
+
+
+def in_blocks(text: str) -> list[tuple[str, ...]]:
+    """The arguments of each `theodolite` in the blocks of a page that are for a shell."""
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```", text, re.M | re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [found for line in lines if re.search(r"\btheodolite\b", line) for found in _split(line)]
+
+
+def in_sentences(text: str) -> list[tuple[str, ...]]:
+    """The same of what stands between single backticks."""
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    quoted = [" ".join(one.split()) for one in re.findall(r"`([^`]+)`", prose)]
+    # Words in capitals, and three dots, stand for what somebody fills in.
+    return [_split(one)[0] for one in quoted if re.match(r"theodolite [a-z-]", one)]
+
+
+def in_help() -> list[tuple[str, ...]]:
+    """The examples in the help of every command."""
+    waiting, found = [COMMAND], []
+    while waiting:
+        command: Any = waiting.pop()
+        waiting += getattr(command, "commands", {}).values()
+        paragraphs = [" ".join(one.split()) for one in re.split(r"\n\s*\n", command.help or "")]
+        found += [_split(one)[0] for one in paragraphs if one.startswith("theodolite ")]
+    return found
+
+
+def _split(line: str) -> list[tuple[str, ...]]:
+    found: list[list[str]] = []
+    ours = False
+    for word in shlex.split(line, comments=True):
+        if word in OF_THE_SHELL:
+            ours = False
+        elif word == "theodolite":
+            ours = True
+            found.append([])
+        elif ours:
+            found[-1].append(word)
+    return [tuple(one) for one in found]
+
+
+def parse(arguments: tuple[str, ...], *, partly: bool = False) -> None:
+    """Read arguments as the command line does, and execute nothing.
+
+    Args:
+        arguments: without the name of the program.
+        partly: whether some may be missing.
+    """
+    words = ["serve", *arguments] if not arguments or arguments[0][0] == "-" else [*arguments]
+    command = COMMAND
+    context = command.make_context("theodolite", words)
+    while hasattr(command, "commands"):
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return
+        name, command, rest = command.resolve_command(context, rest)
+        partly = partly or (not rest and hasattr(command, "commands"))
+        context = command.make_context(name, rest, parent=context, resilient_parsing=partly)
+
+
+WRITTEN = sorted({found for page in PAGES for found in in_blocks(page.read_text("utf-8"))})
+MENTIONED = sorted({found for page in PAGES for found in in_sentences(page.read_text("utf-8"))})
+
+
+def test_a_command_that_is_not_there_is_found() -> None:
+    """The option that the documentation named once, a wrong verb, a missing argument."""
+    parse(("project", "minilm", "starter-topics", "--store", "demo"))
+    for wrong in ("project minilm --in starter-topics", "projekt minilm", "data show", "jobs shop"):
+        with pytest.raises(Exception, match=r"(?i)no such|missing"):
+            parse(tuple(wrong.split()))
+    text = "```sh\na && theodolite data \\\n  list > b  # all\n```\n`theodolite jobs list`"
+    assert in_blocks(text) == [("data", "list")]
+    assert in_sentences(text) == [("jobs", "list")]
+
+
+@pytest.mark.parametrize("arguments", WRITTEN, ids=" ".join)
+def test_a_command_of_the_documentation_can_be_pasted(arguments: tuple[str, ...]) -> None:
+    """Its verb, its options and their values, and each argument that it needs."""
+    parse(arguments)
+
+
+@pytest.mark.parametrize("arguments", MENTIONED, ids=" ".join)
+def test_a_command_that_a_sentence_mentions_is_there(arguments: tuple[str, ...]) -> None:
+    """Its verb and its options; the rest may be left out."""
+    parse(arguments, partly=True)
+
+
+def test_the_examples_of_the_help_can_be_pasted() -> None:
+    """As those on the pages."""
+    examples = in_help()
+    assert len(examples) > 50
+    for arguments in examples:
+        parse(arguments)
+
+
+def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine where nothing was done yet."""
+    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    made = Workspace(tmp_path / "store")
+    assert evaluated(made, "random:16", "StarterSTS")["error"] is None
+    made.close()
+    cheap = [one for one in WRITTEN if " ".join(one).startswith(CHEAP)]
+    assert len(cheap) >= len(CHEAP)
+    for arguments in cheap:
+        theodolite(*arguments)
