@@ -44,13 +44,16 @@ class Result:
         scores: empty exactly when `error` is set.
         examples: named arrays of per-example values, for significance and distributions. STS:
             `cosine` and `gold` float64 (n,), `part` int16 (n,) into `details["parts"]`.
-            Classification, transfer, probing: `correct` bool (n,). Search: `precision` float64
-            (n,). Learned relatedness: `predicted` and `gold` float64 (n,). Retrieval: `recall`
-            float64 (images,), `caption_rank` int64 (images,), `image_rank` int64 (captions,).
+            Classification, transfer, probing: `correct` bool (n,). Search: `precision` and
+            `as_neighbour` float64 (n,). Learned relatedness: `predicted` and `gold` float64 (n,).
+            Retrieval: `recall` float64 (images,), `caption_rank` int64 (images,), `image_rank`
+            int64 (captions,).
             MTEB's types: the array that `details["mean_of"]` names, whose mean is the main score,
             and those that their modules list; pairs: `similarity` float64 and `label` bool (n,).
             `cluster` int32 (n,) or (n, 2), as in `engine.stats.bootstrap.Sample`: of the examples
             of the main score, where some are not independent; `details["dependent"]` says by what.
+            Not per example are `draws` float64 (draws,), scores in points that the main one is the
+            mean of, and `seeds` float64 (seeds,), scores of which it is the first.
             Decoding: see `engine.decoding.diagnosis.Diagnosis`.
         details: small JSON-able extras (names of parts, histogram, counts, protocol choices);
             `notes` are sentences that a person should read beside the scores.

@@ -109,13 +109,13 @@ class Watch:
         if len(drawn) != len(assigned) or used is None:
             return {}, {"notes": [NONE]}
         _, labels = np.unique(used, return_inverse=True)
-        parts = np.zeros(len(used))
+        parts = []
         for at, found in zip(drawn, assigned, strict=True):
             clusters = np.zeros(len(used), np.int64)
             clusters[at] = found
             times = np.bincount(at, minlength=len(used))
-            parts += v_measure_parts(labels, clusters, times) / len(drawn)
-        return {"v_measure": parts}, {"mean_of": "v_measure"}
+            parts.append(v_measure_parts(labels, clusters, times))
+        return _joined([{"v_measure": np.array(parts)}], [], {"mean_of": "v_measure"})
 
 
 def parts_of(task: Any) -> list[Part]:
@@ -150,13 +150,20 @@ def _one_level(task: Any, rows: Any) -> list[str] | None:
 
 
 def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
-    """Concatenate parts; values of a mean are weighted so that each part counts the same."""
+    """Concatenate parts; values of a mean are weighted so that each part counts the same.
+
+    Of values of each draw, (draws, n), the means are kept, and the scores of the draws in points.
+    """
     mean_of = details.get("mean_of")
     if not found or not all(found) or (len(found) > 1 and mean_of is None):
         return {}, {"notes": [NONE]}
     if mean_of is not None and mean_of not in found[0]:
         return {}, {"notes": [f"MTEB gives {mean_of} of all examples at once: {_UNTESTED}"]}
-    joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    joined = {}
+    if mean_of is not None and found[0][mean_of].ndim == 2:
+        joined["draws"] = 100.0 * np.mean([one[mean_of].mean(axis=1) for one in found], axis=0)
+        found = [{name: np.atleast_2d(one[name]).mean(axis=0) for name in one} for one in found]
+    joined |= {name: np.concatenate([one[name] for one in found]) for name in found[0]}
     if "cosine" in joined:
         joined["part"] = np.zeros(len(joined["cosine"]), np.int16)
         details = {**details, "main_parts": [0]}
@@ -164,7 +171,7 @@ def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> 
         sizes = np.array([len(one[mean_of]) for one in found])
         weights = sizes.sum() / len(sizes) / sizes
         joined[mean_of] = joined[mean_of] * np.repeat(weights, sizes)
-    return joined, {**details, "parts": ["/".join(part) for part in parts]}
+    return joined, {**details, "parts": ["/".join(part) for part in parts]} if parts else details
 
 
 def _of_queries(scores: dict[str, dict[str, float]], main: str) -> Values:
@@ -203,15 +210,15 @@ def _pairs(task: Any, rows: Any, predictions: Any) -> Values:
 
 
 def _labels(task: Any, rows: Any, predictions: Any) -> Values:
-    """Return the share of draws in which each sentence is classified correctly."""
+    """Return whether each sentence is classified correctly in each draw."""
     if task.is_cross_validation:
         return {}
     gold = np.array(rows[task.label_column_name])
-    return {"share_right": np.mean([np.array(one) == gold for one in predictions], axis=0)}
+    return {"share_right": np.array([np.array(one) == gold for one in predictions])}
 
 
 def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
-    """Return each sentence's exact-match accuracy and label ranking average precision."""
+    """Return each sentence's exact match and label ranking average precision in each draw."""
     from sklearn.preprocessing import MultiLabelBinarizer
 
     gold = MultiLabelBinarizer().fit_transform(rows[task.label_column_name]).astype(bool)
@@ -224,14 +231,14 @@ def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
     found = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
     every = (wanted == 0) | (wanted == gold.shape[1])
     precision = np.where(every, 1.0, found / np.maximum(wanted, 1))
-    return {"accuracy": (predicted == gold).all(2).mean(0), "lrap": precision.mean(0)}
+    return {"accuracy": (predicted == gold).all(2), "lrap": precision}
 
 
 def _numbers(task: Any, rows: Any, predictions: Any) -> Values:
     """Return predictions and each sentence's contribution to Kendall's tau, to first order."""
     gold = np.array(rows[task.label_column_name], np.float64)
     predicted = np.array(predictions, np.float64)
-    parts = np.mean([_tau_parts(one, gold) for one in predicted], axis=0)
+    parts = np.array([_tau_parts(one, gold) for one in predicted])
     return {"kendalltau": parts, "estimate": predicted.mean(0), "gold": gold}
 
 

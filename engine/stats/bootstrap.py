@@ -7,7 +7,7 @@ differences see `engine.stats.significance`, for the uncertainty of ranks `engin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.stats.average_precision import average_precision
 from engine.stats.clusters import effective
+from engine.stats.luck import deviations, factors
 from engine.threads import one_blas_thread
 
 _CELLS = 100_000
@@ -95,12 +96,21 @@ class Sample:
             together (Miller 2024, "Adding Error Bars to Evals"). None if all are independent. Or
             (n, 2), two in each: an example occurs as often as the product of both (Owen 2007, "The
             pigeonhole bootstrap", The Annals of Applied Statistics 1), which errs on the wide side.
+        beside: float64 (n,), further influence of each example on the mean, with sum 0; None
+            without any.
+        luck: float64 (r,), deviations of the statistic by r random choices that are no choice of
+            examples, such as draws of training sentences, not in points. The sum of their squares
+            is the variance by luck. None without such choices.
+        enough: whether differences can be tested: earlier versions kept too little of some tasks.
     """
 
     values: np.ndarray
     gold: np.ndarray | None = None
     correlation: Literal["spearman", "pearson", "average_precision"] = "spearman"
     clusters: np.ndarray | None = None
+    beside: np.ndarray | None = None
+    luck: np.ndarray | None = None
+    enough: bool = True
 
     @property
     def statistic(self) -> float:
@@ -115,8 +125,9 @@ class Sample:
 
     @cached_property
     def plain(self) -> np.ndarray:
-        """The values as float64."""
-        return np.asarray(self.values, dtype=np.float64)
+        """The values to be resampled, as float64."""
+        values = np.asarray(self.values, dtype=np.float64)
+        return values if self.beside is None else values + self.beside
 
     @cached_property
     def whole(self) -> bool:
@@ -165,7 +176,9 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
 def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
     """The examples with their gold, all as if they were independent."""
     if "mean_of" in details:
-        return Sample(np.asarray(examples[details["mean_of"]], dtype=np.float64))
+        luck, enough = deviations(examples, details)
+        values = np.asarray(examples[details["mean_of"]], dtype=np.float64)
+        return Sample(values, luck=luck, enough=enough)
     if "similarity" in examples:
         labels = examples["label"].astype(np.float64)
         return Sample(examples["similarity"], labels, "average_precision")
@@ -174,7 +187,10 @@ def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> S
         return Sample(examples["cosine"][rows], examples["gold"][rows])
     if "predicted" in examples:
         return Sample(examples["predicted"], examples["gold"], details["selected_by"])
-    for name in ("correct", "precision", "recall", "token_f1"):
+    if "precision" in examples:
+        beside = examples.get("as_neighbour")
+        return Sample(examples["precision"], beside=beside, enough=beside is not None)
+    for name in ("correct", "recall", "token_f1"):
         if name in examples:
             return Sample(np.asarray(examples[name], dtype=np.float64))
     known = "`cosine`, `predicted`, `correct`, `precision`, `recall` or `token_f1`"
@@ -218,12 +234,14 @@ class Resampled:
         n: number of examples.
         clusters: how many clusters of equal size are as good as theirs; None if all examples are
             independent.
+        luck: float64 (r,), as in `Sample` but in points; empty without any.
     """
 
     statistic: float
     draws: np.ndarray
     n: int
     clusters: float | None = None
+    luck: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def units(self) -> float:
@@ -250,12 +268,13 @@ def resample_all(
     drawn = _draw(len(samples[0].values), clusters, resamples, seed)
     with one_blas_thread(openmp=False):  # other threads may be encoding meanwhile
         parts = [_statistics(samples, times) for times in drawn]
-    draws = 100.0 * np.concatenate(parts, axis=1)
-    units = None if clusters is None else effective(clusters)
-    return [
-        Resampled(sample.statistic, mine, len(sample.values), units)
-        for sample, mine in zip(samples, draws, strict=True)
-    ]
+    units, found = None if clusters is None else effective(clusters), []
+    for sample, draws in zip(samples, 100.0 * np.concatenate(parts, axis=1), strict=True):
+        luck = 100.0 * (np.zeros(0) if sample.luck is None else sample.luck)
+        if len(luck):
+            draws += luck @ factors(len(luck), resamples, seed)
+        found.append(Resampled(sample.statistic, draws, len(sample.values), units, luck))
+    return found
 
 
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:

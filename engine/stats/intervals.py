@@ -45,7 +45,12 @@ def interval(
     return low, high
 
 
-def p_values(apart: np.ndarray, errors: np.ndarray, units: Sequence[float]) -> np.ndarray:
+def p_values(
+    apart: np.ndarray,
+    errors: np.ndarray,
+    units: Sequence[float],
+    luck: Sequence[tuple[int, np.ndarray]] = (),
+) -> np.ndarray:
     """Two-sided p-values of differences of means over tasks: Student's t-test.
 
     For the mean of one task this is the paired t-test, up to the noise of the standard error. Never
@@ -55,6 +60,8 @@ def p_values(apart: np.ndarray, errors: np.ndarray, units: Sequence[float]) -> n
         apart: differences in points.
         errors: standard errors of the bootstrap, of the same shape.
         units: number of independent examples of each task.
+        luck: degrees of freedom and variances by luck, as `engine.stats.luck` gives them. The
+            resamples have Student's t-distribution by it, whose variance is larger.
 
     Returns:
         float64 of the same shape; 1 where a difference is not known or has no standard error.
@@ -64,8 +71,12 @@ def p_values(apart: np.ndarray, errors: np.ndarray, units: Sequence[float]) -> n
     freedom, factor = _student(units)
     if freedom <= 0.0:
         return np.ones(apart.shape)
+    examples = factor * np.maximum(errors**2 - sum(v * of / (of - 2) for of, v in luck), 0.0)
+    whole = examples + sum(v for _, v in luck)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2.0 * stdtr(freedom, -np.abs(apart) / (errors * math.sqrt(factor)))
+        fewer = whole**2 / (examples**2 / freedom + sum(v**2 / of for of, v in luck))
+        freedoms = np.where(whole > 0.0, fewer, freedom)
+        p = 2.0 * stdtr(freedoms, -np.abs(apart) / np.sqrt(whole))
     differ = (np.abs(apart) > _SAME) & ~np.isnan(p)  # false where nan
     return np.where(differ, np.clip(p, 2.0 ** (1.0 - sum(units)), 1.0), 1.0)
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.stats import luck
 from engine.stats.bootstrap import Resampled
 from engine.stats.intervals import LEVEL as LEVEL
 from engine.stats.intervals import deviations, interval, p_values
@@ -77,7 +78,7 @@ def differences(
     draws = mean_draws([*suites, base], less=base)[:-1]
     apart, units = _means(suites) - _means([base]), [part.units for part in base]
     low, high = interval(draws, units, level)
-    p = p_values(apart, deviations(draws), units)
+    p = p_values(apart, deviations(draws), units, luck.variances(suites, base))
     found = []
     for i, delta in enumerate(apart.tolist()):
         ends = (float(low[i]), float(high[i]))
@@ -215,7 +216,8 @@ def pairwise(suites: Sequence[Sequence[Resampled]]) -> np.ndarray:
     errors = np.sqrt(np.maximum(variances[:, None] + variances - 2.0 * products, 0.0))
     for one in some:
         errors[one] = errors[:, one] = deviations(draws - draws[one])
-    return p_values(means[:, None] - means, errors, [part.units for part in suites[0]])
+    units = [part.units for part in suites[0]]
+    return p_values(means[:, None] - means, errors, units, luck.variances(suites))
 
 
 def pairwise_mcnemar(right: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:

@@ -23,7 +23,7 @@ from engine.threads import one_blas_thread
 if TYPE_CHECKING:
     from engine.datasets.types import LabelledSentences
 
-DRAWS, DRAWN, EMBEDDED = 10, 16_384, 2_048
+DRAWS, DRAWN, EMBEDDED, SEEDS = 10, 16_384, 2_048, 10
 _BATCH, _BATCH_OF_ALL = 512, 500
 _MANY = 12
 """Number of labels from which all pairwise distances cost less than distances in each draw."""
@@ -40,7 +40,9 @@ def measure(
     """Cluster the sentences and compare with their labels.
 
     The example values `v_measure`, whose mean is the main score, are each sentence's contribution:
-    resamples of the sentences vary their choice, not the clusters.
+    resamples of the sentences vary their choice, not the clusters. How much these vary by chance is
+    in `draws`, the V-measures of the draws in points, or in `seeds`: where all sentences are
+    clustered at once, k-means runs with further seeds, which do not affect the score.
 
     Args:
         data: sentences with labels.
@@ -58,33 +60,39 @@ def measure(
         options = {"batch_size": _BATCH, "n_init": 1}
         if len(names) >= _MANY:
             options["init"] = KMeansPlusPlus(vectors)
-    found, parts = [], np.zeros(len(used))
-    for column, drawn in enumerate(draws):
-        tick(column / len(draws))
-        k_means = MiniBatchKMeans(len(names), random_state=seed, compute_labels=False, **options)
+    found, each = [], []
+    runs = [(draws[0], seed + i) for i in range(SEEDS)] if at_once else [(d, seed) for d in draws]
+    for done, (drawn, of_k_means) in enumerate(runs):
+        tick(done / len(runs))
+        k_means = MiniBatchKMeans(
+            len(names), random_state=of_k_means, compute_labels=False, **options
+        )
         with one_blas_thread():
             # Predicted once per distinct sentence, however often it was drawn.
             clusters = k_means.fit(vectors[drawn]).predict(vectors)
         times = np.bincount(drawn, minlength=len(used))
-        of_draw = v_measure_parts(labels, clusters, times)
-        parts += of_draw / len(draws)
-        found.append([of_draw.mean()])
+        each.append(v_measure_parts(labels, clusters, times))
+        found.append([each[-1].mean()])
         if not at_once:
             found[-1].append(adjusted_mutual_information(labels, clusters, times))
-    means, n = np.mean(found, axis=0), len(used)
+    v_measures, counted, n = [100.0 * float(one[0]) for one in found], len(draws), len(used)
+    means = np.mean(found[:counted], axis=0)
+    examples = {
+        "v_measure": np.mean(each[:counted], axis=0),
+        "seeds" if at_once else "draws": np.array(v_measures),
+    }
     scores = tuple(
         Score(split, None, name, 100.0 * float(mean), n, main=not i)
         for i, (name, mean) in enumerate(zip(("v_measure", "ami"), means, strict=False))
     )
-    v_measures = [100.0 * float(scored[0]) for scored in found]
     details = {
         "mean_of": "v_measure",
         "clusters": len(names),
-        "v_measures": v_measures,
-        "v_measure_std": float(np.std(v_measures)),
+        "v_measures": v_measures[:counted],
+        "v_measure_std": float(np.std(v_measures[:counted])),
         "notes": _notes(data, split, len(names), len(used)),
     }
-    return Measurement(scores, {"v_measure": parts}, details)
+    return Measurement(scores, examples, details)
 
 
 class KMeansPlusPlus:
@@ -188,11 +196,11 @@ def _at_once(protocol: str) -> bool:
 
 
 def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    _, used, draws = _drawn(data, seed, at_once=_at_once(protocol))
+    at_once = _at_once(protocol)
+    _, used, draws = _drawn(data, seed, at_once=at_once)
+    clustered = sum(map(len, draws)) * (SEEDS if at_once else 1)
     labels = len({data.labels[i] for i in used})
-    return Work(
-        [data.sentences[i] for i in used], "k-means", pairs=sum(map(len, draws)) * labels
-    )  # fmt: skip
+    return Work([data.sentences[i] for i in used], "k-means", pairs=clustered * labels)
 
 
 TYPE = TaskType(

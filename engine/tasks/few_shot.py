@@ -53,6 +53,7 @@ def measure(
 
     The example values `share_right`, whose mean is the main score, are the share of draws in which
     a sentence is predicted correctly; with folds, 1 or 0, weighted so that folds count equally.
+    `draws` are the accuracies of the draws or folds, in points.
 
     Args:
         data: sentences with labels.
@@ -98,7 +99,8 @@ def measure(
         "fits_not_converged": unfinished,
         "notes": _notes(data, labels, draws),
     }
-    return Measurement(scores, {"share_right": share[predicted]}, details)
+    examples = {"share_right": share[predicted], "draws": np.array(accuracies)}
+    return Measurement(scores, examples, details)
 
 
 def _metrics(labels: np.ndarray, predicted: np.ndarray) -> list[float]:

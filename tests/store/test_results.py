@@ -81,6 +81,19 @@ def test_a_success_never_changes(store: Store) -> None:
     assert len(store.results.scores(number)) == 3
 
 
+def test_values_that_an_earlier_version_did_not_keep_are_added(store: Store) -> None:
+    """By a result of the same score with all of the earlier values; its number is new."""
+    number = store.results.put(result())
+    more = result()["examples"] | {"draws": np.arange(4.0)}
+    other = [vars(Score("test", "all", "spearman", 1.0, 1, main=True))]
+    assert store.results.put(result(scores=other, examples=more)) == number
+    assert store.results.put(result(examples={"draws": np.arange(4.0)})) == number
+    added = store.results.put(result(examples=more))
+    assert store.results.examples(added).keys() == more.keys()
+    assert [(row["id"], row["score"]) for row in store.results.table()] == [(added, 81.5)]
+    assert store.results.put(result()) == added, "fewer values change nothing"
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -66,6 +66,18 @@ def unreadable_values(encoder: str, task: str) -> Caution:
     )
 
 
+def untested(reasons: Mapping[str, Mapping[str, str]]) -> Iterator[Caution]:
+    """Scores without a test, given as task -> encoder -> reason."""
+    for task, of_task in reasons.items():
+        for reason in dict.fromkeys(of_task.values()):
+            names = [name for name, why in of_task.items() if why == reason]
+            again = ("Evaluate", "evaluate", {"encoder": names, "task": task})
+            yield Caution(
+                f"No difference of {', '.join(names)} on {task} is tested: {reason}",
+                *(again if "again" in reason else ()),
+            )
+
+
 def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
     dims = {name: cells[name, task]["dim"] for name, task in cells if cells[name, task]["dim"]}
     if len(set(dims.values())) > 1:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app.pages.compare import letters, tested
-from app.pages.compare.cautions import Caution, cautions, unreadable_values
+from app.pages.compare.cautions import Caution, cautions, unreadable_values, untested
 from app.pages.compare.verdicts import Verdict, verdicts
 from engine.errors import UserError
 from engine.tasks import in_order
@@ -349,6 +349,7 @@ def _answer(
         ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if several else (),
         cautions=(
             *(unreadable_values(*pair) for pair in sorted(unreadable)),
+            *untested({task: done.untested for task, done in tests.items()}),
             *cautions(names, ordered, cells, question.rows, question.remarks),
         ),
     )

@@ -43,12 +43,14 @@ class TaskTests:
             most frequent `question`; empty if one of them cannot be tested.
         resampled: encoder -> its score on resamples, where values per example were kept.
         unreadable: encoders whose values per example are lost.
+        untested: encoder -> why its values per example allow no test.
     """
 
     differences: Mapping[str, tuple[Difference, float | None]]
     groups: Mapping[str, str]
     resampled: Mapping[str, Resampled]
     unreadable: tuple[str, ...]
+    untested: Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +68,13 @@ class _Measured:
     clusters: np.ndarray | None
 
 
-_MEASURED: dict[tuple[Workspace, int], _Measured | None] = {}
-"""By workspace and id of the result, oldest first; None without usable values per example."""
+NOTHING_KEPT = "no values per example are kept of this task."
+EARLIER = (
+    "an earlier version of Theodolite measured it and kept too little for a test. Evaluate it "
+    "again: the score stays the same."
+)
+_MEASURED: dict[tuple[Workspace, int], _Measured | str] = {}
+"""By workspace and id of the result, oldest first; a reason where it cannot be tested."""
 
 
 def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:
@@ -82,7 +89,8 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     scored = {name: row for name, row in rows.items() if row["error"] is None}
     found = _measured(workspace, task, [row["id"] for row in scored.values()])
     readable = {name: row for name, row in scored.items() if row["id"] in found}
-    known = {name: kept for name, row in readable.items() if (kept := found[row["id"]])}
+    kept = {name: found[row["id"]] for name, row in readable.items()}
+    known = {name: one for name, one in kept.items() if isinstance(one, _Measured)}
     answered = Counter(map(question, readable.values()))
     most = answered.most_common(1)[0][0] if answered else None
     alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
@@ -94,6 +102,7 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
         if len(alike) > 1 and alike.keys() <= known.keys() else {},
         {name: kept.resampled for name, kept in known.items()},
         tuple(name for name in scored if name not in readable),
+        {name: reason for name, reason in kept.items() if isinstance(reason, str)},
     )  # fmt: skip
 
 
@@ -208,7 +217,7 @@ def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
         _measured(workspace, task, ids)
 
 
-def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | None]:
+def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | str]:
     """Inputs of the tests by id, without results whose values cannot be read."""
     with _BUSY:  # a request for results being resampled waits for them
         new = [one for one in ids if (workspace, one) not in _MEASURED]
@@ -222,10 +231,10 @@ def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | None]:
+def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | str]:
     from engine.stats.bootstrap import Sample, main_sample, resample_all
 
-    found: dict[int, _Measured | None] = {}
+    found: dict[int, _Measured | str] = {}
     alike: dict[tuple[int, bytes | None], dict[int, tuple[Sample, np.ndarray | None]]] = {}
     for one, details, examples in workspace.store.results.with_examples(ids):
         if examples is None:
@@ -233,7 +242,10 @@ def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int,
         try:
             sample = main_sample(examples, details)
         except ValueError:
-            found[one] = None
+            found[one] = NOTHING_KEPT
+            continue
+        if not sample.enough:
+            found[one] = EARLIER
             continue
         key = len(sample.values), sample.cluster_key
         alike.setdefault(key, {})[one] = sample, examples.get("correct")

@@ -129,6 +129,7 @@ def test_a_task_of_mtebs_own(banking: Path) -> None:
     assert result.main.score / 100 == pytest.approx(plain.get_score(), abs=1e-6)
     assert result.main.metric == "accuracy"
     assert len(result.examples["share_right"]) == 8
+    assert result.examples["draws"].mean() == pytest.approx(result.main.score)
     assert "superseded by Banking77Classification.v2" in " ".join(result.details["notes"])
 
 

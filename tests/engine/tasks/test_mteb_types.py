@@ -96,6 +96,7 @@ def test_few_shot_from_train(labels: int, metrics: int) -> None:
         [100 * one["accuracy"] for one in found["scores_per_experiment"]]
     )
     assert len(set(ours.details["accuracies"])) > 1, "draws differ, or the test says nothing"
+    assert ours.examples["draws"].tolist() == ours.details["accuracies"]
 
 
 def test_few_shot_without_train() -> None:
@@ -131,11 +132,16 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     ours = measured("clustering", data, model)
     assert_same(ours, found, 2, "v_measure")
     assert len(ours.examples["v_measure"]) == 150
+    assert ours.examples["draws"].mean() == pytest.approx(ours.scores[0].score)
     found = scores(
         AbsTaskClusteringLegacy, "Clustering", "v_measure",
         table(sentences=[sentences], labels=[names]), model,
     )  # fmt: skip
-    assert_same(measured("clustering", data, model, "mteb-v1"), found, 1, "v_measure")
+    at_once = measured("clustering", data, model, "mteb-v1")
+    assert_same(at_once, found, 1, "v_measure")
+    # Further seeds say how much k-means varies, and leave the score alone.
+    assert at_once.examples["seeds"][0] == pytest.approx(at_once.scores[0].score)
+    assert len(set(at_once.examples["seeds"])) > 1
 
 
 def test_the_first_centres_are_those_of_scikit_learn() -> None:

@@ -357,6 +357,30 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     report = comparison.compare(workspace, [A, B])
     assert (B, "MRPC") in report.cells and (B, "MRPC") not in report.differences
     assert "MRPC" not in report.common and "TREC" in report.common
+    (note,) = [caution for caution in report.cautions if "MRPC" in caution.text]
+    assert note.text == (
+        f"No difference of {A}, {B} on MRPC is tested: no values per example are kept of this task."
+    )
+    assert not note.label, "evaluating it again would not help"
+
+
+def test_an_earlier_result_that_kept_too_little_is_not_tested(workspace: Workspace) -> None:
+    """A sentence says so; evaluated again, it keeps its score and gets a verdict."""
+    for name in (A, B):
+        row = evaluated(workspace, name, "StarterSearch")
+        kept = workspace.store.results.examples(row["id"])
+        full = row | workspace.store.results.in_full([row["id"]])[row["id"]]
+        workspace.store.results.remove([row["id"]])
+        workspace.store.results.put(full, {"precision": kept["precision"]})
+    report = comparison.compare(workspace, [A, B], ["StarterSearch"])
+    assert not report.verdicts
+    (note,) = [caution for caution in report.cautions if "is tested" in caution.text]
+    assert "kept too little for a test" in note.text
+    assert (note.label, note.state) == ("Evaluate", {"encoder": [A, B], "task": "StarterSearch"})
+    scores = [evaluated(workspace, name, "StarterSearch")["score"] for name in (A, B)]
+    report = comparison.compare(workspace, [A, B], ["StarterSearch"])
+    assert scores == [report.cells[name, "StarterSearch"]["score"] for name in (A, B)]
+    assert report.verdicts.keys() == {(B, "StarterSearch")}
 
 
 def pairs(workspace: Workspace, name: str, protocol: str, **how: object) -> None:

@@ -1,0 +1,79 @@
+"""How much a score varies by luck: by draws of training sentences, or by the seeds of k-means.
+
+The examples vary independently of it, so the variances add up. Pure functions from arrays to
+numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from engine.stats.bootstrap import Resampled
+
+_VARYING = {
+    "share_right": "accuracies", "v_measure": "v_measures", "lrap": "", "kendalltau": "",
+}  # fmt: skip
+"""Values per example of tasks with luck -> where results of earlier versions have the scores of the
+draws in their details."""
+_LEAST = 4
+"""Draws from which Student's t has a variance."""
+
+
+def deviations(
+    examples: Mapping[str, np.ndarray], details: Mapping[str, Any]
+) -> tuple[np.ndarray | None, bool]:
+    """Return `Sample.luck` of a result, and whether what is known of its luck allows a test.
+
+    Args:
+        examples: of the result, with `draws` or `seeds` where there is luck.
+        details: of the result.
+    """
+    earlier = details.get(_VARYING.get(details["mean_of"], ""), ())
+    scores = np.asarray(examples.get("seeds", examples.get("draws", earlier)), dtype=np.float64)
+    r = len(scores)
+    if r < _LEAST:
+        return None, not _VARYING.keys() & examples.keys()
+    averaged = 1 if "seeds" in examples else r
+    return (scores - scores.mean()) / 100.0 / math.sqrt((r - 1) * averaged), True
+
+
+@lru_cache(maxsize=16)
+def factors(r: int, resamples: int, seed: int) -> np.ndarray:
+    """Factors of r deviations by luck on each resample: float64 (r, resamples).
+
+    The sum of deviations times factors has Student's t-distribution with r - 1 degrees of freedom
+    and the deviations' standard error as its scale, as few draws tell little of their spread. Its
+    variance is exact, so that `variances` can be taken out.
+    """
+    rng = np.random.default_rng([seed, r])
+    found = rng.standard_normal((r, resamples)) / np.sqrt(rng.chisquare(r - 1, resamples))
+    found -= found.mean(axis=1, keepdims=True)
+    exact = np.linalg.solve(np.linalg.cholesky(found @ found.T / resamples), found)
+    return np.asarray(exact * math.sqrt((r - 1) / (r - 3)))
+
+
+def variances(
+    suites: Sequence[Sequence[Resampled]], less: Sequence[Resampled] | None = None
+) -> list[tuple[int, np.ndarray]]:
+    """Variances by luck of differences of means over tasks, in points squared.
+
+    Args:
+        suites: the results of k encoders, task by task.
+        less: those of the encoder that they differ from; None for every pair of them.
+
+    Returns:
+        Of each task with luck, degrees of freedom and float64 (k,) or (k, k).
+    """
+    found = []
+    for task, parts in enumerate(zip(*suites, strict=True)):
+        luck = np.stack([part.luck for part in parts])
+        if luck.shape[1]:
+            apart = luck - (luck[:, None] if less is None else less[task].luck)
+            found.append((luck.shape[1] - 1, (apart**2).sum(axis=-1) / len(suites[0]) ** 2))
+    return found

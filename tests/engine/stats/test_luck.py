@@ -1,0 +1,79 @@
+"""What varies a score besides the choice of examples: draws, seeds, neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.stats.bootstrap import Sample, bootstrap, main_sample, resample_all
+from engine.stats.significance import difference, pairwise
+
+FLAT = {"share_right": np.full(400, 0.5)}
+SHARE = {"mean_of": "share_right"}
+
+
+def test_the_interval_of_a_mean_over_draws_is_students() -> None:
+    """Where examples do not vary at all, it is the t-interval of the draws."""
+    accuracies = np.array([52.0, 47, 50, 49, 51, 55, 46, 50, 48, 52])
+    sample = main_sample(FLAT | {"draws": accuracies}, SHARE)
+    half = stats.t(9).ppf(0.975) * accuracies.std(ddof=1) / np.sqrt(10)
+    ends = np.percentile(bootstrap(sample, 4000), [2.5, 97.5])
+    np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
+
+
+def test_the_score_of_one_seed_varies_as_much_as_the_seeds() -> None:
+    """It is one of them, not their mean."""
+    scores = np.array([50.0, 54, 47, 49, 53, 55, 46, 51, 48, 52])
+    examples = {"v_measure": np.full(400, 0.5), "seeds": scores}
+    sample = main_sample(examples, {"mean_of": "v_measure"})
+    half = stats.t(9).ppf(0.975) * scores.std(ddof=1)
+    ends = np.percentile(bootstrap(sample, 4000), [2.5, 97.5])
+    np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
+
+
+def test_p_values_are_those_of_the_paired_t_test_over_draws() -> None:
+    """scipy.stats.ttest_rel, down to the p-values that many tests at once need."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(50, 1, 10)
+    found = []
+    for second in (first + rng.normal(1, 0.5, 10), first + rng.normal(0, 0.5, 10)):
+        pair = [
+            main_sample({"share_right": np.full(400, one.mean() / 100), "draws": one}, SHARE)
+            for one in (first, second)
+        ]
+        resampled = [[one] for one in resample_all(pair)]
+        found.append(difference(*resampled).p)
+        assert pairwise(resampled)[0, 1] == pytest.approx(found[-1])
+        assert found[-1] == pytest.approx(stats.ttest_rel(first, second).pvalue, rel=1e-3)
+    assert found[0] < 0.001 < 0.05 < found[1], "one of each, or the test says little"
+
+
+def test_earlier_results_have_the_draws_in_their_details() -> None:
+    """Such results can be tested as before; those that kept none of it cannot."""
+    accuracies = [52.0, 47, 50, 49, 51]
+    earlier = main_sample(FLAT, SHARE | {"accuracies": accuracies})
+    assert earlier.luck is not None
+    now = main_sample(FLAT | {"draws": np.array(accuracies)}, SHARE)
+    np.testing.assert_allclose(now.luck, earlier.luck)
+    assert now.enough
+    assert earlier.enough
+    one_k_means = {"mean_of": "v_measure", "v_measures": [50.0]}
+    assert not main_sample({"v_measure": np.full(9, 0.5)}, one_k_means).enough
+    assert not main_sample({"precision": np.full(9, 0.5)}, {}).enough
+    assert main_sample({"precision": np.full(9, 0.5), "as_neighbour": np.zeros(9)}, {}).enough
+
+
+def test_equal_encoders_do_not_differ_by_luck() -> None:
+    """False positives of 5 % at most, within the binomial bound, with and without luck."""
+    rng = np.random.default_rng(1)
+    wrong, trials = 0, 300
+    for trial in range(trials):
+        hard, luck = rng.normal(size=200), rng.normal(size=(2, 10)) / 20
+        pair = [
+            Sample(hard + rng.normal(size=200) / 10 + of.mean(), luck=(of - of.mean()) / 90**0.5)
+            for of in luck
+        ]
+        wrong += difference(*[[one] for one in resample_all(pair, 400, trial)]).p < 0.05
+    assert stats.binomtest(wrong, trials, 0.05, alternative="greater").pvalue > 0.01
+    assert wrong > 0
