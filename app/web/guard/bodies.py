@@ -18,6 +18,7 @@ from app.web.guard.requests import API, OPEN, UPLOAD, path_of
 OPEN_BYTES = 2**16
 """Of a request that needs no login: a form with a name and a password."""
 CALL_BYTES = 16 * 2**20
+_CALLS = (API, "/theodolite/")
 UPLOAD_BYTES = 2 * 2**30
 """Of all files of one upload, which are written to the disk as they come; each has a bound too."""
 _ESCAPES = re.compile(
@@ -61,7 +62,8 @@ async def bounded(
     path = path_of(request)
     upload = path == UPLOAD and most is None
     if most is None:
-        most = UPLOAD_BYTES if upload else OPEN_BYTES if path in OPEN else CALL_BYTES
+        call = path.startswith(_CALLS) and path not in OPEN
+        most = UPLOAD_BYTES if upload else CALL_BYTES if call else OPEN_BYTES
     given = request.headers.get("content-length", "")
     if given.isdecimal() and int(given) > most:
         raise TooLarge(most)

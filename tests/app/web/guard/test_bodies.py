@@ -15,7 +15,7 @@ MEGABYTE = b"a" * 2**20
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["with a length", "in chunks"])
-@pytest.mark.parametrize("path", ["/login", "/login/", "/healthz", "/manifest.json", "/robots.txt"])
+@pytest.mark.parametrize("path", ["/login", "/login/", "/healthz", "/search", "/", "/nothing"])
 def test_what_needs_no_login_takes_no_more_than_a_form(
     client: httpx.Client, path: str, chunked: bool
 ) -> None:
