@@ -323,6 +323,7 @@ def choose(
     max_ms: float | None = None,
     max_bytes: int | None = None,
     licences: Sequence[str] = (),
+    margin: float | None = None,
     workspace: Workspace | None = None,
     move: Move | None = None,
 ) -> Decision:
@@ -338,6 +339,7 @@ def choose(
         max_ms: maximum milliseconds for a single sentence on this machine.
         max_bytes: maximum bytes of a vector.
         licences: allowed licences of the weights; empty for any.
+        margin: points that a cheaper form may lose; None for 2.
         workspace: store of the file, the results and the sheet; None for your own.
         move: progress callback of the whole, for a bar.
 
@@ -350,7 +352,7 @@ def choose(
     sheet = service.choose(
         own(workspace), data if isinstance(data, Path) else text(data, "data"), names,
         columns=columns, max_ms=max_ms, max_bytes=max_bytes, licences=_texts(licences, "licences"),
-        move=move,
+        margin=margin, move=move,
     )  # fmt: skip
     return Decision(sheet)
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.choose.command import EncodersOption, LicencesOption, MaxBytesOption, MaxMsOption
+from app.pages.choose.command import (
+    EncodersOption,
+    LicencesOption,
+    MarginOption,
+    MaxBytesOption,
+    MaxMsOption,
+)
 from app.pages.map.command import map_job
 from app.pages.map.job import MapJob
 from app.terminal import (
@@ -213,6 +219,7 @@ def report_decision(
     max_ms: MaxMsOption = None,
     max_bytes: MaxBytesOption = None,
     licences: LicencesOption = "",
+    margin: MarginOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Report the decision sheet that `theodolite choose` made, asked with the same options.
@@ -224,7 +231,7 @@ def report_decision(
     from app.report import answers
 
     chosen = encoders or service.defaults(workspace)
-    job = ChooseJob.of(dataset, chosen, max_ms, max_bytes, licences.split(","))
+    job = ChooseJob.of(dataset, chosen, max_ms, max_bytes, licences.split(","), margin)
     out.write(answers.decision(workspace, job), as_json)
 
 

@@ -91,9 +91,10 @@ STEPS = {
     "normalise": "normalise",
     "center": "center:DATA",
     "whiten": "whiten:DATA[,k]",
-    "dims": "dims:k,pca,DATA or dims:k,random,SEED",
+    "dims": "dims:k,first, dims:k,pca,DATA or dims:k,random,SEED",
     "drop": "drop:k,DATA",
     "common": "common:k,DATA",
+    "quantise": "quantise:int8,DATA or quantise:binary",
 }
 
 
@@ -136,7 +137,8 @@ class StepSpec:
     Attributes:
         name: a key of `STEPS`.
         k: number of components kept (`whiten`, `dims`) or removed (`drop`, `common`).
-        data: name of the data set it is fitted on, `@task`, or empty when it is not fitted.
+        data: name of the data set it is fitted on, `@task`, or empty when it is not fitted; fitted,
+            `dims` is PCA and `quantise` is int8.
         seed: of the random projection; None for every other step.
     """
 
@@ -151,11 +153,17 @@ class StepSpec:
             "normalise": [],
             "center": [data],
             "whiten": [data] if self.k is None else [data, str(self.k)],
-            "dims": [str(self.k), *(["pca", data] if self.data else ["random", str(self.seed)])],
+            "dims": [str(self.k), *self._projection(data)],
             "drop": [str(self.k), data],
             "common": [str(self.k), data],
+            "quantise": ["int8", data] if self.data else ["binary"],
         }[self.name]
         return f"{self.name}:{','.join(arguments)}" if arguments else self.name
+
+    def _projection(self, data: str) -> list[str]:
+        if self.data:
+            return ["pca", data]
+        return ["first"] if self.seed is None else ["random", str(self.seed)]
 
 
 @dataclass(frozen=True)
@@ -320,14 +328,14 @@ def _step(piece: str, spec: str) -> StepSpec:
     arguments = [unquote(a.strip()) for a in text.split(",")] if text.strip() else []
     if "" not in arguments:
         match name, arguments:
-            case "normalise", []:
+            case ("normalise", []) | ("quantise", ["binary"]):
                 return StepSpec(name)
-            case "center", [data]:
-                return StepSpec(name, data=data)
-            case "whiten", [data]:
+            case ("center" | "whiten", [data]) | ("quantise", ["int8", data]):
                 return StepSpec(name, data=data)
             case "whiten", [data, k]:
                 return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+            case "dims", [k, "first"]:
+                return StepSpec(name, _number(k, piece, 1, MAX_DIM))
             case "dims", [k, "pca", data]:
                 return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
             case "dims", [k, "random", seed]:

@@ -1,4 +1,4 @@
-"""Post-processing steps: centre, whiten, reduce, remove, normalise.
+"""Post-processing steps: centre, whiten, reduce, remove, normalise, quantise.
 
 Fitted in float64 on the vectors of a named data set, in the order of the spec: a step is fitted on
 the output of the steps before it. Every sentence counts as often as the data has it, as in the
@@ -26,6 +26,7 @@ DatasetSource = Callable[[str], tuple[Sequence[str], str]]
 """From a data set's name to its sentences and their hash."""
 
 BLOCK = 16_384
+_INT8 = 127
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,21 @@ def random_projection(dim: int, k: int, seed: int) -> LinearMap:
     """Gaussian matrix (dim, k) of variance 1/k, which keeps lengths in expectation."""
     matrix = np.random.default_rng(seed).standard_normal((dim, k)) / np.sqrt(k)
     return LinearMap(matrix=matrix)
+
+
+def fit_int8(x: np.ndarray) -> Transform:
+    """Round each dimension to 255 steps, scaled by its largest absolute value in x (n, d).
+
+    The values are those that the integers stand for, integer times scale; larger ones are clipped.
+    """
+    scale = np.abs(x).max(axis=0) / _INT8
+    scale[scale == 0.0] = 1.0
+    return lambda y: np.clip(np.rint(y / scale), -_INT8, _INT8) * scale
+
+
+def binary(x: np.ndarray) -> np.ndarray:
+    """Keep the signs alone, 1 or -1: their cosine is 1 - 2 Hamming / d."""
+    return np.where(x > 0, 1.0, -1.0)
 
 
 def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -273,6 +289,10 @@ def _fit_step(step: StepSpec, x: np.ndarray) -> Transform:
             return fit_drop(x, step.k or 0)
         case "common":
             return fit_common(x, step.k or 0)
+        case "quantise":
+            return fit_int8(x) if step.data else binary
+        case "dims" if not step.data and step.seed is None:
+            return lambda y: y[:, : step.k]
         case _ if step.seed is not None:
             return random_projection(x.shape[1], step.k or 0, step.seed)
         case _:

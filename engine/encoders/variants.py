@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from engine.encoders.spec import MODELS, SourceSpec, parse
+from engine.encoders.spec import MODELS, SourceSpec, StepSpec, parse
 from engine.errors import UserError
 
 
@@ -34,6 +34,21 @@ def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed:
     if k == dim:
         return name
     return str(parse(f"{name} | dims:{k},{'pca,@task' if method == 'pca' else f'random,{seed}'}"))
+
+
+def smaller(spec: str, dim: int | None, dtype: Literal["int8", "binary"], data: str) -> str:
+    """The encoder with its first dimensions, None for all of them, in fewer bits.
+
+    Args:
+        spec: of the encoder.
+        dim: number of dimensions kept.
+        dtype: precision of the vectors.
+        data: name of the data set whose largest values scale int8.
+    """
+    parsed = parse(spec)
+    steps = [StepSpec("dims", dim)] if dim else []
+    steps.append(StepSpec("quantise", data=data if dtype == "int8" else ""))
+    return str(replace(parsed, steps=(*parsed.steps, *steps)))
 
 
 def in_int8(spec: str) -> str | None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_STEPS = 127
-
 
 @dataclass(frozen=True)
 class Compressed:
@@ -23,18 +21,6 @@ class Compressed:
     method: str
     dim: int
     bytes: float
-
-
-def int8(vectors: np.ndarray) -> np.ndarray:
-    """Round each dimension to 255 steps, scaled by its largest absolute value: float32 (n, d)."""
-    scale = np.abs(vectors).max(axis=0) / _STEPS
-    scale[scale == 0.0] = 1.0
-    return np.asarray(np.rint(vectors / scale) * scale, np.float32)
-
-
-def binary(vectors: np.ndarray) -> np.ndarray:
-    """Keep the signs alone, 1 or -1: their cosine is 1 - 2 Hamming / d."""
-    return np.where(vectors > 0, np.float32(1), np.float32(-1))
 
 
 METHODS = ("first", "pca", "int8", "binary")
@@ -53,11 +39,11 @@ def smaller(
         sizes: at most d each.
         methods: some of `METHODS`.
     """
-    from engine.encoders.steps import fit_pca
+    from engine.encoders.steps import binary, fit_int8, fit_pca
 
-    turned = None
+    turned, wide = None, vectors.astype(np.float64)
     if len(vectors) > 1 and "pca" in methods:
-        turned = fit_pca(vectors.astype(np.float64), vectors.shape[1])(vectors.astype(np.float64))
+        turned = fit_pca(wide, vectors.shape[1])(wide)
     for k in sizes:
         first = np.ascontiguousarray(vectors[:, :k])
         if "first" in methods:
@@ -65,6 +51,7 @@ def smaller(
         if turned is not None and k < vectors.shape[1]:
             yield Compressed("pca", k, 4 * k), np.ascontiguousarray(turned[:, :k], np.float32)
         if "int8" in methods:
-            yield Compressed("int8", k, k), int8(first)
+            some = np.ascontiguousarray(wide[:, :k])
+            yield Compressed("int8", k, k), np.asarray(fit_int8(some)(some), np.float32)
         if "binary" in methods:
-            yield Compressed("binary", k, k / 8), binary(first)
+            yield Compressed("binary", k, k / 8), np.asarray(binary(first), np.float32)

@@ -1,80 +1,85 @@
-"""How many more examples would separate two encoders: predictive power by resampling.
+"""How many more examples would decide: predictive power.
 
 Conditional power takes the observed difference for the true one and is too optimistic, as a
-difference within the noise is mostly noise. Predictive power is used instead: each trial first
-draws a true difference, then the result on further examples (Spiegelhalter, Freedman, Blackburn
-1986, "Monitoring clinical trials: conditional or predictive power?", Controlled Clinical Trials 7),
-both from the deviations of the paired bootstrap's resamples from the observed difference.
+difference within the noise is mostly noise. Predictive power is used instead: the true difference
+is uncertain, too, and is drawn towards 0 (Spiegelhalter, Freedman, Blackburn 1986, "Monitoring
+clinical trials: conditional or predictive power?", Controlled Clinical Trials 7). What is predicted
+is the verdict of a new and larger sheet, with the same correction for all of its comparisons.
 `benchmarks.choosing` measures how often the prediction comes true.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import numpy as np
-
-from engine.stats.bootstrap import Resampled
-from engine.stats.significance import LEVEL
+from engine.stats.choice import Behind
 
 POWER = 0.8
-REACH = 20
-"""Most further examples considered, as a multiple of those available."""
-TYPICAL = 5.0
-"""Standard deviation of the normal prior of the difference, in points: that of two encoders of
-similar quality. Without it, a chance lead on a few hundred examples would be believed."""
+LEAST, REACH = 0.1, 20
+"""Fewest and most further examples worth a sentence, as multiples of those available."""
+EQUAL, CHEAPER = NormalDist(0.0, 8.0), NormalDist(-2.0, 1.5)
+"""Priors of the difference of two encoders, and of a cheaper form from the best, in points. Without
+them, a chance lead on a few hundred examples would be believed."""
 
-_SAME = 1e-6
+_PHI = NormalDist().cdf
 
 
 @dataclass(frozen=True)
 class MoreExamples:
-    """The number of further examples that would separate two encoders.
+    """The number of further examples that would decide.
 
     Attributes:
-        n: to two significant figures; None where it exceeds `REACH`.
-        power: probability of a significant difference with that many, or with the most considered.
+        n: to two significant figures; None if it is below `LEAST` or exceeds `REACH`.
+        power: probability of the verdict with that many, or with the most considered.
     """
 
     n: int | None
     power: float
 
 
-def more_examples(
-    a: Resampled, b: Resampled, tests: int = 1, *, power: float = POWER, seed: int = 0
+def to_tell_apart(found: Behind) -> MoreExamples:
+    """Estimate how many more examples would make a difference significant, whoever is better."""
+
+    def power(middle: float, spread: float, bar: float) -> float:
+        return _PHI((middle - bar) / spread) + _PHI((-middle - bar) / spread)
+
+    return _more(found, EQUAL, power)
+
+
+def to_show(found: Behind, margin: float) -> MoreExamples:
+    """Estimate how many more examples would show that less than a margin is lost."""
+    return _more(found, CHEAPER, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
+
+
+def _more(
+    found: Behind, prior: NormalDist, power: Callable[[float, float, float], float]
 ) -> MoreExamples:
-    """Estimate how many more examples like these would tell A from B, whichever is better.
+    """Find the fewest further examples with the required power.
 
     Args:
-        a: its score, resampled.
-        b: its score, resampled on the same examples with the same seed.
-        tests: number of tests made at once, for Bonferroni's correction.
-        power: the probability required.
-        seed: of the trials.
+        found: the difference on the examples available.
+        prior: of the difference.
+        power: called with the mean and the standard deviation of the difference in a new sheet, and
+            with half the width of the interval that it will have there.
     """
-    apart = a.draws - b.draws
-    apart = apart[np.isfinite(apart)]
-    spread = float(apart.std()) if len(apart) else 0.0
-    if spread < _SAME:  # the same values on every example, up to rounding
-        return MoreExamples(None, 0.0)
-    n, delta, noise = a.n, a.statistic - b.statistic, apart - apart.mean()
-    known = TYPICAL**2 / (TYPICAL**2 + spread**2)
-    truth = known * delta + np.sqrt(known) * noise
-    further = np.random.default_rng(seed).permutation(noise)
-    least = NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / (2 * tests)) * spread
+    n, variance = found.n, found.error**2
+    known = prior.variance / (prior.variance + variance)
+    likely = known * found.delta + (1.0 - known) * prior.mean
 
     def share(more: int) -> float:
-        """Share of the trials with a significant difference after `more` examples."""
-        whole = n * delta + more * truth + np.sqrt(n * more) * further
-        return float((np.abs(whole) > least * np.sqrt(n * (n + more))).mean())
+        new = variance * n / (n + more)
+        spread = math.sqrt(known * variance + new)
+        return power(likely, spread, found.critical * math.sqrt(new))
 
     low, high = 0, REACH * n
-    if share(high) < power:
-        return MoreExamples(None, share(high))
+    if not found.error or share(high) < POWER:
+        return MoreExamples(None, share(high) if found.error else 0.0)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if share(middle) >= power else (middle, high)
+        low, high = (low, middle) if share(middle) >= POWER else (middle, high)
     step = 10 ** max(len(str(high)) - 2, 0)
     shown = -(-high // step) * step
-    return MoreExamples(shown, share(shown))
+    return MoreExamples(shown if shown >= LEAST * n else None, share(shown))

@@ -1,8 +1,8 @@
 """Classification: can a linear classifier predict the labels from the vectors?
 
-Protocols `starter-1` (five stratified folds of all sentences) and `starter-2` (the data's own train
-and test splits if it has them): standardised features, logistic regression. Knows vectors and
-labels; neither encoders nor files.
+Protocols `starter-1` (five stratified folds of all sentences), `starter-2` (the data's own train
+and test splits if it has them) and `starter-3` (as `starter-2`, but the folds are drawn ten times):
+standardised features, logistic regression. Knows vectors and labels; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,10 @@ PENALTY = 0.01
 """scikit-learn's C, the inverse strength of the L2 penalty. With hundreds of standardised features
 and a hundred sentences per label, the default of 1 hardly penalises, and overfits."""
 MAX_ITER = 500
+REPEATED = "starter-3"
+REPEATS, ROWS = 10, 10_000
+"""Draws of the folds, and rows predicted in all of them: more rows need fewer draws, since what
+chance adds to a score falls with their number, but at least one."""
 _ITERATIONS = 30
 """Expected lbfgs iterations of a fit: features are standardised, the penalty is large."""
 
@@ -54,7 +59,6 @@ def measure(
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import f1_score
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -75,19 +79,63 @@ def measure(
         predicted[held_out] = classifier.predict(features[held_out])
         tested[held_out] = True
     predicted, labels = predicted[tested], labels[tested]
-    correct = predicted == labels
-    n = len(labels)
-    name = "test" if split else "all"
+    measured = _scored(predicted[:, None], labels, "test" if split else "all")
+    left_out = {"left_out": len(data.labels) - len(rows), "fits_not_converged": unfinished}
+    return replace(measured, details={**measured.details, **left_out})
+
+
+def measure_repeatedly(
+    data: LabelledSentences, vectors: np.ndarray, seed: int, tick: ProgressCallback
+) -> Measurement:
+    """Predict every sentence in five folds, drawn ten times; an example is the share of them right.
+
+    One draw of the folds decides by chance: on 300 rows its score has a standard deviation of a
+    point. Features are standardised by the mean and deviation of all rows, without their labels, so
+    that all fits share them.
+
+    Args:
+        data: sentences with labels.
+        vectors: float32 (len(data.sentences), dim), finite.
+        seed: seed of the folds.
+        tick: called with the share done.
+
+    Raises:
+        UserError: fewer than two labels with at least five sentences.
+    """
+    from engine.classifiers import folds
+
+    rows, names = _enough(data, None)
+    classes, labels = np.unique(names, return_inverse=True)
+    features = vectors[rows].astype(np.float64)
+    deviation = features.std(axis=0)
+    features = (features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    repeats = min(REPEATS, max(1, ROWS // len(rows)))
+    parts = list(folds.repeated(labels, FOLDS, repeats, seed))
+    seen = np.ones((len(rows), len(parts)), bool)
+    for place, (_, held_out) in enumerate(parts):
+        seen[held_out, place] = False
+    found = folds.predictions(features, labels, seen, PENALTY, tick)
+    predicted = found[~seen].reshape(len(rows), repeats)  # row by row, draw by draw
+    measured = _scored(classes[predicted], names, "all")
+    details = {"left_out": len(data.labels) - len(rows), "repeats": repeats}
+    return replace(measured, details={**measured.details, **details})
+
+
+def _scored(predicted: np.ndarray, labels: np.ndarray, name: str) -> Measurement:
+    """Score predictions (n, repeats); an example is right or wrong, or how often it is right."""
+    from sklearn.metrics import f1_score
+
+    right = predicted == labels[:, None]
+    correct = right[:, 0] if right.shape[1] == 1 else right.mean(axis=1)
+    f1 = np.mean([f1_score(labels, column, average="macro") for column in predicted.T])
     scores = (
-        Score(name, None, "accuracy", 100.0 * float(correct.mean()), n, main=True),
-        Score(name, None, "macro_f1", 100.0 * f1_score(labels, predicted, average="macro"), n),
+        Score(name, None, "accuracy", 100.0 * float(correct.mean()), len(labels), main=True),
+        Score(name, None, "macro_f1", 100.0 * float(f1), len(labels)),
     )
     names, counts = np.unique(labels, return_counts=True)
     details = {
         "labels": {str(y): int(c) for y, c in zip(names, counts, strict=True)},
         "recall": {str(y): 100.0 * float(correct[labels == y].mean()) for y in names},
-        "left_out": len(data.labels) - len(rows),
-        "fits_not_converged": unfinished,
     }
     return Measurement(scores, {"correct": correct}, details)
 
@@ -155,11 +203,13 @@ def _measured(
     seed: int,
     tick: ProgressCallback,
 ) -> Measurement:
+    if protocol == REPEATED and not has_own_splits(data):
+        return measure_repeatedly(data, vectors, seed, tick)
     return measure(data, vectors, seed, own_splits=_own_splits(protocol))
 
 
 def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    """Count one fit on the data's own split, or one per fold."""
+    """Count one fit on the data's own split, or one per fold; ten times as many take no longer."""
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     n = len(labels)
     if _own_splits(protocol) and has_own_splits(data):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from app import formats
-from app.pages.board import cost, curves
+from app.pages.board import cost
 from app.pages.choose import data
-from app.pages.evaluate.results import known
+from app.pages.evaluate.results import evaluated, known
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.stats.bootstrap import Sample
 
-DTYPES = {"first": "float32", "int8": "int8", "binary": "binary"}
-"""Method that makes vectors smaller -> the resulting dtype."""
+Dtype = Literal["int8", "binary"]
+DTYPES: tuple[Dtype, ...] = ("int8", "binary")
+"""Precisions of smaller vectors."""
+MOST_SENTENCES = 40_000
+"""Most sentences of data on which smaller vectors are tried."""
 _TIMED = "latency_p50"
 
 
@@ -27,7 +30,7 @@ class Candidate:
     """An encoder with its measurements.
 
     Attributes:
-        encoder: canonical spec.
+        encoder: canonical spec, as it was requested.
         row: the store's result; None without one.
         error: why there is no result.
         sample: its score on each example, in the form that respects the limits.
@@ -35,6 +38,7 @@ class Candidate:
         licence: of its weights; None if unknown.
         outside: the limit that it exceeds; empty for none.
         dim, dtype, bytes: of a vector.
+        form_spec: spec of smaller vectors; empty for the encoder's own.
     """
 
     encoder: str
@@ -46,6 +50,12 @@ class Candidate:
     outside: str
     dim: int
     dtype: str = "float32"
+    form_spec: str = ""
+
+    @property
+    def spec(self) -> str:
+        """Of the form that respects the limits."""
+        return self.form_spec or self.encoder
 
     @property
     def bytes(self) -> float:
@@ -58,8 +68,8 @@ class Candidate:
         return self.costs[_TIMED] if self.costs else None
 
     def form(self) -> dict[str, Any]:
-        """Size and cost of its vectors."""
-        return {"dim": self.dim, "dtype": self.dtype, "ms_per_sentence": self.ms,
+        """Spec, size and cost of its vectors."""
+        return {"spec": self.spec, "dim": self.dim, "dtype": self.dtype, "ms_per_sentence": self.ms,
                 "bytes_per_vector": self.bytes}  # fmt: skip
 
 
@@ -91,7 +101,7 @@ def _result(
         if task is None:
             left = data.lacking(workspace, name, dataset)
             return None, f"{formats.plural(left, 'text')} could not be encoded." if left else None
-        row = known(workspace, workspace.load(name), task, None, None)
+        row = known(workspace, workspace.load(name), task, data.protocol_of(task), None)
     except UserError as error:
         return None, error.message
     if row is not None:
@@ -109,19 +119,64 @@ def within(workspace: Workspace, job: ChooseJob, task: str | None, one: Candidat
         return replace(one, outside=took)
     if job.max_bytes is None or one.bytes <= job.max_bytes:
         return one
-    smaller = replace(one, dtype="int8", dim=min(one.dim, job.max_bytes))
+    return shrunk(workspace, job, task, one, "int8", min(one.dim, job.max_bytes))
+
+
+def shrunk(
+    workspace: Workspace,
+    job: ChooseJob,
+    task: str | None,
+    one: Candidate,
+    dtype: Dtype,
+    dim: int,
+) -> Candidate:
+    """The candidate with smaller vectors; without a sample if they cannot be scored.
+
+    Args:
+        workspace: its store has the vectors, so that nothing is encoded.
+        job: the job of the sheet.
+        task: what scores them; None for nothing.
+        one: with vectors as large as the encoder's, or as the limits allow.
+        dtype: precision of the new vectors.
+        dim: number of dimensions kept.
+    """
+    from engine.encoders.variants import smaller
+
+    full = one.row["dim"] if one.row else one.dim
+    spec = smaller(one.encoder, dim if dim < full else None, dtype, job.dataset)
+    made = replace(one, dtype=dtype, dim=dim, form_spec=spec)
     if task is None or one.sample is None:
-        return smaller
-    return replace(smaller, sample=_smaller(workspace, smaller, task))
+        return made
+    return replace(made, sample=_sample(workspace, task, spec))
 
 
-def _smaller(workspace: Workspace, form: Candidate, task: str) -> Sample | None:
-    """The scores per example with smaller vectors; None if they cannot be scored."""
+def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
+    """The scores per example of an encoder whose result is not kept; None if it has none."""
+    from engine import evaluate
     from engine.stats.bootstrap import main_sample
+    from engine.tasks import get
 
-    method = next(name for name, dtype in DTYPES.items() if dtype == form.dtype)
-    try:
-        made = curves.smaller_scored(workspace, form.encoder, task, lambda _: [form.dim], [method])
-        return next((main_sample(one.examples, one.details) for _, one in made), None)
-    except UserError:
+    catalog = workspace.catalog
+    if len(catalog.load(get(task, catalog).dataset).sentences) > MOST_SENTENCES:
         return None
+    protocol = data.protocol_of(task)
+    (made,) = evaluate(workspace.load(spec), [task], protocol=protocol, data=catalog)
+    return None if made.error else main_sample(made.examples, made.details)
+
+
+def in_int8(workspace: Workspace, job: ChooseJob, task: str, one: Candidate) -> Candidate | None:
+    """A transformer in int8, measured here; None if that fails, or is not faster."""
+    from engine.encoders import variants
+
+    name = variants.in_int8(one.encoder)
+    if name is None or one.ms is None:
+        return None
+    try:
+        if evaluated(workspace, name, task, data.protocol_of(task))["error"] is not None:
+            return None
+        cost.ensure(workspace, name)
+    except UserError:  # not on this machine
+        return None
+    found = within(workspace, job, task, stored(workspace, job, task, name))
+    fits = not found.outside and found.sample is not None
+    return found if fits and found.ms is not None and found.ms < one.ms else None

@@ -33,6 +33,9 @@ MaxBytesOption = Annotated[int | None, typer.Option(help="Maximum bytes per vect
 LicencesOption = Annotated[
     str, typer.Option("--licence", help="Comma-separated licences, such as apache-2.0.")
 ]
+MarginOption = Annotated[
+    float | None, typer.Option(help="Points that a cheaper form may lose; default: 2.")
+]
 FORMATS = (".html", ".md", ".json")
 
 
@@ -53,6 +56,7 @@ def choose(
     max_ms: MaxMsOption = None,
     max_bytes: MaxBytesOption = None,
     licences: LicencesOption = "",
+    margin: MarginOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the sheet to FILE.md, FILE.html or FILE.json.")
     ] = None,
@@ -65,9 +69,9 @@ def choose(
 
     theodolite choose questions.csv -e minilm -e wordllama --max-ms 5 --out sheet.html
 
-    Who is best, who ties with it, the cheapest of these in its smallest vectors, how many more
-    examples would end the ties, and what speaks against trusting it. With --json, an object for
-    each encoder comes first, and the sheet last.
+    Who is best, who ties with it, the cheapest that is shown to lose less than a margin, in its
+    smallest vectors, how many more examples would end the ties, and what speaks against trusting
+    it. With --json, an object for each encoder comes first, and the sheet last.
     """
     from app.jobs import submit
     from app.pages.choose import service, words
@@ -75,7 +79,9 @@ def choose(
     if out is not None:
         _check_format(out)
         check_writable(out)
-    job = service.job_of(workspace, file, encoders, columns, max_ms, max_bytes, licences.split(","))
+    job = service.job_of(
+        workspace, file, encoders, columns, max_ms, max_bytes, licences.split(","), margin
+    )
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return
@@ -94,7 +100,7 @@ def choose(
         emit_json(sheet)
         return
     line(f"{words.headline(sheet)}.")
-    for text in words.sentences(sheet):
+    for text in [*words.columns(sheet), *words.sentences(sheet)]:
         line(text)
     for one in sheet["warnings"]:
         say(f"Warning ({one['code']}): {one['message']}")

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.datasets.types import Dataset
 
+OTHER_COLUMNS = (
+    "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on without "
+    "labels, text=… alone."
+)
 LEAST = 20
 """Fewest examples that are scored."""
 FEW = 100
@@ -52,6 +56,14 @@ def unlabelled(workspace: Workspace, name: str) -> int:
     return int(row["info"].get("unlabelled", 0)) if row else 0
 
 
+def columns_of(workspace: Workspace, name: str) -> dict[str, str]:
+    """Role -> column of the file that was brought; empty for other data sets."""
+    row = workspace.store.uploads.get(name.removeprefix("upload:"))
+    if row is None or not name.startswith("upload:"):
+        return {}
+    return dict(row["info"].get("columns") or row["mapping"]["columns"])
+
+
 def labels_of(data: Dataset) -> Counter[str]:
     """Frequency of each label; empty without labels."""
     return Counter(data.labels if isinstance(data, LabelledSentences | LabelledPairs) else ())
@@ -61,7 +73,7 @@ def check(data: Dataset) -> None:
     """Refuse data without information.
 
     Raises:
-        UserError: all texts are empty, or all labels the same.
+        UserError: all texts are empty, or the labels are all the same or all different.
     """
     if not any(text.strip() for text in data.sentences):
         raise UserError(
@@ -74,15 +86,21 @@ def check(data: Dataset) -> None:
         raise UserError(
             f"All {counts[label]:,} rows of {data.name} have the label {label[:40]!r}: there is "
             "nothing to tell apart.",
-            "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on "
-            "without labels, text=… alone.",
+            OTHER_COLUMNS,
+        )
+    if len(counts) == counts.total() >= LEAST:
+        label = next(iter(counts))
+        raise UserError(
+            f"Each of the {len(counts):,} rows of {data.name} has a label of its own, such as "
+            f"{label[:40]!r}: these are no classes.",
+            OTHER_COLUMNS,
         )
 
 
 def task_of(workspace: Workspace, name: str) -> str | None:
     """The task that scores a data set; None if too few rows have gold labels.
 
-    Labelled sentences: five folds of a linear classifier if most rows have frequent labels, else
+    Labelled sentences: folds of a linear classifier if most rows have frequent labels, else
     the labels of the nearest neighbours: what a classifier learns from two or three examples per
     label depends more on the length of vectors than on their content.
     """
@@ -94,6 +112,13 @@ def task_of(workspace: Workspace, name: str) -> str | None:
     infos = {info.name: info for info in workspace.catalog.list()}
     found = infos[name].tasks if name in infos else ()
     return next(iter(found), name)
+
+
+def protocol_of(task: str) -> str | None:
+    """The protocol of a sheet: folds are drawn ten times; None for the task's own."""
+    from engine.tasks.classification import REPEATED
+
+    return REPEATED if task.endswith("/classify") else None
 
 
 def highest(data: Dataset, metric: str) -> float | None:

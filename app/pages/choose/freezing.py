@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from app.pages.choose import example, sheet
-from app.pages.choose.job import ChooseJob
+from app.pages.choose.job import MARGIN, ChooseJob
 from app.web.frozen import Published, View
 from engine.errors import UserError
 
@@ -47,7 +47,9 @@ def _questions(found: Mapping[str, Any]) -> Iterator[ChooseJob]:
 
 
 def _of(job: ChooseJob) -> ChooseJob:
-    return ChooseJob.of(job.dataset, job.encoders, job.max_ms, job.max_bytes, job.licences)
+    return ChooseJob.of(
+        job.dataset, job.encoders, job.max_ms, job.max_bytes, job.licences, job.margin
+    )
 
 
 def views(published: Published) -> list[View]:
@@ -63,7 +65,8 @@ def views(published: Published) -> list[View]:
 
 
 def _view(job: ChooseJob) -> View:
-    limits = (("max_ms", job.max_ms), ("max_bytes", job.max_bytes),
+    margin = None if job.margin == MARGIN else job.margin
+    limits = (("max_ms", job.max_ms), ("max_bytes", job.max_bytes), ("margin", margin),
               *(("licence", one) for one in job.licences))  # fmt: skip
     values = tuple((name, f"{value:g}" if isinstance(value, float) else str(value))
                  for name, value in limits if value is not None)  # fmt: skip

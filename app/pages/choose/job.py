@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BASELINE = "random:256"
 """Baseline of every sheet: random word vectors, without learned knowledge."""
 LEAST_BYTES = 16
+MARGIN = 2.0
+"""Points that a cheaper form may lose, unless the person sets others."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class ChooseJob(Job):
         max_ms: most milliseconds for a single sentence on this machine.
         max_bytes: most bytes per vector; encoders are measured in a precision and size that fit.
         licences: allowed licences of the weights; empty for any.
+        margin: points that a cheaper form may lose.
     """
 
     kind = "choose"
@@ -44,6 +47,7 @@ class ChooseJob(Job):
     max_ms: float | None = None
     max_bytes: int | None = None
     licences: tuple[str, ...] = ()
+    margin: float = MARGIN
 
     @classmethod
     def of(
@@ -53,6 +57,7 @@ class ChooseJob(Job):
         max_ms: float | None = None,
         max_bytes: int | None = None,
         licences: Sequence[str] = (),
+        margin: float | None = None,
     ) -> ChooseJob:
         """A job from validated arguments in canonical form, so that equal requests are equal jobs.
 
@@ -70,8 +75,11 @@ class ChooseJob(Job):
             raise UserError(
                 f"{max_bytes} bytes are too few for a vector.", f"Give at least {LEAST_BYTES}."
             )
+        lost = MARGIN if margin is None else float(margin)
+        if not 0 < lost <= 100:
+            raise UserError(f"{lost:g} cannot be a margin.", "Give points from 0 to 100.")
         kept = tuple(sorted({one.strip().casefold() for one in licences if one.strip()}))
-        return cls(dataset, names, max_ms, max_bytes, kept)
+        return cls(dataset, names, max_ms, max_bytes, kept, lost)
 
     @property
     def title(self) -> str:
@@ -115,7 +123,7 @@ class ChooseJob(Job):
         if task is None:
             data.vectors(workspace, encoder, self.dataset, reporter)
         else:
-            row = evaluated(workspace, encoder, task, progress=reporter)
+            row = evaluated(workspace, encoder, task, data.protocol_of(task), progress=reporter)
             if row["error"] is not None:
                 raise UserError(row["error"], row["hint"] or "")
         with contextlib.suppress(UserError):  # files of vectors cannot encode

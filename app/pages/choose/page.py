@@ -12,7 +12,7 @@ import gradio as gr
 from app.components.chart import chart
 from app.jobs.submit import queue_unless_stored
 from app.pages.choose import freezing, service, views
-from app.pages.choose.job import LEAST_BYTES, ChooseJob
+from app.pages.choose.job import LEAST_BYTES, MARGIN, ChooseJob
 from app.pages.encoders import choices
 from app.pages.encoders import service as encoders
 from app.pages.jobs.run_panel import RunPanel
@@ -48,6 +48,9 @@ CONTROLS = (
     Control("max_bytes", "Maximum bytes per vector", gr.Number,
             hint="Larger vectors are shortened and measured in int8.",
             options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes"}),
+    Control("margin", "Points that a cheaper form may lose", gr.Number, MARGIN,
+            hint="Something cheaper is recommended only if it is shown to lose less.",
+            options={"minimum": 0, "maximum": 100, "elem_id": "margin"}),
     Control("licences", "Licences", gr.Dropdown, (), "Any if empty.", (),
             {"multiselect": True, "elem_id": "licences"}, key="licence"),
 )  # fmt: skip
@@ -70,7 +73,7 @@ def build(workspace: Workspace) -> None:
         go = gr.Button("Choose", variant="primary", elem_id="choose",
                        visible=not workspace.read_only)  # fmt: skip
         with parts.more("Limits and columns"):
-            controls.render("max_ms", "max_bytes", "licences")
+            controls.render("max_ms", "max_bytes", "margin", "licences")
             own.render("columns", visible=not workspace.read_only)
             command = parts.static("", elem_id="command", elem_classes=[LIVE])
     notice = parts.notice()
@@ -108,6 +111,8 @@ def build(workspace: Workspace) -> None:
         return
 
     def read(chosen: Values) -> Answer:
+        if not chosen.file:
+            return None
         name = service.bring(
             workspace, [Path(f) for f in chosen.file or ()], chosen.columns or None
         )
@@ -117,7 +122,9 @@ def build(workspace: Workspace) -> None:
         drawn = {shown[n]: value for n, value in _shown(workspace, values).items()}
         return {controls["dataset"]: _data(workspace, name), **drawn}
 
-    on(bring.upload, read, {**controls, **own, "file": bring},
+    # Columns may be named after the file was given: it is read again, once they are complete.
+    columns = own["columns"]
+    on([bring.upload, columns.submit, columns.blur], read, {**controls, **own, "file": bring},
        [controls["dataset"], *shown.values()], notice,
        show_progress="full", show_progress_on=plan)  # fmt: skip
 
@@ -130,6 +137,7 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
         "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
         "max_ms": values.max_ms,
         "max_bytes": values.max_bytes,
+        "margin": values.margin,
         "licences": gr.update(choices=known, value=values.licences),
     }
 
@@ -145,7 +153,9 @@ def _data(workspace: Workspace, named: str | None) -> Any:
 def _job(values: Values) -> ChooseJob:
     """The job that the controls describe."""
     most = None if values.max_bytes is None else int(values.max_bytes)
-    return ChooseJob.of(values.dataset, values.encoder, values.max_ms, most, values.licences)
+    return ChooseJob.of(
+        values.dataset, values.encoder, values.max_ms, most, values.licences, values.margin
+    )
 
 
 def _report(workspace: Workspace, values: Values) -> Report:

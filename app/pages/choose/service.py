@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app import beforehand, endpoints, formats
 from app.jobs.submit import perform
 from app.pages.board import cost
+from app.pages.choose import columns as guess
 from app.pages.choose import data as evidence
 from app.pages.choose import words
-from app.pages.choose.job import ChooseJob
+from app.pages.choose.job import MARGIN, ChooseJob
 from app.pages.choose.sheet import Sheet, stored
 from app.pages.data import service as uploads
 from app.pages.encoders.service import ensure_listed, names
@@ -32,33 +33,36 @@ _MOST_NAMES = 99
 
 
 def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = None) -> str:
-    """Add a file to the data sets; the roles of its columns are guessed unless given.
+    """Add a file to the data sets; the roles of its columns are found unless given.
 
     Rows without a label are left out if other rows have one.
 
     Args:
         workspace: stores the data set.
         files: a table, an archive, or all files of one data set.
-        columns: `text=…,label=…`; None to guess them.
+        columns: `text=…,label=…`; None to find them by their names and values.
 
     Returns:
         Its name in the catalog.
 
     Raises:
-        UserError: for visitors, or a file that cannot be read with these columns.
+        UserError: for visitors, a file that cannot be read with these columns, or one of which
+            several columns could be meant.
     """
     from engine.datasets import tables
 
     workspace.refuse_visitors()
     before = {row["name"] for row in workspace.store.uploads.list()}
     with uploads.together(files) as file, TemporaryDirectory() as folder:
-        mapping = uploads.mapping_of(file, None, columns)
+        guessed = None if columns else guess.mapping(file)
+        mapping = guessed or uploads.mapping_of(file, None, columns)
+        used = {"columns": mapping.columns}
         kept, without = tables.labelled_rows(file, file.name, mapping)
-        name, facts = uploads.name_for(file.name), {}
+        name, facts = uploads.name_for(file.name), dict[str, Any]()
         if without and not kept:
             mapping = tables.Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
         elif without:
-            file, facts = Path(folder) / f"{name}.jsonl", {"unlabelled": without}
+            file, facts = Path(folder) / f"{name}.jsonl", {"unlabelled": without, **used}
             file.write_text(kept, encoding="utf-8")
             mapping = tables.Mapping(mapping.kind, {role: role for role in mapping.columns})
         added = _keep(workspace, file, name, mapping, facts)
@@ -72,7 +76,7 @@ def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = Non
 
 
 def _keep(
-    workspace: Workspace, file: Path, name: str, mapping: Mapping, facts: dict[str, int]
+    workspace: Workspace, file: Path, name: str, mapping: Mapping, facts: dict[str, Any]
 ) -> str:
     """Store a file under its name, with a number added if other content has the name."""
     for number in range(1, _MOST_NAMES):
@@ -100,6 +104,7 @@ def choose(
     max_ms: float | None = None,
     max_bytes: int | None = None,
     licences: Sequence[str] = (),
+    margin: float | None = None,
     move: Move | None = None,
 ) -> Sheet:
     """Measure encoders on your own data, and choose among them.
@@ -115,6 +120,7 @@ def choose(
         max_ms: most milliseconds for a single sentence on this machine.
         max_bytes: most bytes per vector.
         licences: allowed licences of the weights; empty for any.
+        margin: points that a cheaper form may lose; None for 2.
         move: updates a progress bar.
 
     Returns:
@@ -123,7 +129,7 @@ def choose(
     Raises:
         UserError: the data cannot be read, or an argument is invalid.
     """
-    job = job_of(workspace, data, encoders, columns, max_ms, max_bytes, licences)
+    job = job_of(workspace, data, encoders, columns, max_ms, max_bytes, licences, margin)
     return sheet_of(workspace, job, move)
 
 
@@ -135,13 +141,20 @@ def job_of(
     max_ms: float | None = None,
     max_bytes: int | None = None,
     licences: Sequence[str] = (),
+    margin: float | None = None,
 ) -> ChooseJob:
     """The job of the arguments of `choose`, with the file added to the data sets."""
     known = set(workspace.catalog.names())
     name = str(data)
     if Path(data).exists() or name not in known:
         name = bring(workspace, [Path(data)], columns)
-    return ChooseJob.of(name, encoders or defaults(workspace), max_ms, max_bytes, licences)
+    elif columns:
+        raise UserError(
+            f"{name} is a data set already, whose columns are fixed.",
+            "Give its file again, with other columns.",
+        )
+    names = encoders or defaults(workspace)
+    return ChooseJob.of(name, names, max_ms, max_bytes, licences, margin)
 
 
 def sheet_of(workspace: Workspace, job: ChooseJob, move: Move | None = None) -> Sheet:
@@ -186,6 +199,9 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
         what = f"{formats.plural(rows or 0, *named)}{of}, evaluated as {task}."
     if without := evidence.unlabelled(workspace, job.dataset):
         what += f" {formats.plural(without, 'row')} without a label are left out."
+    what = " ".join(
+        [*words.columns({"columns": evidence.columns_of(workspace, job.dataset)}), what]
+    )
     every = job.with_baseline()
     left = len(set(every) - cost.measured(workspace).keys())
     timed = f" Timing takes about {10 * left} s." if left else ""
@@ -217,4 +233,6 @@ def command(job: ChooseJob) -> list[str]:
         argv += ["--max-ms", f"{job.max_ms:g}"]
     if job.max_bytes is not None:
         argv += ["--max-bytes", str(job.max_bytes)]
+    if job.margin != MARGIN:
+        argv += ["--margin", f"{job.margin:g}"]
     return argv + (["--licence", ",".join(job.licences)] if job.licences else [])

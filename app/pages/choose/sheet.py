@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app.pages.board import cost, curves
+from app.pages.board import cost
 from app.pages.board import examples as apart
 from app.pages.choose import candidates, cautions, data
 from app.pages.choose.candidates import Candidate
-from app.pages.evaluate.results import evaluated
+from app.pages.choose.cheapest import cheapest
 from engine.errors import UserError
 from engine.progress import ProgressCallback, nobody
 from store.hashing import hash_of, to_json
@@ -23,12 +23,11 @@ from store.hashing import hash_of, to_json
 if TYPE_CHECKING:
     from app.pages.choose.job import ChooseJob
     from app.workspace import Workspace
-    from engine.stats.bootstrap import Sample
     from engine.stats.choice import Choice
 
 Sheet = Mapping[str, Any]
 """A decision sheet as `make` returns it."""
-KIND, FORMAT = "choose", 2
+KIND, FORMAT = "choose", 3
 SHOWN = 5
 """Most examples on which the finalists differ, in favour of each."""
 
@@ -78,7 +77,9 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
         "sentences": len(dataset.sentences),
         "examples": data.examples(dataset) or 0,
         "unlabelled": data.unlabelled(workspace, job.dataset),
-        "limits": {"max_ms": job.max_ms, "max_bytes": job.max_bytes, "licences": job.licences},
+        "columns": data.columns_of(workspace, job.dataset),
+        "limits": {"max_ms": job.max_ms, "max_bytes": job.max_bytes, "licences": job.licences,
+                   "margin": job.margin},
         "machine": cost.machine(),
         "baseline": job.baseline,
         **found,
@@ -86,7 +87,7 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
         "encoders": [_row(one, found["intervals"]) for one in every],
         "agreement": agreement,
         "fingerprints": _fingerprints(workspace, every),
-    }
+    }  # fmt: skip
     warnings = cautions.found(workspace, job, dataset, every, made)
     made = {**made, "warnings": [{"code": code, "message": text} for code, text in warnings]}
     workspace.store.derived.put(key(workspace, job), KIND, made)
@@ -96,49 +97,52 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
 
 def _open() -> dict[str, Any]:
     """The fields of an undecided sheet."""
-    return {"task": None, "metric": None, "protocol": None, "n": 0, "test": "", "intervals": {},
-            "optimism": None, "best": None, "ties": [], "cheapest": None, "more_examples": [],
-            "against_baseline": None, "front": [], "differ": None}  # fmt: skip
+    return {"task": None, "metric": None, "protocol": None, "n": 0, "intervals": {},
+            "optimism": None, "best": None, "ties": [], "cheapest": None, "nothing_cheaper": None,
+            "more_examples": [], "against_baseline": None, "front": [], "differ": None}  # fmt: skip
 
 
 def _decided(
     workspace: Workspace, job: ChooseJob, task: str, every: Sequence[Candidate],
     scored: Mapping[str, Candidate], tick: ProgressCallback,
 ) -> dict[str, Any]:  # fmt: skip
-    from engine.stats.choice import choose
-    from engine.stats.power import more_examples
+    from engine.stats.choice import REFIT, choose
+    from engine.stats.power import to_tell_apart
 
     samples = {name: one.sample for name, one in scored.items() if one.sample is not None}
-    chosen = choose(samples)
+    row = next(one.row for one in scored.values() if one.row)
+    refit = REFIT if "repeats" in row["details"] else 0.0
+    chosen = choose(samples, refit)
     tick(0.3)
     best = scored[chosen.names[0]]
-    row = best.row or {}
-    ties = [scored[name] for name in chosen.ties]
-    drawn = chosen.resampled
-    further = [
-        (one, more_examples(drawn[best.encoder], drawn[one.encoder], len(ties))) for one in ties
-    ]
-    tick(0.4)
-    cheapest = _cheapest(workspace, job, task, best, ties, tick)
+    further = {name: to_tell_apart(chosen.behind[name]) for name in chosen.ties}
+    cheap, nothing_cheaper = cheapest(
+        best, scored, job.margin, refit,
+        partial(candidates.in_int8, workspace, job, task),
+        partial(candidates.shrunk, workspace, job, task),
+    )  # fmt: skip
+    tick(0.8)
     points = {n: (one.ms, chosen.intervals[n][0]) for n, one in scored.items() if one.ms}
     return {
         "task": task,
         "metric": row["metric"],
         "protocol": row["protocol"],
         "n": len(samples[best.encoder].values),
-        "test": chosen.test,
         "intervals": chosen.intervals,
         "optimism": chosen.optimism if len(scored) > 1 else 0.0,
         "best": _placed(chosen, best),
-        "ties": [_placed(chosen, one) for one in ties],
-        "cheapest": cheapest,
+        "ties": [_placed(chosen, scored[name]) for name in chosen.ties],
+        "cheapest": cheap,
+        "nothing_cheaper": nothing_cheaper,
         "more_examples": [
-            {"a": best.encoder, "b": one.encoder, "n": more.n, "power": more.power}
-            for one, more in further
+            {"a": best.encoder, "b": name, "n": more.n, "power": more.power}
+            for name, more in further.items()
         ],
-        "against_baseline": _against(best, next(e for e in every if e.encoder == job.baseline)),
+        "against_baseline": _against(
+            best, next(e for e in every if e.encoder == job.baseline), refit
+        ),
         "front": cost.front(points, more_is_better=False),
-        "differ": _differ(workspace, task, best, _finalist(chosen, scored, cheapest)),
+        "differ": _differ(workspace, task, best, _finalist(chosen, scored, cheap)),
     }
 
 
@@ -147,94 +151,21 @@ def _placed(chosen: Choice, one: Candidate) -> dict[str, Any]:
     return {"encoder": one.encoder, "score": score, "low": low, "high": high}
 
 
-def _cheapest(
-    workspace: Workspace, job: ChooseJob, task: str, best: Candidate, ties: Sequence[Candidate],
-    tick: ProgressCallback,
-) -> dict[str, Any]:  # fmt: skip
-    """The fastest of the tied encoders, in the smallest vectors that still tie with the best.
-
-    A transformer is tried in int8 as well. In each precision of vectors, the dimensions are halved
-    as long as the result ties. Random encoders are not chosen.
-    """
-    from engine.encoders.variants import baseline, ladder
-    from engine.stats.bootstrap import main_sample
-    from engine.stats.choice import against, choose
-
-    tied = [one for one in (best, *ties) if baseline(one.encoder) != "random"] or [best]
-    quickest = min(tied, key=lambda one: (one.ms is None, one.ms or 0.0, one.dim))
-    assert best.sample is not None  # noqa: S101 - for the type checker
-    quickest = _in_int8(workspace, job, task, quickest, best.sample) or quickest
-    found = [quickest]
-    for place, (method, dtype) in enumerate(candidates.DTYPES.items()):
-        tick(0.4 + 0.15 * place)
-        try:
-            for how, made in curves.smaller_scored(
-                workspace, quickest.encoder, task, lambda dim: ladder(dim)[::-1], [method]
-            ):
-                sample = main_sample(made.examples, made.details)
-                if not _as_good(sample, best.sample):
-                    break
-                if how.bytes < quickest.bytes:
-                    found.append(replace(quickest, dim=how.dim, dtype=dtype, sample=sample))
-        except UserError:  # too large to be scored repeatedly
-            break
-    least = min(found, key=lambda one: one.bytes)
-    assert least.sample is not None  # noqa: S101 - for the type checker
-    apart_by, _ = against(least.sample, best.sample)
-    placed = _placed(choose({least.encoder: least.sample}), least)
-    behind = {"delta": apart_by.delta, "low": apart_by.low, "high": apart_by.high}
-    return {**placed, **least.form(), "behind": behind}
-
-
-def _as_good(sample: Sample, best: Sample) -> bool:
-    """Whether a smaller form of an encoder ties with the best.
-
-    Each test is uncorrected, as a correction would let more forms pass. On few examples almost
-    anything ties, so the score may also be at most one standard error lower (Breiman, Friedman,
-    Olshen, Stone 1984, section 3.4.3).
-    """
-    from engine.stats.choice import against
-
-    apart_by, worse = against(sample, best)
-    return not worse and apart_by.delta >= -apart_by.standard_error
-
-
-def _in_int8(
-    workspace: Workspace, job: ChooseJob, task: str, one: Candidate, best: Sample
-) -> Candidate | None:
-    """A transformer in int8, measured here; None if that fails, or is not faster or as good."""
-    from engine.encoders.variants import in_int8
-
-    name = in_int8(one.encoder)
-    if name is None or one.ms is None:
-        return None
-    try:
-        if evaluated(workspace, name, task)["error"] is not None:
-            return None
-        cost.ensure(workspace, name)
-    except UserError:  # not on this machine
-        return None
-    found = candidates.within(workspace, job, task, candidates.stored(workspace, job, task, name))
-    if found.outside or found.sample is None or found.ms is None or found.ms >= one.ms:
-        return None
-    return found if _as_good(found.sample, best) else None
-
-
-def _against(best: Candidate, baseline: Candidate) -> dict[str, Any] | None:
+def _against(best: Candidate, baseline: Candidate, refit: float) -> dict[str, Any] | None:
     """Difference of the best to the random baseline; None if that was not measured."""
-    from engine.stats.choice import against
+    from engine.stats.choice import behind
 
     if best.sample is None or baseline.sample is None:
         return None
-    less, beaten = against(baseline.sample, best.sample)
+    less = behind(best.sample, {baseline.encoder: baseline.sample}, refit)[baseline.encoder]
     return {"score": baseline.sample.statistic, "delta": -less.delta, "low": -less.high,
-            "high": -less.low, "beaten": beaten}  # fmt: skip
+            "high": -less.low, "beaten": less.high < 0}  # fmt: skip
 
 
 def _finalist(
     chosen: Choice, scored: Mapping[str, Candidate], cheapest: Mapping[str, Any]
 ) -> Candidate | None:
-    """The encoder to compare with the best: the cheapest that ties, else the second best."""
+    """The encoder to compare with the best: the cheapest, else the second best."""
     others = [
         name
         for name in (cheapest["encoder"], *chosen.names[1:])

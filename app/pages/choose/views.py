@@ -69,8 +69,9 @@ def drawn(found: Sheet, *, shipped: bool = False) -> dict[str, Any]:
 
 def _said(found: Sheet, shipped: bool) -> str:
     lead = "An example that ships with Theodolite." if shipped else ""
+    lead = " ".join([lead, f"Decision sheet for {found['data']}.", *words.columns(found)]).strip()
     head = parts.heading(
-        words.headline(found), f"{lead} Decision sheet for {found['data']}.".strip(),
+        words.headline(found), lead,
         beside=f" {parts.SHIPPED}" if shipped else "",
     )  # fmt: skip
     items = "".join(f"<li>{_text(text)}</li>" for text in words.sentences(found))

@@ -13,6 +13,8 @@ LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
 """Points: least optimism worth a sentence, and least difference shown at two decimals."""
 MOST_SHOWN = 160
 """Most characters of an example: the expected answers of a query may be whole documents."""
+LIKELY = 0.8
+"""Probability from which a number of further examples is worth a sentence."""
 ALIKE = 0.8
 """Share of common neighbours from which two encoders are called much alike."""
 EXAMPLES = {
@@ -22,6 +24,8 @@ EXAMPLES = {
     "retrieval": ("query", "queries"),
 }
 """Kind of data -> singular and plural of its examples; *example* for all other kinds."""
+GOLD = ("label", "score", "grade", "split")
+"""Roles of columns that are named after the texts."""
 OPEN = {
     "no_labels": "the data has no labels",
     "few_examples": "too few examples are labelled",
@@ -39,18 +43,20 @@ HEADS = ("Encoder", "Score", "95 % interval", "ms per sentence", "Sentences/s", 
 
 def headline(sheet: Sheet) -> str:
     """The decision in a line."""
-    best, ties = sheet["best"], sheet["ties"]
+    best, ties, cheap = sheet["best"], sheet["ties"], sheet["cheapest"]
     if best is None:
         codes = {one["code"] for one in sheet["warnings"]}
         why = next((text for code, text in OPEN.items() if code in codes), "nothing was scored")
         return f"Undecided: {why}"
     if not _beats_random(sheet):
         return f"No encoder is better than random words on these {examples(sheet)}"
-    if not ties:
-        alone = len(_scored(sheet)) < 2
-        return f"{best['encoder']} is {'the only one to choose' if alone else 'best'}"
+    if len(_scored(sheet)) < 2:
+        return f"{best['encoder']} is the only one to choose"
     others = formats.listed([one["encoder"] for one in ties], 3)
-    return f"{best['encoder']} ties with {others}: take {sheet['cheapest']['encoder']}"
+    lead = f"{best['encoder']} {f'ties with {others}' if ties else 'is best'}"
+    if ties or cheap["encoder"] != best["encoder"]:
+        return f"{lead}: take {cheap['encoder']}"
+    return lead
 
 
 def sentences(sheet: Sheet) -> list[str]:
@@ -60,6 +66,13 @@ def sentences(sheet: Sheet) -> list[str]:
     if not _beats_random(sheet):
         return [*_best(sheet), *_optimism(sheet)]
     return [*_best(sheet), *_cheapest(sheet), *_further(sheet), *_random(sheet), *_optimism(sheet)]
+
+
+def columns(sheet: Sheet) -> list[str]:
+    """The columns that were used, in a sentence; none unless a file with columns was brought."""
+    roles = sorted(sheet["columns"].items(), key=lambda pair: (pair[0] in GOLD, pair))
+    used = formats.listed(f"{role} = {column}" for role, column in roles)
+    return [f"Columns used: {used}."] if used else []
 
 
 def examples(sheet: Sheet) -> str:
@@ -107,7 +120,7 @@ def _best(sheet: Sheet) -> Iterator[str]:
             f"{formats.score(sheet['highest'])} is the highest possible score here: most labels "
             "have fewer than eleven examples."
         )
-    how = f"by {sheet['test']} (5 %, Holm's correction for all pairs)"
+    how = "by the paired bootstrap (5 %, all pairs tested at once)"
     if ties:
         others = formats.listed(f"{one['encoder']} with {score(one)}" for one in ties)
         yield f"Not significantly different {how}: {others}."
@@ -119,20 +132,46 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
     cheap, best = sheet["cheapest"], sheet["best"]
     full = next(row for row in sheet["encoders"] if row["encoder"] == best["encoder"])
     same = cheap["encoder"] == best["encoder"]
-    if same and cheap["bytes_per_vector"] == full["bytes_per_vector"]:
+    if cheap["spec"] == full["spec"]:
+        yield from _nothing_cheaper(sheet)
         return
     open_ = {cheap["encoder"], full["encoder"]} & _disturbed(sheet)
-    gains = [
-        f"{times} times {word}"
-        for a, b, word in (
-            (full["ms_per_sentence"], cheap["ms_per_sentence"], "faster"),
-            (full["bytes_per_vector"], cheap["bytes_per_vector"], "smaller"),
-        )
-        if a and b and (times := ratio(a / b)) and not (open_ and word == "faster")
-    ]
-    found = f": {' and '.join(gains)}" if gains else ""
+    times = "" if open_ else ratio(full["ms_per_sentence"], cheap["ms_per_sentence"])
+    size = ratio(full["bytes_per_vector"], cheap["bytes_per_vector"])
+    faster = f", is {times} times faster" if times else ""
+    gains = faster + (f"{' and' if faster else ','} at {_size(size)}" if size else "")
     whole = "its full vectors" if same else best["encoder"]
-    yield f"{cheap['encoder']} with {form(cheap)} ties with {whole}{found}. {_behind(cheap)}"
+    behind = cheap["behind"]
+    if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
+        what = f"scores the same as {whole}"
+    else:
+        what = f"is shown to lose less than {_margin(sheet)} against {whole}"
+    yield f"{cheap['encoder']} with {form(cheap)} {what}{gains}. {_behind(cheap)}".strip()
+    if cheap["spec"] != cheap["encoder"]:
+        yield f"Its spec is {cheap['spec']}"
+
+
+def _nothing_cheaper(sheet: Sheet) -> Iterator[str]:
+    more = sheet["nothing_cheaper"]
+    if more is None:
+        return
+    text = f"Nothing cheaper is shown to lose less than {_margin(sheet)}."
+    if more["n"]:
+        what = more["spec"] if more["spec"] == more["encoder"] else form(more)
+        many = f"about {formats.count(more['n'])} more examples like these"
+        text += f" With {many}, {what} would be, with {100 * more['power']:.0f} % probability."
+    yield text
+
+
+def _margin(sheet: Sheet) -> str:
+    margin = sheet["limits"]["margin"]
+    return f"{margin:g} {'point' if margin == 1 else 'points'}"
+
+
+def _size(times: str) -> str:
+    """`a quarter of the size`."""
+    part = {"2": "half", "3": "a third", "4": "a quarter", "8": "an eighth"}.get(times)
+    return f"{part} {'of ' if part != 'half' else ''}the size" if part else f"1/{times} of the size"
 
 
 def form(one: Mapping[str, Any]) -> str:
@@ -142,10 +181,10 @@ def form(one: Mapping[str, Any]) -> str:
 
 
 def _behind(cheap: Mapping[str, Any]) -> str:
-    """The difference to the best, in a sentence."""
+    """The difference to the best, in a sentence; empty if there is none."""
     behind = cheap["behind"]
     if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
-        return "It scores the same."
+        return ""
     if abs(behind["delta"]) < LEAST_SHOWN:
         gap = "the same on average"
     else:
@@ -155,21 +194,22 @@ def _behind(cheap: Mapping[str, Any]) -> str:
     return f"It scores {gap} (95 % interval of the difference {ends})."
 
 
-def ratio(value: float) -> str:
-    """A ratio to two digits; empty below 1.1."""
-    if value < 1.1:
+def ratio(a: float | None, b: float | None) -> str:
+    """How many times one cost is another, to two digits; empty if not known or below 1.1."""
+    if not a or not b or (value := a / b) < 1.1:
         return ""
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
 
 
 def _further(sheet: Sheet) -> Iterator[str]:
     for more in sheet["more_examples"]:
-        apart = f"tell {more['a']} and {more['b']} apart with"
+        apart = f"tell {more['a']} and {more['b']} apart"
         chance = f"{100 * more['power']:.0f} % probability"
         if more["n"] is not None:
-            yield f"{formats.count(more['n'])} more examples like these would {apart} {chance}."
-        elif more["power"]:
-            yield f"Even 20 times as many examples would {apart} only {chance}."
+            many = formats.count(more["n"])
+            yield f"About {many} more examples like these would {apart} with {chance}."
+        elif 0 < more["power"] < LIKELY:
+            yield f"Even 20 times as many examples would {apart} only with {chance}."
 
 
 def _random(sheet: Sheet) -> Iterator[str]:
@@ -201,7 +241,7 @@ def front(sheet: Sheet) -> str:
     quick, best = by[better[0] if len(better) > 1 else names[0]], by[names[-1]]
     if quick is best:
         return f"{best['encoder']} scores highest and is fastest"
-    times = ratio(best["ms_per_sentence"] / quick["ms_per_sentence"])
+    times = ratio(best["ms_per_sentence"], quick["ms_per_sentence"])
     takes = f"takes {times} times as long" if times else "takes about as long"
     than = "as"
     if {best["encoder"], quick["encoder"]} & _disturbed(sheet):
@@ -261,7 +301,7 @@ def _costs(sheet: Sheet) -> Iterator[str]:
 
 
 def table(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and rows: the encoders, and the smallest form that ties; no scores if undecided."""
+    """Header and rows: the encoders, and the cheapest form; no scores if undecided."""
     if sheet["best"] is None:
         return HEADS[:1] + HEADS[3:], [row[:1] + row[3:] for row in _rows(sheet)]
     return HEADS, _rows(sheet)
@@ -270,10 +310,9 @@ def table(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 def _rows(sheet: Sheet) -> list[tuple[str, ...]]:
     every = sorted(sheet["encoders"], key=lambda row: -(row["score"] or -1e9))
     found = [_row(row, _remark(sheet, row)) for row in every]
-    cheap, keys = sheet["cheapest"], ("encoder", "dim", "dtype")
-    shown = any(all(row[key] == cheap[key] for key in keys) for row in every) if cheap else True
-    if not shown and _beats_random(sheet):
-        found.append(_row(cheap, "smallest that ties"))
+    cheap = sheet["cheapest"]
+    if cheap and cheap["spec"] not in {row["spec"] for row in every} and _beats_random(sheet):
+        found.append(_row(cheap, f"cheapest within {_margin(sheet)}"))
     return found
 
 
@@ -310,7 +349,7 @@ def measured_how(sheet: Sheet) -> str:
 def markdown(sheet: Sheet) -> str:
     """The whole sheet as Markdown."""
     lines = [f"# {headline(sheet)}", "", f"Decision sheet for {sheet['data']}.", ""]
-    lines += [f"- {text}" for text in sentences(sheet)]
+    lines += [f"- {text}" for text in [*columns(sheet), *sentences(sheet)]]
     if sheet["warnings"]:
         lines += ["", "## Before you rely on it", ""]
         lines += [f"- **{one['code']}**: {one['message']}" for one in sheet["warnings"]]

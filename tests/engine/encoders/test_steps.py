@@ -6,7 +6,15 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
 from engine.encoders import MemoryCache, bind_task, load
-from engine.encoders.steps import fit_drop, fit_pca, fit_whiten, normalise, random_projection
+from engine.encoders.steps import (
+    binary,
+    fit_drop,
+    fit_int8,
+    fit_pca,
+    fit_whiten,
+    normalise,
+    random_projection,
+)
 from engine.errors import UserError
 
 RNG = np.random.default_rng(0)
@@ -58,6 +66,21 @@ def test_drop_takes_the_first_components_away():
     np.testing.assert_allclose(
         dropped @ components[2:].T, (X - X.mean(0)) @ components[2:].T, atol=1e-9
     )
+
+
+def test_int8_by_hand() -> None:
+    """The largest of a column is 127 steps: of 2.54 a step is 0.02, so 1.03 becomes 52 steps."""
+    vectors = np.array([[2.54, 0.0], [1.03, 0.0]], np.float32)
+    quantised = fit_int8(vectors)
+    np.testing.assert_allclose(quantised(vectors), [[2.54, 0.0], [1.04, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(quantised(vectors * 2)[0], [2.54, 0.0], rtol=1e-6)  # clipped
+
+
+def test_binary_keeps_signs() -> None:
+    """Their cosine is 1 - 2 Hamming / d: two of four signs differ, so it is 0."""
+    signs = binary(np.array([[0.1, -2.0, 3.0, 0.0], [1.0, 1.0, -1.0, -5.0]], np.float32))
+    assert signs.tolist() == [[1, -1, 1, -1], [1, 1, -1, -1]]
+    assert float(signs[0] @ signs[1]) / 4 == 1 - 2 * 2 / 4
 
 
 def test_normalise_leaves_zero_alone():

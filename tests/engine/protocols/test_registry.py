@@ -13,6 +13,7 @@ HASHES = {
     "simcse-2021": "86c6bd5812e8e51a",
     "starter-1": "ae7b103ce3fd6da0",
     "starter-2": "f770f027c2157570",
+    "starter-3": "54fdca122e804db7",
     "senteval": "9a20c4f445526fa2",
     "senteval-exact": "54203e3cb2a709cc",
     "senteval-fast": "bcc677f6dffcc84e",

@@ -5,20 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.decomposition import PCA
 
-from engine.space.compression import binary, int8, smaller
-
-
-def test_int8_by_hand() -> None:
-    """The largest of a column is 127 steps: of 2.54 a step is 0.02, so 1.03 becomes 52 steps."""
-    vectors = np.array([[2.54, 0.0], [1.03, 0.0]], np.float32)
-    np.testing.assert_allclose(int8(vectors), [[2.54, 0.0], [1.04, 0.0]], rtol=1e-6)
-
-
-def test_binary_keeps_signs() -> None:
-    """Their cosine is 1 - 2 Hamming / d: two of four signs differ, so it is 0."""
-    signs = binary(np.array([[0.1, -2.0, 3.0, 0.0], [1.0, 1.0, -1.0, -5.0]], np.float32))
-    assert signs.tolist() == [[1, -1, 1, -1], [1, 1, -1, -1]]
-    assert float(signs[0] @ signs[1]) / 4 == 1 - 2 * 2 / 4
+from engine.encoders import load
+from engine.encoders.cached import MemoryCache
+from engine.space.compression import smaller
 
 
 def test_every_method_at_every_size() -> None:
@@ -33,3 +22,14 @@ def test_every_method_at_every_size() -> None:
     assert [made[method, 4][0].bytes for method in ("first", "pca", "int8", "binary")] == [
         16, 16, 4, 0.5,
     ]  # fmt: skip
+
+
+def test_steps_of_a_spec_give_the_same_vectors() -> None:
+    """What was measured is an encoder with a name: the first dimensions in int8 or binary."""
+    texts = [f"word{i} word{i % 7} word{i % 3}" for i in range(40)]
+    vectors = load("random:16").encode(texts)
+    steps = {"first": "", "int8": " | quantise:int8,mine", "binary": " | quantise:binary"}
+    for how, made in smaller(vectors, [4, 16], list(steps)):
+        spec = f"random:16 | dims:{how.dim},first{steps[how.method]}"
+        encoder = load(spec, cache=MemoryCache(), datasets=lambda name: (texts, "hash"))
+        np.testing.assert_array_equal(encoder.encode(texts), made, err_msg=spec)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from engine.datasets.types import LabelledSentences
 from engine.errors import UserError
+from engine.progress import nobody
 from engine.stats.bootstrap import main_sample
 from engine.tasks import classification, search
+
+TASK = classification.of_data("clouds/classify", "clouds", "")
 
 
 def topics(each: int, labels: int, spread: float) -> tuple[LabelledSentences, np.ndarray]:
@@ -67,6 +74,34 @@ def test_without_a_split_there_are_folds_under_both_protocols() -> None:
         whole = LabelledSentences("whole", data.sentences, data.labels, splits)
         found = classification.measure(whole, vectors, seed=1, own_splits=True)
         np.testing.assert_array_equal(found.examples["correct"], expected)
+
+
+@pytest.mark.parametrize("labels", [2, 4])
+def test_folds_drawn_ten_times_are_those_of_scikit_learn(labels: int) -> None:
+    """Under starter-3: the share of the draws that predict a sentence right, on shared columns."""
+    data, vectors = topics(20, labels, 3.0)
+    found = classification.TYPE.measure(TASK, data, vectors, "starter-3", 1111, nobody)
+    columns = StandardScaler().fit_transform(vectors.astype(np.float64))
+    right, names = np.zeros(len(data.labels)), np.array(data.labels)
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=10, random_state=1111)
+    for train, test in folds.split(columns, names):
+        model = LogisticRegression(C=0.01, tol=1e-8, max_iter=500).fit(columns[train], names[train])
+        right[test] += model.predict(columns[test]) == names[test]
+    differ = np.abs(found.examples["correct"] - right / 10).sum()
+    assert differ < 0.25, "more than two of 800 predictions: near ties may go either way"
+    assert found.scores[0].score == pytest.approx(100 * found.examples["correct"].mean())
+    assert 0 < len(np.unique(right)) - 2, "no example is right in some draws only"
+
+
+def test_own_splits_are_not_drawn_again() -> None:
+    """Under starter-3 they are scored as under starter-2."""
+    data, vectors = topics(20, 3, 2.0)
+    data = LabelledSentences("split", data.sentences, data.labels, ["train", "test"] * 30)
+    found, expected = (
+        classification.TYPE.measure(TASK, data, vectors, name, 1111, nobody)
+        for name in ("starter-3", "starter-2")
+    )
+    assert found.scores == expected.scores
 
 
 def test_length_of_the_vectors_does_not_matter() -> None:

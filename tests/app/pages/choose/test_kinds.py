@@ -193,13 +193,14 @@ def sheet_of(**other: object) -> service.Sheet:
     """As little of a sheet as its words need."""
     row = {"encoder": "a", "score": 80.0, "low": 75.0, "high": 85.0, "ms_per_sentence": 4.0,
            "bytes_per_vector": 1536.0, "dim": 384, "dtype": "float32", "per_second_64": None,
-           "licence": None, "error": None, "outside": ""}  # fmt: skip
-    quick = row | {"encoder": "b", "score": 79.5, "ms_per_sentence": 0.1, "dim": 256,
+           "licence": None, "error": None, "outside": "", "spec": "a"}  # fmt: skip
+    quick = row | {"encoder": "b", "spec": "b", "score": 79.5, "ms_per_sentence": 0.1, "dim": 256,
                    "bytes_per_vector": 256.0}  # fmt: skip
     none = {"delta": 0.0, "low": 0.0, "high": 0.0}
     return {
-        "kind": "labels", "metric": "accuracy", "n": 300, "test": "McNemar's test", "best": row,
-        "ties": [quick], "cheapest": quick | {"dim": 256, "dtype": "int8", "behind": none},
+        "kind": "labels", "metric": "accuracy", "n": 300, "best": row, "ties": [quick],
+        "cheapest": quick | {"dtype": "int8", "spec": "b | quantise:int8,mine", "behind": none},
+        "limits": {"margin": 2.0}, "nothing_cheaper": None,
         "encoders": [quick, row], "optimism": 0.0, "more_examples": [], "front": ["b", "a"],
         "against_baseline": None, "baseline": "random:256", "warnings": [], "agreement": [],
     } | other  # fmt: skip
@@ -211,9 +212,40 @@ def test_a_tie_leads_to_the_cheapest() -> None:
     assert words.headline(sheet) == "a ties with b: take b"
     (sentences,) = [text for text in words.sentences(sheet) if text.startswith("b with")]
     assert sentences == (
-        "b with int8 vectors of 256 dimensions ties with a: 40 times faster and 6 times smaller. "
-        "It scores the same."
+        "b with int8 vectors of 256 dimensions scores the same as a, is 40 times faster and at 1/6 "
+        "of the size."
     )
+    assert "Its spec is b | quantise:int8,mine" in words.sentences(sheet)
+
+
+def test_smaller_vectors_of_the_best_are_compared_with_its_own() -> None:
+    """By how much they are smaller, and what is shown of them."""
+    behind = {"delta": -0.5, "low": -1.25, "high": 0.25}
+    cheap = sheet_of()["best"] | {"dtype": "int8", "bytes_per_vector": 384.0, "spec": "a | x"}
+    sheet = sheet_of(ties=[], cheapest=cheap | {"behind": behind}, limits={"margin": 1.5})
+    assert words.headline(sheet) == "a is best"
+    assert (
+        "a with int8 vectors of 384 dimensions is shown to lose less than 1.5 points against its "
+        "full vectors, at a quarter of the size. It scores 0.50 points less (95 % interval of the "
+        "difference −1.25 to +0.25)."
+    ) in words.sentences(sheet)
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (400, "2 points. With about 400 more examples like these, b would be, with 80 % probabil"),
+        (None, "Nothing cheaper is shown to lose less than 2 points."),
+    ],
+)
+def test_what_is_not_shown_is_not_recommended(n: int | None, said: str) -> None:
+    """But what more examples would show."""
+    more = {"encoder": "b", "spec": "b", "n": n, "power": 0.8}
+    none = {"delta": 0.0, "low": 0.0, "high": 0.0}
+    sheet = sheet_of(cheapest=sheet_of()["best"] | {"behind": none}, nothing_cheaper=more)
+    assert words.headline(sheet) == "a ties with b: take a"
+    assert any(said in text for text in words.sentences(sheet))
+    assert [row[0] for row in words.table(sheet)[1]] == ["a", "b"]
 
 
 def test_the_picture_has_a_finding() -> None:
@@ -233,7 +265,7 @@ def test_the_picture_has_a_finding() -> None:
 @pytest.mark.parametrize(
     ("behind", "said"),
     [
-        ((0.0, 0.0, 0.0), "It scores the same."),
+        ((0.0, 0.0, 0.0), "scores the same as a"),
         ((0.001, -1.0, 2.0), "the same on average (95 % interval of the difference −1.00 to"),
         ((-2.5, -9.0, 5.0), "2.50 points less (95 % interval of the difference −9.00 to +5.00)"),
         ((0.25, -3.0, 4.0), "0.25 points more (95 % interval"),
@@ -247,14 +279,19 @@ def test_differences_in_words(behind: tuple[float, float, float], said: str) -> 
 
 
 def test_chance_of_more_examples_in_words() -> None:
-    """How many, or that they would not help."""
+    """How many, or that they would not help; nothing of a handful."""
     pair = {"a": "a", "b": "b"}
     more = [pair | {"n": 1200, "power": 0.8}, pair | {"n": None, "power": 0.48}]
+    handful = words.sentences(sheet_of(more_examples=[pair | {"n": None, "power": 0.81}]))
+    assert not any("more examples" in text or "as many" in text for text in handful)
     expected = " ".join(words.sentences(sheet_of(more_examples=more)))
     assert (
-        "1,200 more examples like these would tell a and b apart with 80 % probability." in expected
+        "About 1,200 more examples like these would tell a and b apart with 80 % probability."
+        in expected
     )
-    assert "Even 20 times as many examples" in expected and "only 48 % probability." in expected
+    assert (
+        "Even 20 times as many examples" in expected and "only with 48 % probability." in expected
+    )
 
 
 def test_without_labels_the_encoders_are_told_apart_by_neighbours_and_cost() -> None:
@@ -294,13 +331,13 @@ def test_an_open_sheet_says_why(code: str, why: str) -> None:
     assert words.headline(sheet) == f"Undecided: {why}"
 
 
-def test_the_table_names_the_front_the_baseline_and_the_smallest_that_ties() -> None:
+def test_the_table_names_the_front_the_baseline_and_the_cheapest() -> None:
     """The smallest form is a row of its own where it is not one of the encoders as they are."""
-    cheap = sheet_of()["cheapest"] | {"dim": 128}
+    cheap = sheet_of()["cheapest"] | {"dim": 128, "spec": "b | dims:128,first"}
     _, rows = words.table(sheet_of(cheapest=cheap, baseline="a", front=["b"]))
     assert [(row[0], row[5], row[-1]) for row in rows] == [
         ("a", "384", "baseline"), ("b", "256", "Pareto front"),
-        ("b", "128 int8", "smallest that ties"),
+        ("b", "128 int8", "cheapest within 2 points"),
     ]  # fmt: skip
 
 
