@@ -11,9 +11,6 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130
-"""Exit status after Ctrl+C: 128 and the number of the signal."""
-
 
 def main() -> None:
     """Run the command line, and exit."""
@@ -43,7 +40,7 @@ def main() -> None:
 
 def _stop(*_: object) -> None:
     sys.stderr.write("Stopped.\n")
-    raise SystemExit(INTERRUPTED)
+    raise SystemExit(128 + signal.SIGINT)
 
 
 if __name__ == "__main__":

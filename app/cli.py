@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 if __name__ == "__main__":
-    from app import __main__ as start
+    sys.exit(import_module("app.__main__").main())  # before the imports below
 
-    sys.exit(start.main())  # type: ignore[func-returns-value]  # before the imports below
-
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 

@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,6 @@ from rich.table import Table
 from rich.text import Text
 
 from app import formats
-from app.__main__ import INTERRUPTED
 from app.workspace import Workspace, default_data, default_store
 
 if TYPE_CHECKING:
@@ -88,6 +88,9 @@ LOG = "theodolite.log"
 
 FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 10.0
 """Time of the first progress line without a terminal, and interval of the next ones."""
+
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit status after Ctrl+C, as shells have it."""
 
 _LOG_BYTES = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -34,7 +34,11 @@ _WORD = 2**16
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _EXPECTED = "Expected GloVe or word2vec text, fastText .vec, or word2vec binary; also gzipped."
 _OTHERS = [  # how a file begins, what it is, what to do
-    (rb"PK\x03\x04", "a ZIP archive", "Unpack it, and name one of its files."),
+    (
+        rb"PK\x03\x04",
+        "a ZIP archive",
+        "Unpack it, and name one of its files; name an .npz as vectors:FILE.",
+    ),
     (rb"BZh[1-9]1AY&SY", "packed with bzip2", "Unpack it, or pack it with gzip."),
     (rb"\xfd7zXZ", "packed with xz", "Unpack it, or pack it with gzip."),
     (rb"\xff\xfe|\xfe\xff", "UTF-16 text", "Save it as UTF-8."),
@@ -147,7 +151,8 @@ def _why_no_numbers(line: bytes) -> str:
     if re.search(rb"\s[-+]?\d+,\d+(\s|$)", line):
         return "its numbers have decimal commas, where points are needed."
     for comma in (b",", b";"):
-        if line.count(comma) and _numbers_at_end(line.replace(comma, b" ")):
+        is_table = comma in line and len(line.split()) == 1  # also of names of columns
+        if is_table or _numbers_at_end(line.replace(comma, b" ")):
             return f"its columns are separated by `{comma.decode()}`, where spaces are needed."
     return "its first line holds no numbers."
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from app import formats
-from app.__main__ import INTERRUPTED
 from app.pages.train.job import TrainDecoderJob, TrainingJob
 from app.pages.train.sweep_job import SweepJob
-from app.terminal import emit, emit_json, line, progress_bar, queued, say
+from app.terminal import INTERRUPTED, emit, emit_json, line, progress_bar, queued, say
 from engine.decoding.events import (
     DecoderEvaluated,
     DecoderFinished,

@@ -78,7 +78,7 @@ def test_words_may_hold_spaces_and_numbers(tmp_path):
         (b"the 0,5 1,5\nship 1,0 2,0\n", "decimal commas"),
         (b"2 2\nthe 0,5 1,5\nship 1,0 2,0\n", "decimal commas"),
         (GLOVE.replace(b" ", b","), "separated by `,`"),
-        (b"word,x1,x2\n" + GLOVE.replace(b" ", b","), "holds no numbers"),
+        (b"word,x1,x2\n" + GLOVE.replace(b" ", b","), "separated by `,`"),
         (GLOVE.decode().encode("utf-16"), "UTF-16"),
         (GLOVE.decode().encode("utf-16-le"), "UTF-16"),
         (zipped(GLOVE), "ZIP archive"),
