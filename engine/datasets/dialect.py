@@ -320,7 +320,8 @@ def _is_quoted(text: str, whole: bool) -> bool:
     """Whether the cells of a TSV are in quotes where they need them.
 
     Then no quote stands outside, and quotes are there for a reason: a quote, tab or line end
-    inside, or because all texts have them. GLUE's and SentEval's files have quotes as they come.
+    inside, a comma as for Excel, or because all texts have them. GLUE's and SentEval's files have
+    quotes as they come.
     """
     if '"' not in text or (len(text) > _FEW and _shows_bare(text[:_FEW])):
         return False
@@ -328,4 +329,7 @@ def _is_quoted(text: str, whole: bool) -> bool:
     if not inside or _shows_bare(text, whole):
         return False
     rows = text.count("\n") - sum(cell.count("\n") for cell in inside)
-    return len(inside) >= rows or any('""' in c or "\t" in c or "\n" in c for c in inside)
+    if len(inside) >= rows or any('""' in c or "\t" in c or "\n" in c for c in inside):
+        return True
+    outside = _IN_QUOTES.sub("", text)
+    return any(mark not in outside and all(mark in c for c in inside) for mark in ",;")

@@ -42,8 +42,8 @@ _SAMPLE = 200
 _SAMPLE_CHARACTERS = 2**22
 _LONGEST = 1000
 """Characters of a cell that a preview inspects and shows."""
-_NO_LABEL = ("", "nan", "NaN", "<NA>")
-"""What a missing value becomes as text; the others are pandas'."""
+_NO_LABEL = ("", "NULL", "#N/A", "nan", "NaN", "<NA>")
+"""What a missing value becomes as text, in databases, Excel and pandas."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _together(
     shown = {name: preview(files[name], name, header) for _, name in by_split}
     (title, first), *others = shown.items()
     for name, other in others:
-        if other.columns != first.columns:
+        if set(other.columns) != set(first.columns):
             raise UserError(
                 f"{title} has the columns {listed(first.columns, 6)}, and {name} "
                 f"{listed(other.columns, 6)}.",

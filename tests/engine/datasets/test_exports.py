@@ -204,6 +204,16 @@ def test_quotes_in_tsv_stay_where_no_program_put_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["x.tsv", "x.txt"])
+def test_quotes_of_excel_around_commas_are_removed(name: str) -> None:
+    """Its text with tabs puts cells with a comma in quotes, and no others."""
+    raw = b'text\tlabel\r\n"yes, that"\tx\r\nno more\ty\r\n"so, so"\tx\r\nall\ty\r\n'
+    data = read(raw, name, preview(raw, name).mapping)
+
+    assert isinstance(data, LabelledSentences)
+    assert data.sentences == ["yes, that", "no more", "so, so", "all"]
+
+
 @pytest.mark.parametrize("ending", [".tsv", ".csv", ".txt"])
 def test_pairs_without_a_header_lose_no_line(ending: str) -> None:
     """Neither names nor punctuation: the first line is as long as the others."""

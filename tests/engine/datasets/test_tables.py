@@ -285,7 +285,7 @@ def test_a_class_that_pandas_wrote_as_a_float_is_the_same_class(name: str, tmp_p
         assert read(path, name, mapping).labels == (labels or ["0.5", "1.0", "1.5"])
 
 
-@pytest.mark.parametrize("missing", ["", "nan", "NaN", "<NA>"])
+@pytest.mark.parametrize("missing", ["", "nan", "NaN", "<NA>", "NULL", "#N/A"])
 def test_a_missing_label_is_no_class(missing: str) -> None:
     """However pandas wrote it."""
     raw = f"text,label\na,x\nb,{missing}\nc,y\n".encode()
