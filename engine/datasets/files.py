@@ -29,6 +29,8 @@ BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 
 _START = 512
 """Bytes that tell what a file is."""
+_TELLING = 12
+"""Fewest bytes that tell a script."""
 _PIECE = 2**16
 """Bytes read at a time where a line may have any length."""
 
@@ -231,16 +233,21 @@ def not_utf8(
     return UserError(
         f"{name} is not UTF-8: line {number}, byte {at + 1} of the line "
         f"(byte offset {offset + at} of the file) is 0x{piece[error.start]:02X}. "
-        f"It looks like {looks}.",
+        f"It looks like {looks or 'an encoding of another script than the Latin one'}.",
         "Save it as UTF-8: in Excel as CSV UTF-8, in a terminal with "
-        f"iconv -f {looks} -t UTF-8 OLD > NEW",
+        f"iconv -f {looks or 'ENCODING'} -t UTF-8 OLD > NEW",
     )
 
 
 def _looks_like(line: bytes) -> str:
-    """Guess the encoding of a line that is not UTF-8, for a message."""
+    """Guess the encoding of a line that is not UTF-8, for a message; empty for other scripts.
+
+    In Latin ones few letters are outside ASCII: two bytes of five are more than any language has.
+    """
     if b"\0" in line or line[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "UTF-16"
+    if len(line) >= _TELLING and 5 * sum(byte >= 0x80 for byte in line) > 2 * len(line):
+        return ""
     # Bytes 0x80-0x9F are control characters in ISO-8859-1 and quotes and dashes in Windows-1252.
     return "WINDOWS-1252" if any(0x80 <= byte < 0xA0 for byte in line) else "ISO-8859-1"
 

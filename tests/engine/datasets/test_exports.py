@@ -251,6 +251,8 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90
         ("x.csv", b"SQLite format 3\0" + bytes(99), "SQLite"),
         ("x.txt", b"\x80\x04\x95" + bytes(99), "pickle"),
         ("x.csv", b"text,label\nf\xfcr,a\n", "ISO-8859-1"),
+        ("x.csv", "text,label\n今日は良い天気です,良い\n".encode("shift_jis"), "another script"),
+        ("x.csv", "text,label\nсегодня хорошая погода,да\n".encode("cp1251"), "another script"),
         ("x.sqlite", b"", "save the table as CSV"),
         ("x.feather", b"", "to_parquet"),
         ("x.csv.bz2", b"", "Unpack it"),
