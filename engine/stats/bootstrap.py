@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.stats.average_precision import average_precision
-from engine.stats.clusters import effective
+from engine.stats.clusters import are_clusters, effective
 from engine.stats.luck import deviations, factors
 from engine.threads import one_blas_thread
 
@@ -168,7 +168,7 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
         ValueError: the result has no per-example values.
     """
     found, clusters = _values(examples, details), examples.get("cluster")
-    if clusters is None or len(clusters) != len(found.values):
+    if clusters is None or not are_clusters(clusters, len(found.values)):
         return found
     return replace(found, clusters=clusters)
 

@@ -10,6 +10,12 @@ FEWEST = 30
 """Clusters, counted as if they were of equal size, below which chains of shared texts are cut."""
 
 
+def are_clusters(codes: np.ndarray, n: int) -> bool:
+    """Whether an array, perhaps from elsewhere, numbers the clusters of n examples."""
+    right = n > 0 and codes.shape in ((n,), (n, 2)) and codes.dtype.kind in "iu"
+    return bool(right and 0 <= codes.min() and codes.max() < codes.size)
+
+
 def effective(clusters: np.ndarray) -> float:
     """How many clusters of equal size are as good: n squared over the sum of squared sizes.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.stats.bootstrap import Sample, bootstrap, resample_all
+from engine.stats.bootstrap import Sample, bootstrap, main_sample, resample_all
 from engine.stats.clusters import codes_of, effective, sharing
 from engine.stats.intervals import interval
 from engine.stats.significance import difference, mcnemar, pairwise_mcnemar
@@ -105,6 +105,15 @@ def test_all_pairs_by_cluster_are_the_pairs_one_by_one() -> None:
         p = pairwise_mcnemar(right, codes)
         for a, b in combinations(range(4), 2):
             assert p[a, b] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
+
+
+@pytest.mark.parametrize(
+    "codes", [np.arange(3), np.full(4, 10**9), -np.ones(4, int), np.ones(4), np.ones((4, 3), int)]
+)
+def test_what_numbers_no_clusters_is_left_alone(codes: np.ndarray) -> None:
+    """From a store of another's making: as if the examples were independent."""
+    values = {"correct": np.ones(4, bool), "cluster": codes}
+    assert main_sample(values, {}).clusters is None
 
 
 def test_two_encoders_are_drawn_by_the_same_clusters() -> None:
