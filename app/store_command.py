@@ -33,7 +33,7 @@ def check_store(
     if rows or as_json:
         emit(rows, ("finding",), as_json)
     if not as_json:
-        say(f"{len(rows)} findings." if rows else "No problems found.")
+        say(f"{formats.plural(len(rows), 'finding')}." if rows else "No problems found.")
     if repair:
         _repair(workspace, as_json)
     if rows:

@@ -16,6 +16,7 @@ from app.pages.evaluate.service import evaluate
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
+from store.errors import StoreFull
 
 A, B = "random:32", "random:96"
 
@@ -68,6 +69,19 @@ def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspa
     assert choosing.defaults(workspace) == ["wordllama", "minilm"]
     welcome(workspace)
     assert encoders.names(workspace) == ["wordllama", "minilm"]
+
+
+def test_a_full_disk_does_not_hide_what_is_listed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is shown without what could not be added."""
+
+    def full(*_: object) -> None:
+        raise StoreFull("No space is left.")
+
+    workspace.store.encoders.add(A, {"dim": 32})
+    monkeypatch.setattr(workspace.store.database, "change", full)
+    assert encoders.names(workspace) == [A]
 
 
 def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from app import endpoints
 from app.workspace import STARTER_ENCODERS
 from engine.errors import UserError
+from store import StoreError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -44,8 +46,9 @@ def list_shipped(workspace: Workspace) -> None:
     settings = workspace.store.settings
     if workspace.store.reading or settings.get("shipped") or settings.get("welcomed"):
         return
-    ensure_listed(workspace, STARTERS)
-    settings.set("shipped", True)
+    with contextlib.suppress(StoreError):  # a full disk: what is listed is shown
+        ensure_listed(workspace, STARTERS)
+        settings.set("shipped", True)
 
 
 def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[str, Any]:
