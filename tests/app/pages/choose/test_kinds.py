@@ -218,6 +218,16 @@ def test_a_tie_leads_to_the_cheapest() -> None:
     assert "Its spec is b | quantise:int8,mine" in words.sentences(sheet)
 
 
+def test_times_of_a_busy_machine_are_in_no_ratio() -> None:
+    """Neither in what to take nor above the chart; the size still counts."""
+    quick, best = sheet_of()["encoders"]
+    assert "a takes 40 times as long as b" in words.front(sheet_of())
+    sheet = sheet_of(encoders=[quick, best | {"timed_disturbed": True}])
+    assert words.front(sheet).startswith("a takes longer (the machine was too busy to tell")
+    (sentence,) = [text for text in words.sentences(sheet) if text.startswith("b with")]
+    assert "times faster" not in sentence and "1/6 of the size" in sentence
+
+
 def test_smaller_vectors_of_the_best_are_compared_with_its_own() -> None:
     """By how much they are smaller, and what is shown of them."""
     behind = {"delta": -0.5, "low": -1.25, "high": 0.25}
