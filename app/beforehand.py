@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,28 +15,39 @@ from engine.mteb import theirs
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+UNKNOWN_BYTES = 100_000
+"""Assumed of a data set whose size is not known, such as one that ships."""
 _cuts: Recent[object, list[str]] = Recent(256)
 """Warnings on long texts, since pages ask for them at every click."""
 
 
-def of(workspace: Workspace, spec: str, datasets: Iterable[str] = ()) -> list[str]:
+def of(
+    workspace: Workspace, spec: str, datasets: Iterable[str] = (), most_bytes: float = math.inf
+) -> list[str]:
     """Warnings on an encoder, and on texts that it will cut.
 
     Args:
         workspace: holds the data.
         spec: of the encoder.
         datasets: what is to be encoded, by name.
+        most_bytes: of all of these, the first to be read; a page has to answer soon.
     """
     from engine import encoders
 
-    return [*encoders.warnings_of(spec), *cuts(workspace, spec, datasets)]
+    return [*encoders.warnings_of(spec), *cuts(workspace, spec, datasets, most_bytes)]
 
 
-def cuts(workspace: Workspace, spec: str, datasets: Iterable[str]) -> Iterator[str]:
+def cuts(
+    workspace: Workspace, spec: str, datasets: Iterable[str], most_bytes: float = math.inf
+) -> Iterator[str]:
     """Warnings on texts of data sets that an encoder will cut; without what is to be downloaded."""
     from engine import encoders
 
+    sizes = {info.name: info.bytes for info in workspace.catalog.list()}
     for name in datasets:
+        most_bytes -= sizes.get(name) or UNKNOWN_BYTES
+        if most_bytes < 0:
+            return
         if name.startswith((hub.PREFIX, theirs.PREFIX)):
             continue
         try:

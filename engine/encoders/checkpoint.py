@@ -271,6 +271,19 @@ class Checkpoint:
                 + (f", and weights as {other} only." if other else "."),
                 "Give the folder that save_pretrained or the hub wrote.",
             )
+        if not pooled:
+            kinds.refuse_other_models(self)
+        self._refuse_code()
+        if not self.modules:
+            self.check_weights()
+        for part in every(self.parts):
+            its = Checkpoint(part.folder, self.label)
+            if part.kind == "Transformer":
+                its.check_weights()
+            elif part.kind in kinds.SIZED:
+                kinds.refuse_denied_module(self.label, part.kind, part.config, its.shapes)
+
+    def _refuse_code(self) -> None:
         for name in ("config.json", "tokenizer_config.json"):
             if "auto_map" in self._json(self.root / name, dict):
                 raise UserError(
@@ -278,21 +291,11 @@ class Checkpoint:
                     "code from a model is never run.",
                     "Use a checkpoint whose architecture transformers has.",
                 )
-        if not pooled:
-            kinds.refuse_other_models(self)
-        parts = list(every(self.parts))
-        own = "sentence_transformers."
-        foreign = [part.type for part in parts if not part.type.startswith(own)]
-        if foreign:
-            raise UserError(f"{self.label} needs code of its own: {foreign[0]}. It is never run.")
-        if not self.modules:
-            self.check_weights()
-        for part in parts:
-            its = Checkpoint(part.folder, self.label)
-            if part.kind == "Transformer":
-                its.check_weights()
-            else:
-                kinds.refuse_denied_module(self.label, part.kind, part.config, its.shapes)
+        for part in every(self.parts):
+            if not part.type.startswith("sentence_transformers."):
+                raise UserError(
+                    f"{self.label} needs code of its own: {part.type}. It is never run."
+                )
 
     def check_weights(self) -> None:
         """Refuse a folder without weights of a transformer that can be read safely.

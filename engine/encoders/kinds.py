@@ -25,10 +25,11 @@ _OTHER_WEIGHTS = {
 }  # fmt: skip
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers",
            "decoder_layers", "num_decoder_layers", "layers")  # fmt: skip
+SIZED = ("Dense", "CNN", "LSTM", "LayerNorm")
+"""Modules of sentence-transformers whose configuration says how large they are built."""
 _WIDTHS = ("in_features", "out_features", "hidden_dim", "out_channels", "in_embedding_dimension",
            "in_word_embedding_dimension", "dimension")  # fmt: skip
-"""Sizes in the configuration of a module of sentence-transformers, each of which its weights
-have."""
+"""Sizes in their configurations, each of which their weights have."""
 
 
 def refuse_pointers(folder: Path) -> None:

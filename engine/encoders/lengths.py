@@ -51,9 +51,10 @@ def too_long(
         n, exact = _longer(part, given, limit) if limit is not None else (0, True)
         if n:
             of = f"texts of {data}" if data else "texts"
+            number = f"{'' if exact else 'about '}{n:,} of {len(texts):,} {of}"
             yield (
-                f"{'' if exact else 'about '}{n:,} of {len(texts):,} {of} are longer than the "
-                f"{limit:,} tokens that {checkpoint.label} takes: what is beyond is cut."
+                f"{number} {'is' if n == 1 else 'are'} longer than the {limit:,} tokens that "
+                f"{checkpoint.label} takes: what is beyond is cut."
             )
 
 

@@ -84,7 +84,7 @@ class SentenceTransformerSource(Source):
 
     def read(self) -> None:
         """See `Source.read`."""
-        self._probed()
+        self._weights.get(self._load)
 
     def _probed(self) -> Probe:
         with self._weights.lock:

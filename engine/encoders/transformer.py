@@ -22,7 +22,7 @@ from engine.encoders.fingerprint import fingerprint
 from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
 from engine.encoders.pooling_choice import examine
-from engine.encoders.probe import positions, probe
+from engine.encoders.probe import Probe, positions, probe
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
@@ -53,6 +53,7 @@ class Transformer:
     Attributes:
         limit: maximum tokens of a text, special tokens included; the rest is cut.
         truncated: number of texts cut so far.
+        probe: what two texts showed; None before it has encoded any.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Transformer:
 
         self.device = torch.device(device)
         self.truncated = 0
+        self.probe: Probe | None = None
         self._budget = TokenBudget(self.device)
         self._lock = threading.Lock()
         with quiet():
@@ -94,6 +96,11 @@ class Transformer:
         lists = self.tokenizer(texts, truncation=True, max_length=self.limit)["input_ids"]
         self.truncated += sum(len(row) == self.limit for row in lists)
         return list(lists)
+
+    def try_out(self, label: str, dtype: str) -> None:
+        """Encode two texts; see `engine.encoders.probe`."""
+        self.probe = probe(lambda texts: self.pooled(self.ids(texts), ["max"])[0], label, dtype)
+        self.truncated = 0
 
     def pooled(
         self, ids: Sequence[Sequence[int]], poolings: Sequence[str], layer: int = -1,
@@ -180,9 +187,10 @@ class TransformerSource(Source):
     def warnings(self) -> tuple[str, ...]:
         """The doctor's warnings, and the number of texts cut so far."""
         model = self._weights.model
-        if model is None or not model.truncated:
+        if model is None or model.probe is None:
             return self._static_warnings
-        return (*self._static_warnings, cut_to(model.truncated, model.limit))
+        cut = (cut_to(model.truncated, model.limit),) if model.truncated else ()
+        return (*self._static_warnings, *model.probe.warnings(self.checkpoint.label), *cut)
 
     @property
     def transformer(self) -> Transformer:
@@ -197,13 +205,6 @@ class TransformerSource(Source):
         device = self._device or default_device()
         model = Transformer(self.checkpoint, self.settings.max_length, self._dtype, device)
         check_unchanged(self._hashes, self.checkpoint.hashes, self.name)
-
-        def encode(texts: Sequence[str]) -> np.ndarray:
-            return model.pooled(model.ids(texts), ["max"])[0]
-
-        label = self.checkpoint.label
-        self._static_warnings += probe(encode, label, self._dtype).warnings(label)
-        model.truncated = 0
         return model
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
@@ -215,6 +216,8 @@ class TransformerSource(Source):
     ) -> Iterator[np.ndarray]:
         """See `Source.watched`."""
         model, settings = self.transformer, self.settings
+        if model.probe is None:
+            model.try_out(self.checkpoint.label, self._dtype)
         size = CHUNK if model.device.type == "cpu" else GPU_CHUNK
         prompt = settings.prompt
         texts = [prompt + s for s in sentences] if prompt else sentences

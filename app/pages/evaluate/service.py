@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,13 +45,19 @@ def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
     return made
 
 
-def warnings(workspace: Workspace, specs: Sequence[str], tasks: Iterable[str] = ()) -> list[str]:
+def warnings(
+    workspace: Workspace,
+    specs: Sequence[str],
+    tasks: Iterable[str] = (),
+    most_bytes: float = math.inf,
+) -> list[str]:
     """Warnings to show before a run.
 
     Args:
         workspace: holds the data.
         specs: of the encoders.
         tasks: names of tasks, whose texts may be longer than a model takes.
+        most_bytes: of their data, the first to be read.
 
     Returns:
         Settings that contradict a model's files, and texts that it will cut.
@@ -59,7 +66,9 @@ def warnings(workspace: Workspace, specs: Sequence[str], tasks: Iterable[str] = 
 
     names = dict.fromkeys(registry.get(task, workspace.catalog).dataset for task in tasks)
     return [
-        f"{spec}: {warning}" for spec in specs for warning in beforehand.of(workspace, spec, names)
+        f"{spec}: {warning}"
+        for spec in specs
+        for warning in beforehand.of(workspace, spec, names, most_bytes)
     ]
 
 

@@ -24,6 +24,8 @@ from engine.tasks import MTEB_HERE, SUITES
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+READ_BYTES = 4_000_000
+"""Data that is read to say which texts will be cut, while a person chooses."""
 ABOUT = {
     "starter": "Small, written for this app and included in it.",
     "sts": "Spearman of the cosine and the gold score; nothing is trained.",
@@ -104,7 +106,7 @@ def summary(workspace: Workspace, requested: EvaluateJob) -> str:
     stored = "none of them in the store yet"
     if known:
         stored = f"{known} of {len(keys)} already in the store, not computed again"
-    warned = parts.warn(service.warnings(workspace, job.encoders, job.tasks))
+    warned = parts.warn(service.warnings(workspace, job.encoders, job.tasks, READ_BYTES))
     return (
         f'<div class="t-plan">{left_out}{warned}'
         f'<p role="status">{product}, {stored}.</p>'

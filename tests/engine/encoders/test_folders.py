@@ -142,7 +142,7 @@ def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
     texts = [*SENTENCES, whole, longer]
     spec = f"dir:{folder}"
     assert cuts_of(spec, texts, "mine") == [
-        f"1 of 9 texts of mine are longer than the 24 tokens that {folder} takes: what is beyond "
+        f"1 of 9 texts of mine is longer than the 24 tokens that {folder} takes: what is beyond "
         "is cut."
     ]
     assert cuts_of(spec, texts[:-1]) == cuts_of("wordllama", texts) == []
