@@ -49,10 +49,11 @@ class Prompts:
         """Read `config_sentence_transformers.json`, if there is one."""
         config = checkpoint.sentence_transformers
         named = {"query": "", "document": ""}
-        for name, text in (config.get("prompts") or {}).items():
+        own = config.get("prompts")
+        for name, text in own.items() if isinstance(own, dict) else ():
             named[name] = str(text or "")
         default = config.get("default_prompt_name")
-        return cls(named, default if default in named else None)
+        return cls(named, default if isinstance(default, str) and default in named else None)
 
     @property
     def own(self) -> dict[str, str]:

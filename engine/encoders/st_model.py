@@ -194,6 +194,8 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
             f"here: {text}",
             "Use the model that it was made from.",
         )
+    if isinstance(error, KeyError):
+        text = f"an entry of its files lacks {text}."
     if "ignore_mismatched_sizes" in text:
         text = "its weights have other shapes than config.json says."
     return UserError(

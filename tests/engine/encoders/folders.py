@@ -257,6 +257,13 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str]] = {
         lambda f, n: _pointer(f, n, "2_Dense/model.safetensors"), "2_Dense.*Git LFS pointer"
     ),
     "no type": (lambda f, n: _modules(f, n, type=None), "has an entry without a type"),
+    "no name": (lambda f, n: _modules(f, n, name=None), "an entry of its files lacks 'name'"),
+    "prompts in a list": (
+        lambda f, n: edit_config(
+            f.mean(n), "config_sentence_transformers.json", prompts=["query: "]
+        ),
+        "cannot be loaded by sentence-transformers",
+    ),
     "foreign route": (_foreign_route, "needs code of its own: their_code.Pooling"),
     "many layers": (
         lambda f, n: edit_config(f.mean(n), num_hidden_layers=10**7),
