@@ -6,6 +6,7 @@ differences see `engine.stats.significance`, for the uncertainty of ranks `engin
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -101,6 +102,8 @@ class Sample:
         luck: float64 (r,), deviations of the statistic by r random choices that are no choice of
             examples, such as draws of training sentences, not in points. The sum of their squares
             is the variance by luck. None without such choices.
+        paired: whether the choices are those of the other encoders too. With a single k-means of
+            each they are not: the seed is the same, and the few that jump elsewhere decide.
         enough: whether differences can be tested: earlier versions kept too little of some tasks.
     """
 
@@ -110,6 +113,7 @@ class Sample:
     clusters: np.ndarray | None = None
     beside: np.ndarray | None = None
     luck: np.ndarray | None = None
+    paired: bool = True
     enough: bool = True
 
     @property
@@ -178,7 +182,7 @@ def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> S
     if "mean_of" in details:
         luck, enough = deviations(examples, details)
         values = np.asarray(examples[details["mean_of"]], dtype=np.float64)
-        return Sample(values, luck=luck, enough=enough)
+        return Sample(values, luck=luck, paired="seeds" not in examples, enough=enough)
     if "similarity" in examples:
         labels = examples["label"].astype(np.float64)
         return Sample(examples["similarity"], labels, "average_precision")
@@ -235,6 +239,7 @@ class Resampled:
         clusters: how many clusters of equal size are as good as theirs; None if all examples are
             independent.
         luck: float64 (r,), as in `Sample` but in points; empty without any.
+        paired: as in `Sample`.
     """
 
     statistic: float
@@ -242,6 +247,7 @@ class Resampled:
     n: int
     clusters: float | None = None
     luck: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    paired: bool = True
 
     @property
     def units(self) -> float:
@@ -272,8 +278,10 @@ def resample_all(
     for sample, draws in zip(samples, 100.0 * np.concatenate(parts, axis=1), strict=True):
         luck = 100.0 * (np.zeros(0) if sample.luck is None else sample.luck)
         if len(luck):
-            draws += luck @ factors(len(luck), resamples, seed)
-        found.append(Resampled(sample.statistic, draws, len(sample.values), units, luck))
+            own = 0 if sample.paired else zlib.crc32(luck.tobytes())
+            draws += luck @ factors(len(luck), resamples, seed, own)
+        n = len(sample.values)
+        found.append(Resampled(sample.statistic, draws, n, units, luck, sample.paired))
     return found
 
 

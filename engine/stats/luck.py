@@ -44,14 +44,15 @@ def deviations(
 
 
 @lru_cache(maxsize=16)
-def factors(r: int, resamples: int, seed: int) -> np.ndarray:
+def factors(r: int, resamples: int, seed: int, own: int = 0) -> np.ndarray:
     """Factors of r deviations by luck on each resample: float64 (r, resamples).
 
     The sum of deviations times factors has Student's t-distribution with r - 1 degrees of freedom
     and the deviations' standard error as its scale, as few draws tell little of their spread. Its
-    variance is exact, so that `variances` can be taken out.
+    variance is exact, so that `variances` can be taken out. Encoders that are not paired by luck
+    have factors of their `own`.
     """
-    rng = np.random.default_rng([seed, r])
+    rng = np.random.default_rng([seed, r, own])
     found = rng.standard_normal((r, resamples)) / np.sqrt(rng.chisquare(r - 1, resamples))
     found -= found.mean(axis=1, keepdims=True)
     exact = np.linalg.solve(np.linalg.cholesky(found @ found.T / resamples), found)
@@ -74,6 +75,10 @@ def variances(
     for task, parts in enumerate(zip(*suites, strict=True)):
         luck = np.stack([part.luck for part in parts])
         if luck.shape[1]:
-            apart = luck - (luck[:, None] if less is None else less[task].luck)
-            found.append((luck.shape[1] - 1, (apart**2).sum(axis=-1) / len(suites[0]) ** 2))
+            other = luck[:, None] if less is None else less[task].luck
+            apart = ((luck - other) ** 2).sum(axis=-1)
+            if not parts[0].paired:
+                same, both = apart == 0.0, (luck**2).sum(axis=-1) + (other**2).sum(axis=-1)
+                apart = np.where(same, 0.0, both)
+            found.append((luck.shape[1] - 1, apart / len(suites[0]) ** 2))
     return found

@@ -14,6 +14,8 @@ from store.results import REPAIR
 
 Row = Mapping[str, Any]
 Cells = Mapping[tuple[str, str], Row]
+_LUCK_COUNTED = ("few-shot", "clustering")
+"""Task types whose intervals cover what is drawn by the seed."""
 _DIFFERING = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions of the data"}
 
 
@@ -118,7 +120,9 @@ def _one_way(
 ) -> Iterator[Caution]:
     """Cautions that trained scores vary with the seed and with the classifier."""
     shown = [cells[pair] for pair in cells if pair[1] in tasks and cells[pair]["error"] is None]
-    trained = list(dict.fromkeys(row["task"] for row in shown if is_trained(row)))
+    trained = list(dict.fromkeys(
+        row["task"] for row in shown if is_trained(row) and evaluated_as(row) not in _LUCK_COUNTED
+    ))  # fmt: skip
     scored = [row for row in rows if row["task"] in trained and row["error"] is None]
     classified = [row for row in scored if evaluated_as(row) in ("transfer", "probing")]
     protocols = {row["protocol"] for row in classified}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from app import formats
 from app.terminal import (
@@ -17,6 +19,9 @@ from app.terminal import (
 )
 from app.workspace import Workspace
 
+if TYPE_CHECKING:
+    from app.pages.compare.service import Comparison
+
 
 @verb
 def compare(
@@ -24,6 +29,10 @@ def compare(
     encoders: EncodersArgument,
     tasks: TasksOption = None,
     protocol: ProtocolOption = None,
+    null_check: Annotated[
+        bool,
+        typer.Option("--null-check", help="Check the verdicts on copies of the first encoder."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say which differences between evaluated encoders are real.
@@ -38,10 +47,17 @@ def compare(
     correction over the pairs; those with the letter a tie with the best. With --json: every
     p-value, and the ranks that hold 95 % of the resamples. What was not evaluated yet is evaluated
     by `theodolite evaluate`.
+
+    --null-check tests the tests: 100 pairs of copies of the first encoder, each with 1 % noise,
+    on every task that is compared. They do not differ, so at most 5 % of the verdicts should say
+    that they do; a rate that chance does not explain ends with exit status 1.
     """
     from app.pages.compare import service as comparison
 
     report = comparison.compare(workspace, encoders, tasks, protocol)
+    if null_check:
+        _null_check(workspace, report, as_json)
+        return
     emit(
         report.rows() if as_json else [_in_words(row) for row in report.rows()],
         (
@@ -63,6 +79,19 @@ def compare(
             emit_json({"warning": warning})
         else:
             say(f"Note: {warning}")
+
+
+def _null_check(workspace: Workspace, report: Comparison, as_json: bool) -> None:
+    from app.pages.compare.null_check import null_check, of_comparison
+
+    last = {}
+    for rate in null_check(workspace, report.encoders[0], of_comparison(report)):
+        last[rate.task] = rate
+    rows = [rate.row() for rate in last.values()]
+    columns = ("task", "protocol", "test", "pairs", "wrong", "most", "holds", "error")
+    emit(rows, columns, as_json)
+    if not all(rate.holds for rate in last.values()):
+        raise typer.Exit(1)
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import gradio as gr
 
 from app.components.board import board
 from app.components.chart import chart
-from app.pages.compare import published, ranking_view, service, views
+from app.pages.compare import null_view, published, ranking_view, service, views
 from app.pages.compare.stability import KINDS
 from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from app.pages.encoders import choices
@@ -67,7 +67,7 @@ def build(workspace: Workspace) -> None:
         with parts.more():
             controls.render("protocol", "tasks", "published")
     notice = parts.notice()
-    boxes = _parts(controls)
+    boxes, check = _parts(controls, visible=not workspace.read_only)
     seen = gr.State(None)  # edition of the results shown; None until the page is filled
     newer = gr.State(None)  # a newer edition
     numbers = _numbers(workspace, controls, notice)
@@ -105,6 +105,7 @@ def build(workspace: Workspace) -> None:
         edition = workspace.store.results.edition()
         return None if tuple(known or ()) == edition else {newer: edition}
 
+    _null_checks(workspace, controls, check, boxes[views.NULL], notice)
     shown = [*boxes.values(), numbers]
     every = (show, controls, shown, notice)
     # One event for both: with two, the older answer could arrive after the newer one.
@@ -133,8 +134,11 @@ def _baselines(values: Values) -> Any:
     return gr.update(choices=chosen, value=kept)
 
 
-def _parts(controls: Controls) -> dict[str, Any]:
-    """Lay out the parts below the controls: the finding, and a column for each tab."""
+def _parts(controls: Controls, *, visible: bool) -> tuple[dict[str, Any], gr.Button]:
+    """Lay out the parts below the controls: the finding, and a column for each tab.
+
+    The button, for all but visitors, starts the null check.
+    """
 
     def part(name: str) -> Any:
         if name == "board":
@@ -146,6 +150,10 @@ def _parts(controls: Controls) -> dict[str, Any]:
     boxes = {name: part(name) for name in FINDING}
     with gr.Column(elem_classes=["t-view", "t-differences"]):
         boxes |= {name: part(name) for name in DIFFERENCES}
+        with gr.Column(visible=visible):
+            parts.section("Null check", null_view.LEAD)
+            check = gr.Button("Check the verdicts", size="md", elem_id="check-verdicts")
+            boxes[views.NULL] = part(views.NULL)
     with gr.Column(elem_classes=["t-view", "t-ranks"]):
         parts.section("Confidence intervals of the ranks", ranking_view.RANKS_LEAD)
         controls.render("drawn")
@@ -154,7 +162,17 @@ def _parts(controls: Controls) -> dict[str, Any]:
         parts.section("Ranking stability", ranking_view.STABILITY_LEAD)
         controls.render("stability")
         boxes |= {name: part(name) for name in STABLE}
-    return boxes
+    return boxes, check
+
+
+def _null_checks(
+    workspace: Workspace, controls: Controls, button: Any, box: Any, notice: Any
+) -> None:
+    def check(values: Values) -> Iterator[Answer]:
+        for shown in views.null_checked(workspace, values):
+            yield {box: shown[views.NULL]}
+
+    on(button.click, check, controls, [box], notice, **HIDE_PROGRESS)
 
 
 def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:

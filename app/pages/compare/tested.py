@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.examples import results
 from store.errors import StoreError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.stats.bootstrap import Resampled
     from engine.stats.significance import Difference
 
+Key = TypeVar("Key")
 Row = Mapping[str, Any]
 RESAMPLES = 2000
 REMEMBERED = 8192
@@ -54,7 +55,7 @@ class TaskTests:
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class Measured:
     """Inputs of the tests from one result.
 
     Attributes:
@@ -73,7 +74,7 @@ EARLIER = (
     "an earlier version of Theodolite measured it and kept too little for a test. Evaluate it "
     "again: the score stays the same."
 )
-_MEASURED: dict[tuple[Workspace, int], _Measured | str] = {}
+_MEASURED: dict[tuple[Workspace, int], Measured | str] = {}
 """By workspace and id of the result, oldest first; a reason where it cannot be tested."""
 
 
@@ -90,15 +91,15 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     found = _measured(workspace, task, [row["id"] for row in scored.values()])
     readable = {name: row for name, row in scored.items() if row["id"] in found}
     kept = {name: found[row["id"]] for name, row in readable.items()}
-    known = {name: one for name, one in kept.items() if isinstance(one, _Measured)}
+    known = {name: one for name, one in kept.items() if isinstance(one, Measured)}
     answered = Counter(map(question, readable.values()))
     most = answered.most_common(1)[0][0] if answered else None
     alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
     theirs = question(rows[base]) if base in known else None
     compared = [name for name in known if name != base and question(rows[name]) == theirs]
     return TaskTests(
-        _differences(known, base, compared) if compared else {},
-        _groups({name: known[name] for name in alike}, list(alike.values()))
+        differences(known, base, compared) if compared else {},
+        groups({name: known[name] for name in alike}, list(alike.values()))
         if len(alike) > 1 and alike.keys() <= known.keys() else {},
         {name: kept.resampled for name, kept in known.items()},
         tuple(name for name in scored if name not in readable),
@@ -131,14 +132,18 @@ def of_means(
     )
 
 
-def _differences(
-    known: Mapping[str, _Measured], base: str, names: Sequence[str]
+def differences(
+    known: Mapping[str, Measured], base: str, names: Sequence[str]
 ) -> dict[str, tuple[Difference, float | None]]:
+    """Each encoder's score minus the base's, and McNemar's p-value where there is one."""
     import numpy as np
 
-    from engine.stats.significance import differences, mcnemar
+    from engine.stats import significance
+    from engine.stats.significance import mcnemar
 
-    found = differences([[known[name].resampled] for name in names], [known[base].resampled])
+    found = significance.differences(
+        [[known[name].resampled] for name in names], [known[base].resampled]
+    )
     exact: dict[str, float] = {}
     right = {name: r for name in names if (r := known[name].right) is not None}
     if (theirs := known[base].right) is not None and right:
@@ -147,7 +152,8 @@ def _differences(
     return {name: (one, exact.get(name)) for name, one in zip(names, found, strict=True)}
 
 
-def _groups(known: Mapping[str, _Measured], scores: Sequence[float]) -> dict[str, str]:
+def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, str]:
+    """The letter of each encoder's tie group, from its inputs of the tests and its score."""
     import numpy as np
 
     from engine.stats.significance import pairwise, pairwise_mcnemar
@@ -217,7 +223,7 @@ def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
         _measured(workspace, task, ids)
 
 
-def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | str]:
+def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | str]:
     """Inputs of the tests by id, without results whose values cannot be read."""
     with _BUSY:  # a request for results being resampled waits for them
         new = [one for one in ids if (workspace, one) not in _MEASURED]
@@ -231,14 +237,22 @@ def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | str]:
+def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | str]:
+    kept = workspace.store.results.with_examples(ids)
+    return of_results(task, {
+        one: (details, examples) for one, details, examples in kept if examples is not None
+    })  # fmt: skip
+
+
+def of_results(
+    task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
+) -> dict[Key, Measured | str]:
+    """Inputs of the tests from details and values per example, or why there is no test."""
     from engine.stats.bootstrap import Sample, main_sample, resample_all
 
-    found: dict[int, _Measured | str] = {}
-    alike: dict[tuple[int, bytes | None], dict[int, tuple[Sample, np.ndarray | None]]] = {}
-    for one, details, examples in workspace.store.results.with_examples(ids):
-        if examples is None:
-            continue
+    found: dict[Key, Measured | str] = {}
+    alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
+    for one, (details, examples) in results.items():
         try:
             sample = main_sample(examples, details)
         except ValueError:
@@ -255,5 +269,5 @@ def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int,
             [sample for sample, _ in kept.values()], RESAMPLES, zlib.crc32(task.encode())
         )
         for (one, (_, right)), resampled in zip(kept.items(), drawn, strict=True):
-            found[one] = _Measured(resampled, right, clusters)
+            found[one] = Measured(resampled, right, clusters)
     return found

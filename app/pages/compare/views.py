@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.examples import results
 from app.pages.compare import board as compare_board
-from app.pages.compare import differences, published, ranking_view, service
+from app.pages.compare import (
+    differences,
+    null_check,
+    null_view,
+    published,
+    ranking_view,
+    service,
+)
 from app.pages.compare import table as compare_table
 from app.pages.encoders import choices
 from app.web import address, parts
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS = 0.5
 """Before the first progress message, and between two: each costs the browser time."""
+NULL_SECONDS = 10.0
+"""Most seconds that the null check spends on a task."""
 MOST_COMPARED = 100
 _KEPT = 16
 EXAMPLE = "These results ship with Theodolite; yours will replace them."
@@ -34,7 +43,8 @@ CHARTS = ("forest", "rank-intervals", "bump")
 EMPTY = (*CHARTS, "board")
 FINDING = ("busy", "headline")
 DIFFERENCES = ("forest", "comparison", "board", "cautions")
-PARTS = (*FINDING, *DIFFERENCES, *RANKS, *STABLE)
+NULL = "null-check"
+PARTS = (*FINDING, *DIFFERENCES, NULL, *RANKS, *STABLE)
 """Names of all parts below the controls."""
 
 Shown = dict[str, Any]
@@ -117,10 +127,7 @@ def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
             shown_at = now
             left = formats.time_left(spent / done * (of - done))
             words = f"Resampling {task}, {done} of {of} tasks done, {left}"
-            yield (
-                f'<div class="t-run" role="status"><p>{escape(words)}</p>'
-                f"{parts.progress_bar(done / of, words)}</div>"
-            )
+            yield _progress(words, done / of)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -155,4 +162,26 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) ->
         "board": board,
         "cautions": cautions,
         "forest": differences.picture(report, intervals, title) if intervals else None,
+        NULL: "",
     }
+
+
+def null_checked(workspace: Workspace, values: Values) -> Iterator[Shown]:
+    """Check the verdicts on copies of the baseline; yield progress, then the rates."""
+    workspace.refuse_visitors()
+    report = service.answer(spec(workspace, values))
+    measured, rates = null_check.of_comparison(report), dict[str, null_check.NullRate]()
+    base, shown_at = report.encoders[0], time.monotonic()
+    for rate in null_check.null_check(workspace, base, measured, seconds=NULL_SECONDS):
+        rates[rate.task] = rate
+        if time.monotonic() - shown_at > QUIET_SECONDS:
+            shown_at = time.monotonic()
+            words = f"Checking {rate.task}, {rate.pairs} of {rate.of} pairs done"
+            done = (len(rates) - 1 + rate.pairs / rate.of) / len(measured)
+            yield {NULL: _progress(words, done)}
+    yield {NULL: null_view.table(base, list(rates.values()))}
+
+
+def _progress(words: str, done: float) -> str:
+    bar = parts.progress_bar(done, words)
+    return f'<div class="t-run" role="status"><p>{escape(words)}</p>{bar}</div>'

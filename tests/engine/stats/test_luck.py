@@ -32,6 +32,26 @@ def test_the_score_of_one_seed_varies_as_much_as_the_seeds() -> None:
     np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
 
 
+def test_single_seeds_of_two_encoders_are_not_paired() -> None:
+    """One seed that jumps in one of them alone is no difference, though all others agree.
+
+    The standard error is that of both, as of Welch's test; equal encoders have none.
+    """
+    modes = np.array([50.0, 60, 60, 50, 60, 50, 60, 60, 50, 60])
+    jumped = np.r_[60.0, modes[1:]]
+    kept = [
+        main_sample({"v_measure": np.full(400, one[0] / 100), "seeds": one},
+                    {"mean_of": "v_measure"})
+        for one in (jumped, modes, modes)
+    ]  # fmt: skip
+    first, second, again = ([one] for one in resample_all(kept))
+    found = difference(first, second)
+    error = np.sqrt(jumped.var(ddof=1) + modes.var(ddof=1))
+    assert found.p == pytest.approx(2 * stats.t(9).sf(10 / error), rel=0.05)
+    assert found.verdict == "tie"
+    np.testing.assert_allclose(second[0].draws, again[0].draws)
+
+
 def test_p_values_are_those_of_the_paired_t_test_over_draws() -> None:
     """scipy.stats.ttest_rel, down to the p-values that many tests at once need."""
     rng = np.random.default_rng(0)

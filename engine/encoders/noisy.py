@@ -1,0 +1,59 @@
+"""An encoder with noise: its copies measure alike, so a test that tells them apart is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.encoders.base import Encoder
+from engine.progress import Progress
+
+_Kept = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
+
+
+class Noisy:
+    """A copy of an encoder whose vectors have normal noise, of equal variance in all dimensions.
+
+    Equal sentences of one call stay equal. All else is the encoder's own.
+
+    Args:
+        encoder: any.
+        share: expected length of the noise as a share of the vector's.
+        seed: of the noise; further calls draw further noise.
+        kept: vectors without noise, filled for other copies of the encoder.
+    """
+
+    def __init__(self, encoder: Encoder, share: float, seed: int, kept: _Kept) -> None:
+        self._encoder, self._share, self._kept = encoder, share, kept
+        self._seed, self._rng = seed, np.random.default_rng(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    @property
+    def queries(self) -> Encoder:
+        """The same noise on the side of the queries."""
+        from engine.encoders import query_side
+
+        side = query_side(self._encoder)
+        if side is self._encoder:
+            return self
+        return Noisy(side, self._share, self._seed + 1, {})
+
+    def bind(self, *task: Any) -> Encoder:
+        """Bind `@task`."""
+        bound = self._encoder.bind(*task)  # type: ignore[attr-defined]
+        return Noisy(bound, self._share, self._seed, {})
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return float32 (n, dim)."""
+        asked = tuple(sentences)
+        if asked not in self._kept:
+            _, same = np.unique(np.array(asked, dtype=object), return_inverse=True)
+            self._kept[asked] = self._encoder.encode(sentences, progress), same
+        vectors, same = self._kept[asked]
+        noise = self._rng.standard_normal((same.max(initial=-1) + 1, vectors.shape[1]), np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True) / vectors.shape[1] ** 0.5
+        return np.asarray(vectors + self._share * lengths * noise[same], np.float32)
