@@ -211,9 +211,9 @@ def _pointer(f: Folders, name: str, file: str) -> Path:
     return folder
 
 
-def _modules(f: Folders, name: str, **changes: str | None) -> Path:
+def _modules(f: Folders, folder_name: str, /, **changes: str | None) -> Path:
     """A folder whose `modules.json` says something else of its pooling."""
-    folder = f.mean(name)
+    folder = f.mean(folder_name)
     file = folder / "modules.json"
     first, pooling = json.loads(file.read_text())
     changed = {k: v for k, v in (pooling | changes).items() if v is not None}
