@@ -40,7 +40,7 @@ def saved(array):
     [
         b"\xef\xbb\xbf" + GLOVE,
         b"\xef\xbb\xbf3 2\n" + GLOVE,
-        gzip.compress(b"\xef\xbb\xbf3 2\n" + GLOVE),
+        gzip.compress(b"\xef\xbb\xbf3 2\n" + GLOVE, mtime=0),
         b"3 2\r\n" + GLOVE.replace(b"\n", b"\r\n"),
         b"3\t2\n" + GLOVE.replace(b" ", b"\t"),
         GLOVE.replace(b" ", b"\t"),
