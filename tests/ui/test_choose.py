@@ -95,6 +95,37 @@ def test_a_file_becomes_a_decision(visitor, address, bench, tmp_path):
     expect(again.locator("#sheet h2")).to_contain_text("wordllama is best", timeout=SLOW)
 
 
+def test_columns_are_asked_for_and_may_be_typed_afterwards(visitor, address, bench, tmp_path):
+    """Several could be the text: what they are, and what to type; the file is still there."""
+    visit = visitor(address)
+    page = visit.open("choose?encoder=wordllama&encoder=random:16")
+    rows = [
+        (f"P{i % 3}", line, f"{line} {line}", label) for i, (line, label) in enumerate(topics(30))
+    ]
+    file = written(tmp_path / "products.csv", rows, ("product", "title", "body", "label"))
+    bring(page, file)
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("body and title could each be the text", timeout=SLOW)
+    visit.picture("choose-columns")
+    page.get_by_role("button", name="Limits and columns").click()
+    columns = page.locator("#own-columns").get_by_role("textbox")
+    columns.fill("text=heading,label=label")
+    columns.press("Enter")
+    expect(alert).to_contain_text("has no column 'heading'", timeout=SLOW)
+    columns.fill("text=title,label=label")
+    columns.press("Enter")
+    plan = page.locator("#plan")
+    expect(plan).to_contain_text("Columns used: text = title and label = label.", timeout=SLOW)
+    page.locator("#margin input").fill("15")
+    page.locator("#margin input").press("Enter")
+    expect(page.locator("#command pre")).to_contain_text("--margin 15", timeout=SLOW)
+    asked_and_done(page, bench)
+    sheet = page.locator("#sheet")
+    expect(sheet).to_contain_text("shown to lose less than 15 points", timeout=SLOW)
+    expect(sheet).to_contain_text("Columns used: text = title and label = label.")
+    visit.picture("choose-margin")
+
+
 def test_without_labels_the_way_leads_to_judging(visitor, address, bench, tmp_path):
     """Nothing is called best; what can be said is said."""
     page = visitor(address).open("choose?encoder=wordllama&encoder=random:16")

@@ -103,5 +103,5 @@ def _ambiguous(filename: str, texts: Sequence[str], labels: Sequence[str]) -> Us
     typed = ",".join([f"text={texts[0]}", *(f"label={name}" for name in labels[:1])])
     return UserError(
         f"Which columns of {filename} count? {'; '.join(several)}.",
-        f"Say so in Columns (--columns), for example --columns {typed}",
+        f"Name them under Limits and columns, or on the command line: --columns {typed}",
     )

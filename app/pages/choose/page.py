@@ -55,7 +55,7 @@ CONTROLS = (
             {"multiselect": True, "elem_id": "licences"}, key="licence"),
 )  # fmt: skip
 COLUMNS = Control(
-    "columns", "Columns of your file", default="", hint="Guessed if empty.",
+    "columns", "Columns of your file", default="", hint="Told by their names and values if empty.",
     options={"max_lines": 1, "placeholder": "text=review,label=stars", "elem_id": "own-columns"},
 )  # fmt: skip
 

@@ -13,10 +13,9 @@ LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
 """Points: least optimism worth a sentence, and least difference shown at two decimals."""
 MOST_SHOWN = 160
 """Most characters of an example: the expected answers of a query may be whole documents."""
-LIKELY = 0.8
-"""Probability from which a number of further examples is worth a sentence."""
-ALIKE = 0.8
-"""Share of common neighbours from which two encoders are called much alike."""
+ALIKE, LIKELY = 0.8, 0.8
+"""Share of common neighbours from which two encoders are called much alike, and probability from
+which more examples are called enough."""
 EXAMPLES = {
     "pairs": ("pair", "pairs"),
     "labelled-pairs": ("pair", "pairs"),
@@ -377,7 +376,8 @@ def differ(sheet: Sheet) -> str:
     """The number of examples on which each finalist is better, in a sentence."""
     found = sheet["differ"]
     shares = any(one[found[side]] not in (0.0, 1.0) for one in found["examples"] for side in "ab")
-    graded = f" Below, {metric(sheet)} of each, from 0 to 1." * shares
+    what = "share of draws that are right" if sheet["metric"] == "accuracy" else metric(sheet)
+    graded = f" Below, {what}, from 0 to 1." * shares
     if found["graded"]:
         graded = " 1: the pair's rank by cosine is its rank by score."
     return (
