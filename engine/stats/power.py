@@ -20,7 +20,7 @@ from engine.stats.choice import Behind
 POWER = 0.8
 LEAST, REACH = 0.1, 20
 """Fewest and most further examples worth a sentence, as multiples of those available."""
-EQUAL, CHEAPER = NormalDist(0.0, 8.0), NormalDist(-2.0, 1.5)
+EQUAL, CHEAPER = NormalDist(0.0, 12.0), NormalDist(-2.0, 1.2)
 """Priors of the difference of two encoders, and of a cheaper form from the best, in points. Without
 them, a chance lead on a few hundred examples would be believed."""
 
