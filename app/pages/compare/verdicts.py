@@ -49,9 +49,10 @@ def verdicts(
         for (pair, (found, exact)), p, adjusted in zip(
             mine.items(), tests, holm(tests).tolist(), strict=True
         ):
-            verdict: Literal["a", "b", "tie"] = found.verdict
-            if len(mine) > 1 or exact is not None:  # one bootstrap alone: its interval decides
-                verdict = "tie" if adjusted >= ALPHA else "a" if found.delta > 0 else "b"
+            # Not by the interval: where few examples differ, percentiles leave out 0 too soon.
+            verdict: Literal["a", "b", "tie"] = "a" if found.delta > 0 else "b"
+            if adjusted >= ALPHA:
+                verdict = "tie"
             test: Literal["McNemar", "bootstrap"] = "bootstrap" if exact is None else "McNemar"
             made[pair] = Verdict(p, test, adjusted, len(mine), verdict)
     return made
