@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import UserError
-from engine.space.compression import METHODS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -55,35 +54,23 @@ def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
 
 @lru_cache(maxsize=64)
 def _curves(workspace: Workspace, encoder: str, task: str, _fingerprint: str) -> tuple[Scored, ...]:
-    from engine.encoders.variants import ladder
-
     found = []
-    for how, done in smaller_scored(workspace, encoder, task, ladder):
+    for how, done in _smaller_scored(workspace, encoder, task):
         found.append(Scored(how, next(score.score for score in done.scores if score.main)))
     return tuple(found)
 
 
-def smaller_scored(
-    workspace: Workspace,
-    encoder: str,
-    task: str,
-    sizes: Callable[[int], Sequence[int]],
-    methods: Sequence[str] = METHODS,
+def _smaller_scored(
+    workspace: Workspace, encoder: str, task: str
 ) -> Iterator[tuple[Compressed, Measurement]]:
     """Score a task on ever smaller vectors; nothing is encoded.
-
-    Args:
-        workspace: its store has the vectors.
-        encoder: canonical spec.
-        task: name of the task.
-        sizes: returns the dimensions to try, given the full dimension.
-        methods: compression methods of `engine.space.compression`.
 
     Raises:
         UserError: the task trains for long, or the store lacks vectors of its sentences.
     """
     from app.vectors import sources, uncached
     from engine import protocols
+    from engine.encoders.variants import ladder
     from engine.evaluate import bind, needed, vectors_for
     from engine.progress import nobody
     from engine.space.compression import smaller
@@ -103,7 +90,7 @@ def smaller_scored(
             f"Evaluate it: `theodolite evaluate '{encoder}' --tasks {task}`.",
         )
     vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
-    for how, made in smaller(vectors, sizes(vectors.shape[1]), methods):
+    for how, made in smaller(vectors, ladder(vectors.shape[1])):
         try:
             done = kind.measure(task_info, data, made, protocol.name, protocol.seed, nobody)
         except UserError:  # such as all cosines alike

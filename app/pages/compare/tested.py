@@ -262,7 +262,10 @@ def of_results(
             found[one] = EARLIER
             continue
         key = len(sample.values), sample.cluster_key
-        alike.setdefault(key, {})[one] = sample, examples.get("correct")
+        right = examples.get("correct")
+        if right is not None and right.dtype != bool:  # how often, of several draws
+            right = None
+        alike.setdefault(key, {})[one] = sample, right
     for kept in alike.values():
         clusters = next(iter(kept.values()))[0].clusters
         drawn = resample_all(

@@ -420,3 +420,14 @@ def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -
         shown[protocol] = compare_table.table(report, printed, {})
     assert "learned" not in shown[None] and "76.85" in shown[None]
     assert "learned, Pearson" in shown["senteval"] and "76.85" not in shown["senteval"]
+
+
+def test_shares_of_draws_are_not_right_or_wrong() -> None:
+    """McNemar's test is for what is right or wrong; of ten draws, an example may be both."""
+    from app.pages.compare.tested import Measured, of_results
+
+    shares = {"correct": np.array([0.1, 1.0, 0.7])}
+    right = {"correct": np.array([False, True, True])}
+    found = of_results("x/classify", {1: ({}, shares), 2: ({}, right)})
+    assert isinstance(found[1], Measured) and found[1].right is None
+    assert isinstance(found[2], Measured) and found[2].right is not None
