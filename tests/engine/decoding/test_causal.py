@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch.nn import functional as F
 from transformers import (
@@ -198,7 +199,7 @@ def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="code"):
         CausalDecoder.of(f"dir:{coded}", DIM, 8)
     (coded / "config.json").write_text(json.dumps(config))
-    torch.save({"a": torch.ones(1)}, coded / "pytorch_model.bin")
+    torch.save(load_file(coded / "model.safetensors"), coded / "pytorch_model.bin")
     (coded / "model.safetensors").unlink()
     with pytest.raises(UserError, match="safetensors"):
         CausalDecoder.of(f"dir:{coded}", DIM, 8)
