@@ -33,7 +33,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
         file = folder / f"{PROBE}{number}.txt"
         file.write_text("".join(f"w{i} {i % 3} {(i + number) % 5} {i % 7}\n" for i in range(40)))
         names.append(encoders.add(made, f"words:{quote(str(file))}")["name"])
-    broken = encoders.add(made, f"dir:{quote(str(folder / PROBE))}")["name"]
+    broken = f"dir:{quote(str(folder / PROBE))}"
+    encoders.refresh(made, broken)  # listed while its folder was still there
     table = folder / f"{PROBE}.tsv"
     rows = [f"w{i} {PROBE} w{i + 1}\tw{i + 2} {PROBE}\t{i % 6}\t{PROBE}" for i in range(30)]
     table.write_text("\n".join([f"left {PROBE}\tright {PROBE}\tscore {PROBE}\tsplit", *rows]))

@@ -89,7 +89,7 @@ function item(hit, rank, query, badge, others, palette) {
 }
 
 // The sentence, with its matches marked. Positions count whole characters, as Python's do.
-function words({ sentence, spans }) {
+function words({ sentence, spans = [] }) {
   const characters = [...sentence], parts = [];
   let end = 0;
   for (const [start, stop] of spans) {

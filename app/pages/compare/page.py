@@ -13,6 +13,7 @@ from app.pages.compare import null_view, published, ranking_view, service, views
 from app.pages.compare.stability import KINDS
 from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from app.pages.encoders import choices
+from app.pages.encoders.service import STARTERS
 from app.report import answers
 from app.report.button import report_button
 from app.web import address, parts
@@ -188,10 +189,17 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     return button
 
 
+def _scored(workspace: Workspace) -> list[str]:
+    """The encoders that the page starts with: what ships first, as far as there are scores."""
+    known = {row["encoder"] for row in workspace.store.results.table() if row["error"] is None}
+    every = dict.fromkeys([*STARTERS, *choices.names(workspace)])
+    return [name for name in every if name in known][: len(STARTERS)] or list(STARTERS)
+
+
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The values of the controls from the address."""
     values = controls.from_address(request)
-    chosen = choices.from_address(workspace, request, most=MOST_COMPARED)
+    chosen = choices.from_address(workspace, request, _scored(workspace), MOST_COMPARED)
     known, under = service.evaluated(workspace)
     protocols = [("Each task's own", OWN), *((name, name) for name in under)]
     offered = published.references()
