@@ -110,8 +110,11 @@ def build(workspace: Workspace) -> None:
     if workspace.read_only:
         return
 
+    known = gr.State()
+
     def read(chosen: Values) -> Answer:
-        if not chosen.file:
+        asked = (chosen.file, chosen.columns)
+        if not chosen.file or asked == chosen.known:
             return None
         name = service.bring(
             workspace, [Path(f) for f in chosen.file or ()], chosen.columns or None
@@ -120,12 +123,13 @@ def build(workspace: Workspace) -> None:
             **{n: getattr(chosen, n) for n in controls.declared} | {"dataset": name, "run": ""}
         )
         drawn = {shown[n]: value for n, value in _shown(workspace, values).items()}
-        return {controls["dataset"]: _data(workspace, name), **drawn}
+        return {known: asked, controls["dataset"]: _data(workspace, name), **drawn}
 
     # Columns may be named after the file was given: it is read again, once they are complete.
     columns = own["columns"]
-    on([bring.upload, columns.submit, columns.blur], read, {**controls, **own, "file": bring},
-       [controls["dataset"], *shown.values()], notice,
+    on([bring.upload, columns.submit, columns.blur], read,
+       {**controls, **own, "file": bring, "known": known},
+       [known, controls["dataset"], *shown.values()], notice,
        show_progress="full", show_progress_on=plan)  # fmt: skip
 
 
