@@ -125,11 +125,14 @@ def _row(
     over = last(run["id"], "finished", at)
     begun = last(run["id"], "started", at) or {}
     latest = over or last(run["id"], "stepped", at) or begun
+    base = None
     if over is not None:
         best_step, best = over["best_step"], over[f"best_{metric}"]
+        base = over.get("base_score")
     else:
         found = best_eval(workspace, key, metric) or {}
         best_step, best = found.get("step"), found.get(metric)
+        base = None if decoder else base_score(workspace, key)
     return TrainingRun(
         key=key, run=run["id"], kind=run["kind"], position=position, title=run["title"],
         label=label, state=state,
@@ -137,7 +140,7 @@ def _row(
         settings={name: value for name, value in spec.items() if name not in ASIDE},
         out=spec["out"], encoder=(spec if decoder else over or {}).get("encoder"),
         score=None if decoder else best,
-        base_score=None if decoder else base_score(workspace, key),
+        base_score=base,
         loss=best if decoder else None, best_step=best_step,
         step=latest.get("step"), steps=begun.get("steps"),
         seconds=latest.get("seconds"), why=(over or {}).get("why"),
