@@ -15,7 +15,7 @@ import sys
 def main() -> None:
     """Run the command line, and exit."""
     signal.signal(signal.SIGINT, _stop)
-    from app.cli import main as run
+    from theodolite.app.cli import main as run
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("stdout", "stderr"):

@@ -58,9 +58,13 @@ class Batches:
         self._running: set[Hashable] = set()
 
     def ask(
-        self, key: Hashable, items: Sequence[Any], work: Work, most: int,
+        self,
+        key: Hashable,
+        items: Sequence[Any],
+        work: Work,
+        most: int,
         waiting: Waiting | None = None,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Answer items, if possible in one batch with those of others under the same key.
 
         Args:

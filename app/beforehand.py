@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.recent import Recent
-from engine.datasets import hub
-from engine.errors import UserError
-from engine.mteb import theirs
+from theodolite.app.recent import Recent
+from theodolite.engine.datasets import hub
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import theirs
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 UNKNOWN_BYTES = 100_000
 """Assumed of a data set whose size is not known, such as one that ships."""
@@ -32,7 +32,7 @@ def of(
         datasets: what is to be encoded, by name.
         most_bytes: of all of these, the first to be read; a page has to answer soon.
     """
-    from engine import encoders
+    from theodolite.engine import encoders
 
     return [*encoders.warnings_of(spec), *cuts(workspace, spec, datasets, most_bytes)]
 
@@ -41,7 +41,7 @@ def cuts(
     workspace: Workspace, spec: str, datasets: Iterable[str], most_bytes: float = math.inf
 ) -> Iterator[str]:
     """Warnings on texts of data sets that an encoder will cut; without what is to be downloaded."""
-    from engine import encoders
+    from theodolite.engine import encoders
 
     sizes = {info.name: info.bytes for info in workspace.catalog.list()}
     for name in datasets:
@@ -58,6 +58,6 @@ def cuts(
 
 
 def _cut(workspace: Workspace, spec: str, name: str) -> list[str]:
-    from engine import encoders
+    from theodolite.engine import encoders
 
     return encoders.cuts_of(spec, workspace.catalog.load(name).sentences, name)

@@ -6,20 +6,20 @@ import sys
 from importlib import import_module
 
 if __name__ == "__main__":
-    sys.exit(import_module("app.__main__").main())  # before the imports below
+    sys.exit(import_module("theodolite.app.__main__").main())  # before the imports below
 
 from importlib.metadata import version
 from typing import Any
 
 import typer
 
-from app import serve
-from app import store_command as store
-from app.agents import command as agents
-from app.desktop import command as desktop
-from app.pages import FOLDERS
-from app.publish import command as publishing
-from app.report import command as reporting
+from theodolite.app import serve
+from theodolite.app import store_command as store
+from theodolite.app.agents import command as agents
+from theodolite.app.desktop import command as desktop
+from theodolite.app.pages import FOLDERS
+from theodolite.app.publish import command as publishing
+from theodolite.app.report import command as reporting
 
 app = typer.Typer(
     name="theodolite",
@@ -39,10 +39,9 @@ def _add_verbs() -> None:
     """Register the commands of the app and of the pages; `jobs add` goes into the group `jobs`."""
     listed: dict[str, Any] = {"serve": serve.serve}
     for folder in FOLDERS:
-        listed |= import_module(f"app.pages.{folder}.command").VERBS
+        listed |= import_module(f"theodolite.app.pages.{folder}.command").VERBS
     listed |= publishing.VERBS | reporting.VERBS | agents.VERBS | desktop.VERBS
-    listed |= {"store": store.store_verbs, "worker": serve.worker,
-               "password": serve.password}  # fmt: skip
+    listed |= {"store": store.store_verbs, "worker": serve.worker, "password": serve.password}
     for name, verb in listed.items():
         group, _, last = name.rpartition(" ")
         if isinstance(verb, typer.Typer):

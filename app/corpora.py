@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.recent import Recent
-from engine.errors import UserError
-from engine.stamps import stamp
+from theodolite.app.recent import Recent
+from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import stamp
 
 if TYPE_CHECKING:
-    from engine.corpus.reading import EncodedCorpus
-    from engine.encoders.base import VectorCache
-    from store import Store
+    from theodolite.engine.corpus.reading import EncodedCorpus
+    from theodolite.engine.encoders.base import VectorCache
+    from theodolite.store import Store
 
 PREFIX = "corpus:"
 _KEPT = "corpora"
@@ -92,7 +92,7 @@ class WithCorpora:
 
     def _of(self, fingerprint: str) -> list[EncodedCorpus]:
         """The corpora with the exact float32 vectors of an encoder."""
-        from engine.corpus.files import MANIFEST
+        from theodolite.engine.corpus.files import MANIFEST
 
         every = [
             _opened.get(stamp(folder / MANIFEST), partial(_open, folder))
@@ -107,7 +107,7 @@ class WithCorpora:
 
 def _open(folder: Path) -> EncodedCorpus | None:
     """Open a corpus; None for a missing or damaged one, whose vectors are computed again."""
-    from engine.corpus.reading import EncodedCorpus
+    from theodolite.engine.corpus.reading import EncodedCorpus
 
     try:
         return EncodedCorpus(folder)

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.formats import last_part
-from app.pages.encoders.service import ensure_listed, names
-from app.recent import Recent
-from engine import paths
-from engine.decoding.presets import default_texts
-from engine.encoders.spec import from_legacy
-from engine.errors import UserError
-from engine.training.presets import STARTER
+from theodolite.app.formats import last_part
+from theodolite.app.pages.encoders.service import ensure_listed, names
+from theodolite.app.recent import Recent
+from theodolite.engine import paths
+from theodolite.engine.decoding.presets import default_texts
+from theodolite.engine.encoders.spec import from_legacy
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.decode import Decoder
-    from engine.encoders.base import Encoder
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.decode import Decoder
+    from theodolite.engine.encoders.base import Encoder
 
 FACTS = "decoder.json"
 CARD = "README.md"
@@ -104,7 +104,7 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
     Raises:
         UserError: the spec cannot be parsed, or the encoder not loaded.
     """
-    from engine.encoders import parse
+    from theodolite.engine.encoders import parse
 
     name, rows = str(parse(encoder)), listed(workspace)
     if not rows:
@@ -117,7 +117,7 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
 
 def mark_of(workspace: Workspace, encoder: str) -> str | None:
     """A hash which identifies an encoder's decoder, or None; the decoder's weights are not read."""
-    from engine.encoders.fingerprint import file_sha256
+    from theodolite.engine.encoders.fingerprint import file_sha256
 
     row = decoder_of(workspace, encoder)
     return None if row is None else file_sha256(row.folder / FACTS)
@@ -129,7 +129,7 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
     Raises:
         UserError: the folder is damaged, or the encoder cannot be loaded.
     """
-    from engine.decode import open_decoder
+    from theodolite.engine.decode import open_decoder
 
     encoder = workspace.load(row.encoder)
     try:
@@ -269,16 +269,21 @@ def _row(
     name: str, folder: Path, info: Mapping[str, Any], *, added: float, shipped: bool = False
 ) -> dict[str, Any]:
     return {
-        "name": name, "folder": folder, "dim": int(info["dim"]),
-        "architecture": str(info["architecture"]), "words": int(info.get("words") or 0),
-        "trained_on": str(info.get("train") or ""), "sentences": int(info.get("sentences") or 0),
-        "shipped": shipped, "added": added,
-    }  # fmt: skip
+        "name": name,
+        "folder": folder,
+        "dim": int(info["dim"]),
+        "architecture": str(info["architecture"]),
+        "words": int(info.get("words") or 0),
+        "trained_on": str(info.get("train") or ""),
+        "sentences": int(info.get("sentences") or 0),
+        "shipped": shipped,
+        "added": added,
+    }
 
 
 def _shipped() -> Iterator[dict[str, Any]]:
     """The shipped decoders; a damaged one is left out."""
-    from engine.decoding.shipped import shipped
+    from theodolite.engine.decoding.shipped import shipped
 
     for encoder, folder in shipped().items():
         try:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.encoders.endpoint import Sending
-    from engine.endpoints import Address
-    from store import Store
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.encoders.endpoint import Sending
+    from theodolite.engine.endpoints import Address
+    from theodolite.store import Store
 
 _ALLOWED = "send_texts"
 
@@ -21,8 +21,8 @@ def addresses(spec: str) -> list[Address]:
     Raises:
         UserError: the spec cannot be read.
     """
-    from engine.encoders import parse
-    from engine.endpoints import Address
+    from theodolite.engine.encoders import parse
+    from theodolite.engine.endpoints import Address
 
     return [Address.parse(one.value) for one in parse(spec).sources if one.kind == "api"]
 
@@ -67,8 +67,8 @@ def forbid_unlisted(store: Store) -> None:
 
 def sendings(encoder: Encoder, sentences: Sequence[str]) -> list[Sending]:
     """The sentences that encoding would send to endpoints: those in no cache."""
-    from app.vectors import sources, uncached
-    from engine.encoders.endpoint import EndpointSource, Sending
+    from theodolite.app.vectors import sources, uncached
+    from theodolite.engine.encoders.endpoint import EndpointSource, Sending
 
     found = []
     for model in sources(encoder):
@@ -90,7 +90,7 @@ def announced(
     workspace: Workspace, encoders: Sequence[str], dataset: str
 ) -> Iterator[tuple[str, str]]:
     """Each encoder behind an endpoint, with a sentence on what encoding a collection sends."""
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     for name in encoders:
         if not addresses(name):

@@ -11,12 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
-from engine.mteb import reading, results
-from engine.mteb.reading import NamedFile, Reading
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import reading, results
+from theodolite.engine.mteb.reading import NamedFile, Reading
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 FORMATS = ("mteb", "yaml")
 
@@ -43,8 +43,7 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
     for encoder in dict.fromkeys(row["encoder"] for row in whole):
         file = folder / f"{results.as_file(encoder)}.yaml"
         mine = [row for row in whole if row["encoder"] == encoder]
-        on_hub = {row["task"]: name for row in mine
-                  if (name := row["details"].get("hub_dataset"))}  # fmt: skip
+        on_hub = {row["task"]: name for row in mine if (name := row["details"].get("hub_dataset"))}
         file.write_text(results.as_yaml(mine, on_hub), "utf-8")
         written.append(file)
     return written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np

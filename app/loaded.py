@@ -10,14 +10,14 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from app import corpora, endpoints, typed
-from app.recent import Recent
+from theodolite.app import corpora, endpoints, typed
+from theodolite.app.recent import Recent
 
 if TYPE_CHECKING:
-    from engine.datasets import Catalog
-    from engine.encoders import MemoryCache
-    from engine.encoders.base import Encoder
-    from store import Store
+    from theodolite.engine.datasets import Catalog
+    from theodolite.engine.encoders import MemoryCache
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.store import Store
 
 IN_MEMORY = 4
 
@@ -38,7 +38,7 @@ class Loaded:
     @cached_property
     def _typed(self) -> MemoryCache:
         """Vectors of typed sentences, of all encoders."""
-        from engine.encoders import MemoryCache
+        from theodolite.engine.encoders import MemoryCache
 
         return MemoryCache(typed.MEMORY_BYTES)
 
@@ -50,7 +50,7 @@ class Loaded:
         Raises:
             UserError: files or weights cannot be used.
         """
-        from engine import encoders
+        from theodolite.engine import encoders
 
         # Read each time: a permission can be revoked.
         urls = {one.url for one in endpoints.addresses(name)}
@@ -60,7 +60,7 @@ class Loaded:
         return self._encoders.get((name, stamp), lambda: self._load(name, send_texts))
 
     def _load(self, name: str, send_texts: Collection[str]) -> Encoder:
-        from engine import encoders
+        from theodolite.engine import encoders
 
         apart = typed.NothingKept if self._store.reading else typed.TypedApart
         kept = corpora.WithCorpora(self._store.vectors.of(name), self._store)
@@ -76,7 +76,7 @@ class Loaded:
         unsaid = self._store.precisions.unsaid(name)
         if not unsaid or self._store.reading:
             return
-        from engine import encoders
+        from theodolite.engine import encoders
 
         settled = encoders.as_a_gpu_chose(name)
         prints: set[str] = set()

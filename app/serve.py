@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.desktop.command import stay
-from app.pages.evaluate.job import welcome
-from app.terminal import (
+from theodolite.app.desktop.command import stay
+from theodolite.app.pages.evaluate.job import welcome
+from theodolite.app.terminal import (
     DataOption,
     FleetOption,
     JsonOption,
@@ -32,9 +32,9 @@ from app.terminal import (
 if TYPE_CHECKING:
     import gradio as gr
 
-    from app.desktop.browsers import Browser
-    from app.ui import Auth
-    from app.workspace import Workspace
+    from theodolite.app.desktop.browsers import Browser
+    from theodolite.app.ui import Auth
+    from theodolite.app.workspace import Workspace
 
 NO_TUNNEL = """\
 There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
@@ -126,11 +126,11 @@ def serve(
     path, names = parse_root_path(root_path), tuple(map(parse_host, allow_host or ()))
     if fleet:
         say(f"Evaluations and trainings go to the fleet at {joined_fleet(fleet)}.")
-        from app.fleet import queue
+        from theodolite.app.fleet import queue
 
         queue.verify()
 
-    from app.workspace import Workspace, default_data, default_store
+    from theodolite.app.workspace import Workspace, default_data, default_store
 
     workspace = Workspace(
         store or default_store(), data or default_data(), read_only=share, demo=demo
@@ -141,16 +141,25 @@ def serve(
         workspace.store.refuse_writing()
     try:
         launch = partial(
-            _launch, workspace, host, port, not (no_browser or window), share, login, path,
-            block=False, frame_ancestors=frame_ancestors, allow_hosts=names,
-        )  # fmt: skip
+            _launch,
+            workspace,
+            host,
+            port,
+            not (no_browser or window),
+            share,
+            login,
+            path,
+            block=False,
+            frame_ancestors=frame_ancestors,
+            allow_hosts=names,
+        )
         _serve(workspace, launch, share, as_json, browser, fleet=bool(fleet))
     finally:
         workspace.close()
 
 
 def _launch(*options: Any, **named: Any) -> gr.Blocks:
-    from app import ui
+    from theodolite.app import ui
 
     with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
         return ui.launch(*options, **named)
@@ -166,9 +175,9 @@ def _serve(
     fleet: bool = False,
 ) -> None:
     """Launch the app, then the worker: the user waits for the page."""
-    from app.desktop import window
-    from app.jobs.supervisor import Supervisor
-    from app.pages.compare import tested
+    from theodolite.app.desktop import window
+    from theodolite.app.jobs.supervisor import Supervisor
+    from theodolite.app.pages.compare import tested
 
     demo = launch()
     gc.freeze()  # the pages are permanent: collecting them delayed every answer by 0.5 s
@@ -200,7 +209,7 @@ def _serve(
 
 def open_to_strangers(workspace: Workspace) -> str:
     """A sentence on what visitors of a demonstration can use."""
-    from app import endpoints, formats
+    from theodolite.app import endpoints, formats
 
     names = workspace.store.encoders.names()
     here = [name for name in names if not endpoints.addresses(name)]
@@ -222,7 +231,7 @@ def password(
 
     theodolite password ada >> logins
     """
-    from app.web.guard import accounts
+    from theodolite.app.web.guard import accounts
 
     if sys.stdin.isatty():
         given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
@@ -274,13 +283,20 @@ def worker(
 
     theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
     """
-    from app.workspace import default_data, default_store
+    from theodolite.app.workspace import default_data, default_store
 
     if fleet:
-        _work_in_fleet(fleet, store or default_store() / "fleet", data or default_data(), slot,
-                       only, tuple(out or ()), as_json)  # fmt: skip
+        _work_in_fleet(
+            fleet,
+            store or default_store() / "fleet",
+            data or default_data(),
+            slot,
+            only,
+            tuple(out or ()),
+            as_json,
+        )
         return
-    from app.jobs import worker as process
+    from theodolite.app.jobs import worker as process
 
     folder, slot = store or default_store(), slot or "extra-1"
     if as_json:
@@ -292,8 +308,8 @@ def worker(
 
 def _browser(window: bool, no_browser: bool) -> Browser | None:
     """Find the browser for the window, before anything is built; None for no window."""
-    from app.desktop.window import find_browser
-    from engine.errors import UserError
+    from theodolite.app.desktop.window import find_browser
+    from theodolite.engine.errors import UserError
 
     if window and no_browser:
         raise UserError("A window needs a browser.", "Use --window or --no-browser, not both.")
@@ -301,11 +317,16 @@ def _browser(window: bool, no_browser: bool) -> Browser | None:
 
 
 def _work_in_fleet(
-    fleet: str, folder: Path, data: Path | None, slot: str | None, only: str | None,
-    out: tuple[str, ...], as_json: bool,
-) -> None:  # fmt: skip
-    from app.fleet import worker as process
-    from app.fleet.address import Address
+    fleet: str,
+    folder: Path,
+    data: Path | None,
+    slot: str | None,
+    only: str | None,
+    out: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    from theodolite.app.fleet import worker as process
+    from theodolite.app.fleet.address import Address
 
     def ready(name: str) -> None:
         if as_json:
@@ -319,8 +340,8 @@ def _work_in_fleet(
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:
     """The logins; None to let everybody in."""
-    from app.web.guard.accounts import Accounts
-    from engine.errors import UserError
+    from theodolite.app.web.guard.accounts import Accounts
+    from theodolite.engine.errors import UserError
 
     if auth is not None and file is not None:
         raise UserError("Both kinds of logins are given.", "Use --auth or --auth-file, not both.")
@@ -341,7 +362,7 @@ def parse_root_path(text: str | None) -> str | None:
     Raises:
         UserError: the text is no path.
     """
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     if text is None or not text.strip("/"):
         return None
@@ -359,7 +380,7 @@ def parse_host(text: str) -> str:
     Raises:
         UserError: the text is more or less than a name.
     """
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     if not re.fullmatch(r"(\*\.)?[\w-]+(\.[\w-]+)*|\[[0-9a-fA-F:.]+\]", text, re.ASCII):
         raise UserError(
@@ -375,7 +396,7 @@ def parse_login(auth: str | None) -> tuple[str, str] | None:
     Raises:
         UserError: the name or the password is missing.
     """
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     if auth is None:
         return None

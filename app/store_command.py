@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from app import formats
-from app.terminal import JsonOption, done, emit, emit_json, say, verb, verbs
-from app.workspace import Workspace
+from theodolite.app import formats
+from theodolite.app.terminal import JsonOption, done, emit, emit_json, say, verb, verbs
+from theodolite.app.workspace import Workspace
 
 store_verbs = verbs("Verify the store and reclaim its space.")
 
@@ -41,7 +41,7 @@ def check_store(
 
 
 def _repair(workspace: Workspace, as_json: bool) -> None:
-    from app.pages.evaluate import repair
+    from theodolite.app.pages.evaluate import repair
 
     done = repair.queue(workspace)
     if as_json:
@@ -76,7 +76,7 @@ def clean_store(
 
     With a run go its events and its log. Results are kept however old, unless asked for.
     """
-    from store import forget
+    from theodolite.store import forget
 
     opened = workspace.store
     runs = results = 0

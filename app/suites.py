@@ -9,16 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from app import formats
-from engine.mteb.suites import SuiteInfo, SuiteTask, is_suite
-from engine.protocols.package import version
-from store.hashing import hash_of
+from theodolite.app import formats
+from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask, is_suite
+from theodolite.engine.protocols.package import version
+from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
-__all__ = ["Suites", "is_suite", "known", "look_up", "members", "size_of", "text_size",
-           "to_fetch"]  # fmt: skip
+__all__ = ["Suites", "is_suite", "known", "look_up", "members", "size_of", "text_size", "to_fetch"]
 KIND, FORMAT = "mteb-suites", "1"
 _HELD: dict[str, Suites] = {}
 """Suites already read, by version of mteb."""
@@ -44,8 +43,9 @@ def known(workspace: Workspace) -> Suites | None:
     key = _key()
     if version() and key not in _HELD and (row := workspace.store.derived.get(key)):
         facts = row["info"]
-        listed = (SuiteInfo(**one | {"languages": tuple(one["languages"])})
-                  for one in facts["listed"])  # fmt: skip
+        listed = (
+            SuiteInfo(**one | {"languages": tuple(one["languages"])}) for one in facts["listed"]
+        )
         _HELD[key] = Suites(tuple(listed), facts["tasks"], facts["types"])
     return _HELD.get(key)
 
@@ -58,7 +58,7 @@ def look_up(workspace: Workspace) -> Suites:
     """
     found = known(workspace)
     if found is None:
-        from engine.mteb import suites
+        from theodolite.engine.mteb import suites
 
         listed = tuple(suites.suites())
         tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in listed}
@@ -77,7 +77,7 @@ def members(workspace: Workspace, name: str) -> Sequence[str]:
     held = known(workspace)
     if held and name in held.tasks:
         return held.tasks[name]
-    from engine.mteb import suites
+    from theodolite.engine.mteb import suites
 
     return suites.tasks_of(name)
 
@@ -96,7 +96,7 @@ def text_size(tasks: Sequence[SuiteTask]) -> str:
 
 def to_fetch(tasks: Sequence[str]) -> str:
     """A sentence on the tasks whose data are fetched from the hub first, with their size."""
-    from engine.mteb import suites
+    from theodolite.engine.mteb import suites
 
     found = suites.to_fetch(tasks)
     if not found:

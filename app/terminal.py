@@ -32,13 +32,13 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from app import formats
-from app.workspace import Workspace, default_data, default_store
+from theodolite.app import formats
+from theodolite.app.workspace import Workspace, default_data, default_store
 
 if TYPE_CHECKING:
-    from app.jobs.job import Job
-    from engine.errors import UserError
-    from store.errors import StoreError
+    from theodolite.app.jobs.job import Job
+    from theodolite.engine.errors import UserError
+    from theodolite.store.errors import StoreError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -222,9 +222,9 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from app.workspace import default_store
-        from engine.errors import UserError
-        from store.errors import StoreError
+        from theodolite.app.workspace import default_store
+        from theodolite.engine.errors import UserError
+        from theodolite.store.errors import StoreError
 
         store = kwargs.get("store")
         file = _log_to(store if isinstance(store, Path) else default_store())
@@ -299,7 +299,7 @@ def open_workspace(store: StoreOption = None, data: DataOption = None) -> Worksp
 
 
 def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
-    from engine.errors import PlacedError
+    from theodolite.engine.errors import PlacedError
 
     placed = error if isinstance(error, PlacedError) else None
     if as_json:
@@ -344,7 +344,7 @@ def check_writable(file: Path) -> None:
     Raises:
         UserError: the path is a folder, or not writable.
     """
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UserError(
@@ -370,7 +370,7 @@ def do_here(workspace: Workspace, job: Job, *, again: bool = False) -> None:
 
     Jobs shows it like any other run.
     """
-    from app.jobs.submit import perform
+    from theodolite.app.jobs.submit import perform
 
     if job.is_stored(workspace) and not again:
         return
@@ -389,7 +389,7 @@ def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
 
 def joined_fleet(fleet: str) -> str:
     """Parse the address of a fleet, export it to our processes, and return its display form."""
-    from app.fleet.address import VARIABLE, WARNING, Address
+    from theodolite.app.fleet.address import VARIABLE, WARNING, Address
 
     address = Address.parse(fleet)
     if address.has_password and fleet != os.environ.get(VARIABLE):

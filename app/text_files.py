@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from app import formats
-from app.web.frozen import FOLDER, Folders
+from theodolite.app import formats
+from theodolite.app.web.frozen import FOLDER, Folders
 
 PER_FILE = 500
 """Texts, or records of sentences, per file: some 50 kB."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.batches import Batches
-from engine.progress import Progress
+from theodolite.app.batches import Batches
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.encoders.base import Encoder, VectorCache
+    from theodolite.engine.encoders.base import Encoder, VectorCache
 
 MEMORY_BYTES = 8 * 2**20
 """Memory for the vectors of typed sentences: 5,000 of 384 dimensions."""
@@ -91,7 +91,7 @@ class Typed:
         """See `Encoder.encode`."""
 
         def work(texts: list[str]) -> Sequence[np.ndarray]:
-            from engine.threads import one_torch_thread
+            from theodolite.engine.threads import one_torch_thread
 
             # Sentences are few: a second thread would only slow other visitors down.
             with _typed(texts), one_torch_thread():
@@ -128,7 +128,7 @@ def _looked_up(
 @contextmanager
 def _typed(sentences: Sequence[str]) -> Iterator[None]:
     """Mark the sentences encoded in this context as typed."""
-    from engine.encoders.base import sentence_key
+    from theodolite.engine.encoders.base import sentence_key
 
     before = _typing.set(frozenset(map(sentence_key, sentences)))
     try:

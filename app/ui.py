@@ -26,25 +26,25 @@ from gradio.utils import LRUCache
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import formats, memory, pages
-from app.components import modules
-from app.pages.curate import routes as curation_routes
-from app.pages.map import routes as map_routes
-from app.publish import routes as publish_routes
-from app.web import assets, frame, palette, scratch, template, theme
-from app.web.blocks import Pages, keep_signatures
-from app.web.guard import links
-from app.web.guard.accounts import Accounts
-from app.web.guard.connections import Connection
-from app.web.guard.limits import Limits
-from app.web.guard.login import MESSAGE, Login
-from app.web.guard.middleware import Guard
-from app.web.guard.server import GuardedApp
-from app.web.routes import PLOTLY_JS, health, routes
-from engine.errors import UserError
+from theodolite.app import formats, memory, pages
+from theodolite.app.components import modules
+from theodolite.app.pages.curate import routes as curation_routes
+from theodolite.app.pages.map import routes as map_routes
+from theodolite.app.publish import routes as publish_routes
+from theodolite.app.web import assets, frame, palette, scratch, template, theme
+from theodolite.app.web.blocks import Pages, keep_signatures
+from theodolite.app.web.guard import links
+from theodolite.app.web.guard.accounts import Accounts
+from theodolite.app.web.guard.connections import Connection
+from theodolite.app.web.guard.limits import Limits
+from theodolite.app.web.guard.login import MESSAGE, Login
+from theodolite.app.web.guard.middleware import Guard
+from theodolite.app.web.guard.server import GuardedApp
+from theodolite.app.web.routes import PLOTLY_JS, health, routes
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 Auth = Accounts | tuple[str, str]
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
@@ -118,9 +118,14 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
     kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
     later = [f"assets/{name}" for name in assets.of_components(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]
-    drawn = {"rail": frame.rail(RAIL, publish=publish), "titles": titles,
-             "early": dict.fromkeys(("map", "spaces"), early), "modules": f"./{modules.BASE}/",
-             "freezes": freezes, "later": [f"./{file}" for file in later]}  # fmt: skip
+    drawn = {
+        "rail": frame.rail(RAIL, publish=publish),
+        "titles": titles,
+        "early": dict.fromkeys(("map", "spaces"), early),
+        "modules": f"./{modules.BASE}/",
+        "freezes": freezes,
+        "later": [f"./{file}" for file in later],
+    }
     return (
         f"<style>{theme.frame_css()}</style>"
         f"{formats.json_script('t-frame', drawn)}"

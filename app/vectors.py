@@ -7,16 +7,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from app.finite import finite
-from engine.encoders.base import sentence_key
-from engine.progress import Progress
+from theodolite.app.finite import finite
+from theodolite.engine.encoders.base import sentence_key
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.encoders.cached import CachedEncoder
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.encoders.cached import CachedEncoder
 
 SMALL = 500
 """Up to this many sentences are encoded at once, in a second or two; more need a background run."""
@@ -77,7 +77,7 @@ def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
     """Vectors of distinct texts available without a model: bool (n,), and the vectors found."""
     import numpy as np
 
-    from engine.encoders.cached import CachedEncoder
+    from theodolite.engine.encoders.cached import CachedEncoder
 
     if isinstance(encoder, CachedEncoder):
         keys = [sentence_key(text) for text in texts]
@@ -89,7 +89,7 @@ def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
 
 def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
     """The models behind an encoder, whose vectors are cached, unlike those of steps and files."""
-    from engine.encoders.cached import CachedEncoder
+    from theodolite.engine.encoders.cached import CachedEncoder
 
     if isinstance(encoder, CachedEncoder):
         yield encoder
@@ -122,9 +122,9 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
 
 def _parts(encoder: Encoder) -> Sequence[Encoder]:
     """The encoders that an encoder of collections is made of, without that of queries."""
-    from engine.encoders.concat import Concatenated
-    from engine.encoders.sides import TwoSided
-    from engine.encoders.steps import SteppedEncoder
+    from theodolite.engine.encoders.concat import Concatenated
+    from theodolite.engine.encoders.sides import TwoSided
+    from theodolite.engine.encoders.steps import SteppedEncoder
 
     if isinstance(encoder, SteppedEncoder):
         return [encoder.encoder]
@@ -135,7 +135,7 @@ def _parts(encoder: Encoder) -> Sequence[Encoder]:
 
 def is_fitted(encoder: Encoder) -> bool:
     """Whether a step is fitted on data, all of which must then be encoded before anything else."""
-    from engine.encoders.steps import SteppedEncoder
+    from theodolite.engine.encoders.steps import SteppedEncoder
 
     own = isinstance(encoder, SteppedEncoder) and any(step.data for step in encoder.steps)
     return own or any(map(is_fitted, _parts(encoder)))

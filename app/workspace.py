@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import corpora, endpoints
-from app.loaded import Loaded
-from engine.datasets import Catalog, Upload
-from engine.errors import UserError
-from store import Store
+from theodolite.app import corpora, endpoints
+from theodolite.app.loaded import Loaded
+from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.errors import UserError
+from theodolite.store import Store
 
 if TYPE_CHECKING:
-    from engine.encoders.base import Encoder
-    from engine.results import Result
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.results import Result
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
 
@@ -124,7 +124,7 @@ class Workspace:
             UserError: the spec, files or weights cannot be used, or a visitor's spec is not listed:
                 it could name any folder of this machine.
         """
-        from engine import encoders
+        from theodolite.engine import encoders
 
         name = str(encoders.parse(spec))
         if self.read_only and self.store.encoders.get(name) is None:
@@ -146,7 +146,7 @@ class Workspace:
         Raises:
             UserError: the encoder or data set cannot be used.
         """
-        from engine.encoders import PromptTask, bind_task
+        from theodolite.engine.encoders import PromptTask, bind_task
 
         encoder = self.load(spec)
         if not getattr(encoder, "needs_task", False):

@@ -32,21 +32,21 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from app.workspace import Workspace
 from benchmarks.claims import at_least, claim
 from benchmarks.decoder_texts import prepare
 from benchmarks.decoders import shown, tell
-from engine.datasets import Catalog
-from engine.decode import open_decoder
-from engine.decoding.dataset import DecoderDataset, sentences_of, with_vectors
-from engine.decoding.diagnosis import NAMES
-from engine.decoding.folder import vocabulary_of
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.trainer import DecoderTrainer
-from engine.decoding.vocabulary import Words
-from engine.diagnose import diagnose
-from engine.encoders.base import Encoder
-from engine.training.card import table
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding.dataset import DecoderDataset, sentences_of, with_vectors
+from theodolite.engine.decoding.diagnosis import NAMES
+from theodolite.engine.decoding.folder import vocabulary_of
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.diagnose import diagnose
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.training.card import table
 
 OURS = "prefix"
 CONTESTANTS = (OURS, "lstm", "lstm-mos")
@@ -156,11 +156,13 @@ def side_by_side(contestants: dict[str, Contestant]) -> None:
             del left[name]
         if time.monotonic() - said > 60:
             said = time.monotonic()
-            tell("; ".join(
-                f"{name} {one.run.step} of {one.run.steps}, {one.seconds:.0f} s, "
-                f"{one.curve[-1][1] if one.curve else float('nan'):.3f}"
-                for name, one in contestants.items()
-            ))  # fmt: skip
+            tell(
+                "; ".join(
+                    f"{name} {one.run.step} of {one.run.steps}, {one.seconds:.0f} s, "
+                    f"{one.curve[-1][1] if one.curve else float('nan'):.3f}"
+                    for name, one in contestants.items()
+                )
+            )
 
 
 def best_rate(given: Learned, name: str, epochs: float) -> float:
@@ -184,10 +186,14 @@ def trained(
     for name, pace in paces(given, names).items():
         tell(f"{name}: {PIECES / pace:.0f} pieces a CPU second")
         rate = rates.get(name) or best_rate(given, name, passes(given, pace, 60 * minutes * TRIAL))
-        contestants[name] = Contestant(given.run(
-            architecture=name, learning_rate=rate, epochs=passes(given, pace, 60 * minutes),
-            out=str(folder / "architectures" / name),
-        ))  # fmt: skip
+        contestants[name] = Contestant(
+            given.run(
+                architecture=name,
+                learning_rate=rate,
+                epochs=passes(given, pace, 60 * minutes),
+                out=str(folder / "architectures" / name),
+            )
+        )
     side_by_side(contestants)
     for one in contestants.values():
         list(one.run.events())  # no update is left, so this only writes the decoder
@@ -197,20 +203,34 @@ def trained(
 def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> bool:
     """Print the diagnoses on held-out sentences and the claims; return whether ours is better."""
     sentences = [
-        line for file in sorted((folder / "held-out").glob("*.txt"))
+        line
+        for file in sorted((folder / "held-out").glob("*.txt"))
         for line in file.read_text("utf-8").splitlines()[:SENTENCES]
-    ]  # fmt: skip
+    ]
     rows, found = [], {}
     for name, one in contestants.items():
         decoder = open_decoder(folder / "architectures" / name)
         found[name] = diagnose(decoder, given.encoder, sentences, []).figures("decoder")
-        rows.append((
-            name, f"{decoder.facts['parameters']:,}", f"{one.seconds:.0f}", f"{one.run.steps:,}",
-            f"{one.run.spec.learning_rate:g}", f"{one.curve[-1][1]:.3f}",
-            *(shown(found[name][metric]) for metric in METRICS),
-        ))  # fmt: skip
-    head = ("architecture", "parameters", "CPU s", "updates", "rate", "loss",
-            *(NAMES[metric] for metric in METRICS))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{decoder.facts['parameters']:,}",
+                f"{one.seconds:.0f}",
+                f"{one.run.steps:,}",
+                f"{one.run.spec.learning_rate:g}",
+                f"{one.curve[-1][1]:.3f}",
+                *(shown(found[name][metric]) for metric in METRICS),
+            )
+        )
+    head = (
+        "architecture",
+        "parameters",
+        "CPU s",
+        "updates",
+        "rate",
+        "loss",
+        *(NAMES[metric] for metric in METRICS),
+    )
     print(f"\n{table(head, rows)}\n\n{len(sentences):,} held-out sentences\n")
     met = []
     ours = contestants.get(OURS)
@@ -219,8 +239,9 @@ def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> 
             continue
         for metric in ("bleu", "token_f1"):
             apart = found[OURS][metric].low - found[name][metric].high
-            met.append(at_least(f"{NAMES[metric]}, ours above {name}, interval to interval", apart,
-                                0.0))  # fmt: skip
+            met.append(
+                at_least(f"{NAMES[metric]}, ours above {name}, interval to interval", apart, 0.0)
+            )
         as_good = [s for s, loss in ours.curve if loss <= other.curve[-1][1]]
         ratio = other.seconds / as_good[0] if as_good else 0.0
         met.append(claim(f"architectures.as-good-as-{name}", [ratio], 1.0, "cpu"))
@@ -240,8 +261,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20.0, help="CPU time of each training")
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=CONTESTANTS)
-    parser.add_argument("--rates", nargs="*", default=[], type=named_rate, metavar="NAME=RATE",
-                        help="given, instead of trying some")  # fmt: skip
+    parser.add_argument(
+        "--rates",
+        nargs="*",
+        default=[],
+        type=named_rate,
+        metavar="NAME=RATE",
+        help="given, instead of trying some",
+    )
     given = parser.parse_args()
     root = Catalog().root
     if not os.environ.get("THEODOLITE_DATA") or root is None:
@@ -249,8 +276,7 @@ def main() -> int:
         return 0
     torch.set_num_threads(1)
     material = learned(root, given.folder, given.encoder)
-    contestants = trained(material, given.folder, given.only, given.minutes,
-                           dict(given.rates))  # fmt: skip
+    contestants = trained(material, given.folder, given.only, given.minutes, dict(given.rates))
     curves = {name: one.curve for name, one in contestants.items()}
     (given.folder / "architectures" / "curves.json").write_text(json.dumps(curves), "utf-8")
     return 0 if judged(material, given.folder, contestants) else 1

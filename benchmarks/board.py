@@ -25,12 +25,12 @@ from pathlib import Path
 
 import numpy as np
 
-from app.pages.board import page
-from app.web.controls import Values
-from app.workspace import Workspace
 from benchmarks.claims import within
 from benchmarks.compare import fill
 from benchmarks.first_look import PATIENCE, SETTLED, launched
+from theodolite.app.pages.board import page
+from theodolite.app.web.controls import Values
+from theodolite.app.workspace import Workspace
 
 ANSWER_SECONDS, BROWSER_SECONDS = 0.1, 1.0
 STANDS = """() => document.querySelectorAll("#board tbody tr:not(.t-gap)").length > 5"""
@@ -50,16 +50,23 @@ def publish_all(workspace: Workspace, encoders: int, tasks: int) -> None:
     rng = np.random.default_rng(0)
     workspace.store.published.put(
         {
-            "model": f"organisation/model-{model}", "revision": "a" * 40,
-            "task": f"mteb:Task{task}{KINDS[task % len(KINDS)]}", "data_revision": "b" * 40,
-            "version": "2.26.0", "metric": "main_score",
-            "score": float(score), "scores": [],
-            "facts": {"languages": ["eng-Latn"], "parts": [["test", "default", float(score)]],
-                      "model": {"parameters": 10**6 * (model + 1), "dim": 768}},
+            "model": f"organisation/model-{model}",
+            "revision": "a" * 40,
+            "task": f"mteb:Task{task}{KINDS[task % len(KINDS)]}",
+            "data_revision": "b" * 40,
+            "version": "2.26.0",
+            "metric": "main_score",
+            "score": float(score),
+            "scores": [],
+            "facts": {
+                "languages": ["eng-Latn"],
+                "parts": [["test", "default", float(score)]],
+                "model": {"parameters": 10**6 * (model + 1), "dim": 768},
+            },
         }
         for model in range(encoders)
         for task, score in enumerate(rng.uniform(30, 90, tasks))
-    )  # fmt: skip
+    )
 
 
 def answers(workspace: Workspace, rounds: int) -> tuple[float, list[float]]:
@@ -96,8 +103,9 @@ def main() -> int:
     parser.add_argument("--no-browser", action="store_true")
     options = parser.parse_args()
     stores: dict[str, Callable[[Workspace, int, int], None]] = {
-        "measured": measure_all, "published": publish_all,
-    }  # fmt: skip
+        "measured": measure_all,
+        "published": publish_all,
+    }
     met = []
     for name, put in stores.items():
         with tempfile.TemporaryDirectory() as folder:

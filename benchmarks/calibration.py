@@ -24,20 +24,32 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from app.pages.compare import tested
-from app.pages.compare.null_check import null_check
-from app.pages.compare.verdicts import ALPHA, verdicts
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.protocols import get as protocol_of
-from engine.tasks import get as task_of
+from theodolite.app.pages.compare import tested
+from theodolite.app.pages.compare.null_check import null_check
+from theodolite.app.pages.compare.verdicts import ALPHA, verdicts
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import get as protocol_of
+from theodolite.engine.tasks import get as task_of
 
 TASKS = (
-    "StarterSTS", "StarterTopics", "StarterSearch", "starter-topics/few-shot",
-    "starter-topics/cluster", "starter-topics/cluster@mteb-v1", "tweeteval_irony/few-shot",
-    "emotion/few-shot", "bbc_news/cluster@mteb-v1", "biosses", "rte3", "cranfield", "trecqa",
-    "tatoeba/tam-eng", "summeval", "MRPC@senteval-sklearn",
-)  # fmt: skip
+    "StarterSTS",
+    "StarterTopics",
+    "StarterSearch",
+    "starter-topics/few-shot",
+    "starter-topics/cluster",
+    "starter-topics/cluster@mteb-v1",
+    "tweeteval_irony/few-shot",
+    "emotion/few-shot",
+    "bbc_news/cluster@mteb-v1",
+    "biosses",
+    "rte3",
+    "cranfield",
+    "trecqa",
+    "tatoeba/tam-eng",
+    "summeval",
+    "MRPC@senteval-sklearn",
+)
 """Of every type of task, the smallest of the data folder, and those whose verdicts were wrong."""
 ENCODERS, SUITES = (5, 11, 30), (1, 51, 100)
 EXAMPLES, LEAD = 200, 5.0
@@ -125,10 +137,18 @@ def simulated(comparisons: int, seed: int) -> bool:
                     share = float(np.mean([one[what] for one in found]))
                     bound = most(comparisons) / comparisons
                     holds = share >= LEAST_POWER if lead else share <= bound
-                    say(verdicts=what, encoders=encoders, tasks=tasks, comparisons=comparisons,
-                        **({"found": share, "least": LEAST_POWER} if lead else
-                           {"wrong": share, "nominal": ALPHA, "most": bound}),
-                        holds=holds)  # fmt: skip
+                    say(
+                        verdicts=what,
+                        encoders=encoders,
+                        tasks=tasks,
+                        comparisons=comparisons,
+                        **(
+                            {"found": share, "least": LEAST_POWER}
+                            if lead
+                            else {"wrong": share, "nominal": ALPHA, "most": bound}
+                        ),
+                        holds=holds,
+                    )
                     good &= holds
     return good
 

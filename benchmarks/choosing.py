@@ -21,23 +21,30 @@ from pathlib import Path
 
 import numpy as np
 
-from app.pages.choose.candidates import Candidate, Dtype
-from app.pages.choose.cheapest import cheapest
 from benchmarks.claims import at_least, at_most
-from engine.datasets import Catalog
-from engine.datasets.types import LabelledSentences
-from engine.encoders import load
-from engine.encoders.steps import binary, fit_int8
-from engine.progress import nobody
-from engine.stats.bootstrap import Sample
-from engine.stats.choice import REFIT, behind, choose
-from engine.stats.power import to_show, to_tell_apart
-from engine.tasks.classification import PENALTY, measure_repeatedly
+from theodolite.app.pages.choose.candidates import Candidate, Dtype
+from theodolite.app.pages.choose.cheapest import cheapest
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import LabelledSentences
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.steps import binary, fit_int8
+from theodolite.engine.progress import nobody
+from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.choice import REFIT, behind, choose
+from theodolite.engine.stats.power import to_show, to_tell_apart
+from theodolite.engine.tasks.classification import PENALTY, measure_repeatedly
 
 SETS = ("stackoverflow", "SUBJ", "search_snippets", "emotion")
 GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
-COSTS = {"random:64": 0.08, "words:glove": 0.09, "random:256": 0.1, "wordllama": 0.2,
-         "wordllama?pooling=max": 0.2, "minilm": 9.0, "minilm + wordllama": 9.2}  # fmt: skip
+COSTS = {
+    "random:64": 0.08,
+    "words:glove": 0.09,
+    "random:256": 0.1,
+    "wordllama": 0.2,
+    "wordllama?pooling=max": 0.2,
+    "minilm": 9.0,
+    "minilm + wordllama": 9.2,
+}
 """Encoder -> milliseconds for a sentence, about what they take: they only order the encoders."""
 KEPT = 4000
 """Rows taken of each set, a sheet's among them."""
@@ -121,9 +128,17 @@ class Sheet:
         made = measure_repeatedly(self.data, vectors[self.rows], 1111, nobody)
         sample = Sample(np.asarray(made.examples["correct"], dtype=np.float64))
         return Candidate(
-            one.encoder, one.row, None, sample, one.costs, None, "", one.dim, one.dtype,
+            one.encoder,
+            one.row,
+            None,
+            sample,
+            one.costs,
+            None,
+            "",
+            one.dim,
+            one.dtype,
             one.form_spec,
-        )  # fmt: skip
+        )
 
     def truth(self, spec: str) -> float:
         """Accuracy on the rows left over, trained on the sheet's."""
@@ -223,8 +238,11 @@ def report(sheets: Counts, promises: Counts) -> bool:
         1 - sheets.share("worse than the margin"),
         1 - most,
     )
-    for name in ("a row's own interval", "a recommended form's difference",
-                 "an encoder's difference from the best"):  # fmt: skip
+    for name in (
+        "a row's own interval",
+        "a recommended form's difference",
+        "an encoder's difference from the best",
+    ):
         right &= at_least(f"coverage, {name}", sheets.share(name), COVERAGE)
     for name in ("told apart", "shown within the margin"):
         right &= at_least(f"promises of 80 %, {name}", promises.share(name), PROMISED[0])

@@ -21,9 +21,14 @@ def claim(name: str, ratios: Sequence[float], target: float, clock: Clock) -> bo
     """
     ratio = statistics.median(ratios)
     line = {
-        "name": name, "ratio": round(ratio, 4), "target": round(target, 4), "clock": clock,
-        "repeats": len(ratios), "min": round(min(ratios), 4), "max": round(max(ratios), 4),
-    }  # fmt: skip
+        "name": name,
+        "ratio": round(ratio, 4),
+        "target": round(target, 4),
+        "clock": clock,
+        "repeats": len(ratios),
+        "min": round(min(ratios), 4),
+        "max": round(max(ratios), 4),
+    }
     print(json.dumps(line))
     return ratio >= target
 

@@ -22,14 +22,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.pages.compare import views
-from app.pages.compare.page import CONTROLS
-from app.web.controls import Values
-from app.workspace import Workspace
 from benchmarks.claims import within
-from engine.protocols import PROTOCOLS
-from engine.tasks import TASKS
 from tests.fakes.results import invent
+from theodolite.app.pages.compare import views
+from theodolite.app.pages.compare.page import CONTROLS
+from theodolite.app.web.controls import Values
+from theodolite.app.workspace import Workspace
+from theodolite.engine.protocols import PROTOCOLS
+from theodolite.engine.tasks import TASKS
 
 LIMIT = 0.1
 
@@ -80,8 +80,9 @@ def main() -> int:
         seconds = []
         for _ in range(options.rounds + 1):
             began = time.perf_counter()
-            shown = {key: value for part in views.below(workspace, asked)
-                     for key, value in part.items()}  # fmt: skip
+            shown = {
+                key: value for part in views.below(workspace, asked) for key, value in part.items()
+            }
             seconds.append(time.perf_counter() - began)
         workspace.close()
         if options.browser:

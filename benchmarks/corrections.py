@@ -19,14 +19,20 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from app.workspace import default_data
 from benchmarks.decoder_texts import prepare
 from benchmarks.decoders import SHIPPED, file_name, held_out
-from engine.decode import Decoder, open_decoder
-from engine.decoding.diagnostics import identical, mean_interval, permuted, resamples, token_f1
-from engine.encoders import load
-from engine.encoders.base import Encoder
-from engine.training.card import table
+from theodolite.app.workspace import default_data
+from theodolite.engine.decode import Decoder, open_decoder
+from theodolite.engine.decoding.diagnostics import (
+    identical,
+    mean_interval,
+    permuted,
+    resamples,
+    token_f1,
+)
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.training.card import table
 
 MEASURES = {"Id": identical, "PERM": permuted, "Token F1": token_f1}
 

@@ -34,14 +34,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.claims import claim, within
-from engine.datasets import Catalog
-from engine.decoding.dataset import DecoderDataset, with_vectors
-from engine.decoding.folder import steps_of
-from engine.decoding.generate import greedy
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.text import corpus
-from engine.decoding.trainer import DecoderTrainer
-from engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.decoding.dataset import DecoderDataset, with_vectors
+from theodolite.engine.decoding.folder import steps_of
+from theodolite.engine.decoding.generate import greedy
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.text import corpus
+from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 
 DIM = 384
 SENTENCES = 6000
@@ -137,9 +137,14 @@ def plain_greedy(model: Plain, vectors: Tensor, longest: int) -> Tensor:
 def training(options: argparse.Namespace, root: Path, folder: Path) -> dict[str, list[Turn]]:
     """Training turns by contestant, without the first round."""
     spec = DecoderSpec(
-        "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
-        batch_tokens=options.tokens, held_out=100, device="cpu",
-    )  # fmt: skip
+        "minilm",
+        ("unused",),
+        str(folder / "unused"),
+        vocabulary=options.vocabulary,
+        batch_tokens=options.tokens,
+        held_out=100,
+        device="cpu",
+    )
     learned, vocabulary = material(root, spec)
     width = {"width": options.hidden} if options.hidden != 1024 else {}
     runs = {
@@ -173,9 +178,13 @@ def decoding(
 ) -> dict[int, dict[str, list[Turn]]]:
     """Decoding turns by batch size and contestant, without the first round."""
     spec = DecoderSpec(
-        "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
-        held_out=100, device="cpu",
-    )  # fmt: skip
+        "minilm",
+        ("unused",),
+        str(folder / "unused"),
+        vocabulary=options.vocabulary,
+        held_out=100,
+        device="cpu",
+    )
     learned, vocabulary = material(root, spec)
     torch.manual_seed(0)
     ours = DecoderTrainer(spec, learned, vocabulary, "", "").model
@@ -196,8 +205,11 @@ def decoding(
                 for name, work in works.items():
                     found[size][name].append(timed(work))
         found[size] = {name: turns[1:] for name, turns in found[size].items()}
-        told(f"decoding, batch {size}", "sentences/s",
-             {name: (turns, float(size)) for name, turns in found[size].items()})  # fmt: skip
+        told(
+            f"decoding, batch {size}",
+            "sentences/s",
+            {name: (turns, float(size)) for name, turns in found[size].items()},
+        )
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from engine.decoding.text import clauses, corpus, tidy
+from theodolite.engine.decoding.text import clauses, corpus, tidy
 
 SOURCES = ("wiki_split", "movie_reviews", "speeches")
 PHRASES = frozenset(

@@ -43,30 +43,36 @@ from typing import Any
 import numpy as np
 import torch
 
-from app.pages.decode.analogies import PRESETS
-from app.workspace import Workspace, default_data
 from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more, prepare_whole, prepare_windows
-from engine.datasets import Catalog
-from engine.decode import open_decoder
-from engine.decoding import folder as folders
-from engine.decoding import shipped
-from engine.decoding.arithmetic import evaluate
-from engine.decoding.card import card
-from engine.decoding.dataset import sentences_of
-from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
-from engine.decoding.events import DecoderEvaluated, DecoderFinished, DecoderStarted, DecoderStepped
-from engine.decoding.known_words import words_of
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.diagnose import diagnose
-from engine.encoders.base import Encoder
-from engine.training.card import plain, table
-from engine.training.events import Noted
+from theodolite.app.pages.decode.analogies import PRESETS
+from theodolite.app.workspace import Workspace, default_data
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding import shipped
+from theodolite.engine.decoding.arithmetic import evaluate
+from theodolite.engine.decoding.card import card
+from theodolite.engine.decoding.dataset import sentences_of
+from theodolite.engine.decoding.diagnosis import NAMES, Diagnosis, Figure
+from theodolite.engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+)
+from theodolite.engine.decoding.known_words import words_of
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.diagnose import diagnose
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.training.card import plain, table
+from theodolite.engine.training.events import Noted
 
 ENCODERS: dict[str, dict[str, Any]] = {
-    "wordllama": {"epochs": 2.5}, "minilm": {"epochs": 2.5},
+    "wordllama": {"epochs": 2.5},
+    "minilm": {"epochs": 2.5},
     "random:256": {"epochs": 4.0, "width": 128},
-}  # fmt: skip
+}
 """Settings of each decoder's training; the width of the baseline's is limited by `MOST`."""
 LEARNING_RATE = 3e-3
 """For few epochs; one and a half times the rate for more of them."""
@@ -90,19 +96,24 @@ class Stage:
 
 STAGES = {
     "parts": Stage(
-        prepare_more, "with long clauses in pieces",
+        prepare_more,
+        "with long clauses in pieces",
         {"wordllama": {"epochs": 1.6}, "minilm": {"epochs": 1.0}},
     ),
     "windows": Stage(
-        prepare_windows, "with pieces from anywhere in a sentence",
+        prepare_windows,
+        "with pieces from anywhere in a sentence",
         {"wordllama": {"epochs": 1.0}, "minilm": {"epochs": 2.0}},
     ),
     "whole": Stage(
-        prepare_whole, "with whole sentences only",
-        {"wordllama": {"epochs": 2.0, "learning_rate": 7e-4, "warmup": 50},
-         "minilm": {"epochs": 1.0, "learning_rate": 3e-4, "warmup": 50}},
+        prepare_whole,
+        "with whole sentences only",
+        {
+            "wordllama": {"epochs": 2.0, "learning_rate": 7e-4, "warmup": 50},
+            "minilm": {"epochs": 1.0, "learning_rate": 3e-4, "warmup": 50},
+        },
     ),
-}  # fmt: skip
+}
 """Name -> continued training, in the order in which the shipped decoders went through them."""
 BEFORE = "before"
 """Folder of the previously shipped decoders."""
@@ -133,9 +144,11 @@ def train(spec: DecoderSpec, encoder: Encoder) -> None:
             case DecoderStarted() | Noted() | DecoderFinished():
                 said = str(event)
             case DecoderStepped() if event.step % 100 == 0:
-                said = (f"step {event.step} of {event.steps}: loss {event.loss:.3f}, "
-                        f"{event.pieces_per_second:.0f} pieces/s, "
-                        f"{event.seconds_left / 60:.0f} min left")  # fmt: skip
+                said = (
+                    f"step {event.step} of {event.steps}: loss {event.loss:.3f}, "
+                    f"{event.pieces_per_second:.0f} pieces/s, "
+                    f"{event.seconds_left / 60:.0f} min left"
+                )
             case DecoderEvaluated():
                 shown = "".join(f"\n    {a}\n    -> {b}" for a, b in event.samples)
                 said = f"step {event.step}: held out {event.loss:.3f}{shown}"
@@ -237,8 +250,13 @@ def analogies(encoder: Encoder, target: Path) -> str:
         says = (f"**{plain(said.sentence)}**", f"{said.cosine:.3f}")
         rows.append((preset.expression, *given, preset.answer, *says))
     head = ("point", "a", "b", "c", "a person might say", "it says", "cosine")
-    return "\n\n".join(("## Arithmetic, as it comes", table(head, rows), "The cosine is that of "
-                        "the vector of what it says to the point."))  # fmt: skip
+    return "\n\n".join(
+        (
+            "## Arithmetic, as it comes",
+            table(head, rows),
+            "The cosine is that of the vector of what it says to the point.",
+        )
+    )
 
 
 def proof(found: dict[str, Diagnosis]) -> str:
@@ -250,15 +268,25 @@ def proof(found: dict[str, Diagnosis]) -> str:
             apart = own[metric].low > near[metric].high
             name = f"{source} (never seen)" if source == UNSEEN else source
             n = next(row.n for row in diagnosis.rows if row.system == "decoder" and not row.length)
-            rows.append((name, str(n), NAMES[metric], shown(own[metric]), shown(near[metric]),
-                         "yes" if apart else "**no**"))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    str(n),
+                    NAMES[metric],
+                    shown(own[metric]),
+                    shown(near[metric]),
+                    "yes" if apart else "**no**",
+                )
+            )
     head = ("sentences of", "n", "figure", "decoder", "nearest training sentence", "apart")
-    return "\n\n".join((
-        "## What comes back",
-        table(head, rows),
-        "On held-out sentences, as the decoder lies here, with 95 % intervals; *apart*: whether "
-        "the lower end of the decoder's is above the upper end of the other's.",
-    ))  # fmt: skip
+    return "\n\n".join(
+        (
+            "## What comes back",
+            table(head, rows),
+            "On held-out sentences, as the decoder lies here, with 95 % intervals; *apart*: "
+            "whether the lower end of the decoder's is above the upper end of the other's.",
+        )
+    )
 
 
 def keeps(folder: Path) -> str:
@@ -271,8 +299,12 @@ def keeps(folder: Path) -> str:
         for name in ENCODERS:
             before = figures_of(folder / BEFORE, name, file.stem)
             if own := figures_of(folder, name, file.stem):
-                told = (f"{before[metric].value:.1f}, now {shown(own[metric])}" if before
-                        else shown(own[metric]) for metric in KEPT)  # fmt: skip
+                told = (
+                    f"{before[metric].value:.1f}, now {shown(own[metric])}"
+                    if before
+                    else shown(own[metric])
+                    for metric in KEPT
+                )
                 rows.append((file.stem, name, *told))
     return table(("sentences of", "encoder", *(NAMES[metric] for metric in KEPT)), rows)
 

@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import at_least, at_most, claim
-from engine import evaluate
-from engine.encoders import MemoryCache, int8, load
-from engine.encoders.cached import CachedEncoder
-from engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
-from engine.encoders.source import Source
+from theodolite.engine import evaluate
+from theodolite.engine.encoders import MemoryCache, int8, load
+from theodolite.engine.encoders.cached import CachedEncoder
+from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
+from theodolite.engine.encoders.source import Source
 
 DEFAULT_BATCH = 32  # of sentence-transformers
 BATCHES = {"cpu": (64, 128), "cuda": (128, 512, 2048)}

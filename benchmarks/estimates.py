@@ -16,11 +16,11 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from app.pages.evaluate.costs import estimates
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.service import evaluate
-from app.workspace import Workspace
 from benchmarks.claims import claim
+from theodolite.app.pages.evaluate.costs import estimates
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.workspace import Workspace
 
 WITHIN = 0.5
 """Least ratio of the smaller to the larger time: within a factor of two."""

@@ -29,19 +29,19 @@ from itertools import permutations
 from pathlib import Path
 from urllib.parse import urlencode
 
-from app.pages.data.service import keep
-from app.ui import PAGES
-from app.workspace import Workspace
 from benchmarks.claims import within
 from benchmarks.compare import fill
 from benchmarks.startup import served
 from benchmarks.tab import Tab, tab
-from engine.datasets import Catalog
-from engine.datasets.tables import preview
+from theodolite.app.pages.data.service import keep
+from theodolite.app.ui import PAGES
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.tables import preview
 
 SERVE = """
 import sys
-from app.cli import main
+from theodolite.app.cli import main
 port, store = sys.argv[1:]
 sys.argv = ["theodolite", "serve", "--no-browser", "--port", port, "--store", store]
 main()
@@ -168,8 +168,11 @@ def report(rounds: Sequence[dict[str, float]]) -> int:
         seconds = sorted(found[name] for found in rounds)
         words = "never" if seconds[0] >= PATIENCE else f"{seconds[len(seconds) // 2]:.2f}"
         print(f"{name:34}{words:>9}{aims.get(name, ''):>7}")
-    met = [within(f"first_look.{name}", aims[name], [found[name] for found in rounds])
-           for name in rounds[0] if name in aims]  # fmt: skip
+    met = [
+        within(f"first_look.{name}", aims[name], [found[name] for found in rounds])
+        for name in rounds[0]
+        if name in aims
+    ]
     return 0 if all(met) else 1
 
 

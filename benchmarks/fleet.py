@@ -29,21 +29,21 @@ from typing import Any
 
 import psutil
 
-from app.fleet import queue
-from app.fleet.address import Address
-from app.jobs.submit import perform
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.workspace import Workspace
 from benchmarks.claims import within
 from tests.app.fleet.conftest import Lab, Postgres
+from theodolite.app.fleet import queue
+from theodolite.app.fleet.address import Address
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.workspace import Workspace
 
 TASK = "StarterTopics"
 _WARM = 20  # warm-up units, not counted
 EMPTY = """
 import sys, threading
 from dbos import DBOS
-from app.fleet import queue
-from app.fleet.address import Address
+from theodolite.app.fleet import queue
+from theodolite.app.fleet.address import Address
 DBOS(config=queue.config_of(Address(sys.argv[1]), sys.argv[2]))
 @DBOS.workflow(name="empty")
 def empty(number: int) -> int:
@@ -99,8 +99,11 @@ def spread(postgres: Postgres, workers: list[int], units: int) -> None:
             took, worked = _measured(lab, number, encoders)
             lab.close()
             lost = 1000 * (took * number - worked) / units
-            print(f"{number} workers: {3600 * units / took:,.0f} units an hour; beside the work "
-                  f"itself {lost:.0f} ms of a worker for each", flush=True)  # fmt: skip
+            print(
+                f"{number} workers: {3600 * units / took:,.0f} units an hour; beside the work "
+                f"itself {lost:.0f} ms of a worker for each",
+                flush=True,
+            )
 
 
 def _measured(lab: Lab, workers: int, encoders: list[str]) -> tuple[float, float]:
@@ -151,8 +154,10 @@ def overhead(address: str, units: int) -> bool:
         _WARM:
     ]
     load = os.getloadavg()[0]
-    print(f"a worker whose queue is never empty, units of {statistics.median(worked):.3f} s, "
-          f"load {load:.0f}")  # fmt: skip
+    print(
+        f"a worker whose queue is never empty, units of {statistics.median(worked):.3f} s, "
+        f"load {load:.0f}"
+    )
     print(f"  beside the work: {_spread(beside)}")
     print(f"  CPU of the worker without its child: {1000 * cpu / units:.0f} ms a unit")
     return within("fleet, beside the work of a unit", 0.02, beside)
@@ -208,9 +213,11 @@ def crowd(address: str, clients: int, units: int, executors: int) -> None:
     done = time.monotonic() - began
     for process in running:
         process.kill()
-    print(f"{clients} clients, {share * clients:,} empty units, {executors} executors: enqueued in "
-          f"{sent:.1f} s ({share * clients / sent:,.0f} a second), all done after {done:.1f} s "
-          f"({share * clients / done:,.0f} a second), {errors} errors")  # fmt: skip
+    print(
+        f"{clients} clients, {share * clients:,} empty units, {executors} executors: enqueued in "
+        f"{sent:.1f} s ({share * clients / sent:,.0f} a second), all done after {done:.1f} s "
+        f"({share * clients / done:,.0f} a second), {errors} errors"
+    )
     print("  enqueueing one, among all: " + _spread(took))
 
 
@@ -219,8 +226,9 @@ def _executors(address: str, number: int, at_once: int) -> list[subprocess.Popen
     for slot in range(number):
         process = subprocess.Popen(
             [sys.executable, "-c", EMPTY, address, f"empty-{slot}", str(at_once)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         started.append(process)
         if process.stdout is None or process.stdout.readline().strip() != "ready":
             raise RuntimeError("an executor did not start")
@@ -233,11 +241,13 @@ def _enqueue(
 ) -> None:
     client.enqueue(
         {
-            "workflow_name": workflow, "queue_name": where, "workflow_id": name,
+            "workflow_name": workflow,
+            "queue_name": where,
+            "workflow_id": name,
             "app_version": queue.VERSION,
         },
         given,
-    )  # fmt: skip
+    )
 
 
 def _counts(address: str) -> dict[str, int]:

@@ -22,12 +22,12 @@ import numpy as np
 from scipy.stats import binom
 
 from benchmarks.claims import at_most
-from engine.datasets import Catalog
-from engine.datasets.types import Retrieval
-from engine.judging import pool, sampling
-from engine.judging.pool import Rankings
-from engine.judging.sampling import SecondMarks
-from engine.stats.betting import Observations, confidence_sequence
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import Retrieval
+from theodolite.engine.judging import pool, sampling
+from theodolite.engine.judging.pool import Rankings
+from theodolite.engine.judging.sampling import SecondMarks
+from theodolite.engine.stats.betting import Observations, confidence_sequence
 
 ALPHA, SURE = 0.05, 0.989
 K, QUERIES, FOUND = 5, 60, 12
@@ -151,8 +151,10 @@ def random_queries(world: World, seed: int) -> Ended:
     marked = weights * [world.mark(*key) for key in keys]
     lists = zip(*world.rankings.values(), strict=True)
     costs = np.array([len({*first, *second}) for first, second in lists])
-    sums = [np.bincount(query, of, len(costs))
-            for of in (marked, np.minimum(weights, 0.0), np.maximum(weights, 0.0))]  # fmt: skip
+    sums = [
+        np.bincount(query, of, len(costs))
+        for of in (marked, np.minimum(weights, 0.0), np.maximum(weights, 0.0))
+    ]
     return _in_random_order(sums[0], sums[1], sums[2], costs, seed)
 
 
@@ -216,8 +218,8 @@ def real_worlds(
     root: Catalog, encoders: tuple[str, str], names: tuple[str, ...] = REAL
 ) -> Iterator[tuple[str, World]]:
     """Yield worlds of retrieval data sets, with their judgements as the truth."""
-    from engine.encoders import load
-    from engine.search.ranked import first_of_each
+    from theodolite.engine.encoders import load
+    from theodolite.engine.search.ranked import first_of_each
 
     for name in names:
         data = root.load(name)
@@ -230,8 +232,9 @@ def real_worlds(
             encoder = load(spec, datasets=root)
             scores, found = first_of_each(
                 encoder.encode([data.queries[key] for key in queries]),
-                encoder.encode([*data.documents.values()]), K,
-            )  # fmt: skip
+                encoder.encode([*data.documents.values()]),
+                K,
+            )
             best = np.argsort(-scores, axis=1, kind="stable")
             rankings[spec] = np.take_along_axis(found, best, axis=1).tolist()
         relevant = {

@@ -112,14 +112,15 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pages(n: int) -> tuple[str, str]:
     """The HTML of our page and of the peer's."""
-    from app import ui
-    from app.components.map import MapColumn, points
-    from app.components.modules import BASE
-    from app.web.theme import SERIES
+    from theodolite.app import ui
+    from theodolite.app.components.map import MapColumn, points
+    from theodolite.app.components.modules import BASE
+    from theodolite.app.web.theme import SERIES
 
     names = tuple(f"label {i}" for i in range(LABELS))
-    value = points("m", f"{n} points", columns=[MapColumn("label", "Label", "label", names)],
-                   colour="label")  # fmt: skip
+    value = points(
+        "m", f"{n} points", columns=[MapColumn("label", "Label", "label", names)], colour="label"
+    )
     code = OURS.replace("VALUE", json.dumps(value)).replace("PALETTE", json.dumps(list(SERIES)))
     code = f'<script type="module">{code.replace("BASE", BASE)}</script>'
     mine = FRAME + ui.first_painted() + ui.head() + code
@@ -133,8 +134,8 @@ def serve(n: int) -> tuple[Any, str]:
     from starlette.responses import FileResponse, HTMLResponse, Response
     from starlette.routing import Route
 
-    from app.components import modules
-    from app.web.routes import plotly_file
+    from theodolite.app.components import modules
+    from theodolite.app.web.routes import plotly_file
 
     points, labels = cloud(n)
     mine, peer = pages(n)
@@ -142,14 +143,16 @@ def serve(n: int) -> tuple[Any, str]:
     def binary(array: np.ndarray) -> Any:
         return lambda request: Response(array.tobytes())
 
-    app = Starlette(routes=[
-        Route("/ours", lambda request: HTMLResponse(mine)),
-        Route("/plotly", lambda request: HTMLResponse(peer)),
-        Route("/plotly.js", lambda request: FileResponse(plotly_file())),
-        *modules.routes(),
-        Route("/m/points", binary(points)),
-        Route("/m/column/label", binary(labels)),
-    ])  # fmt: skip
+    app = Starlette(
+        routes=[
+            Route("/ours", lambda request: HTMLResponse(mine)),
+            Route("/plotly", lambda request: HTMLResponse(peer)),
+            Route("/plotly.js", lambda request: FileResponse(plotly_file())),
+            *modules.routes(),
+            Route("/m/points", binary(points)),
+            Route("/m/column/label", binary(labels)),
+        ]
+    )
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     threading.Thread(target=server.run, daemon=True).start()
     while not server.started:
@@ -202,9 +205,11 @@ def lasso(page: Any) -> float:
     for k in range(MOVES):
         angle = 2 * math.pi * k / MOVES
         page.mouse.move(x + 200 * math.cos(angle), y + 150 * math.sin(angle))
-    page.evaluate("window.addEventListener('pointerup', () => { window.released = "
-                  "performance.now(); }, true); window.addEventListener('mouseup', () => "
-                  "{ window.released ??= performance.now(); }, true)")  # fmt: skip
+    page.evaluate(
+        "window.addEventListener('pointerup', () => { window.released = "
+        "performance.now(); }, true); window.addEventListener('mouseup', () => "
+        "{ window.released ??= performance.now(); }, true)"
+    )
     page.mouse.up()
     page.wait_for_function("window.selected")
     return float(page.evaluate("(window.selected[0] - window.released) / 1000"))
@@ -249,8 +254,10 @@ def main() -> int:
             server, address = serve(n)
             limit = options.peer_seconds
             ours = [measure(browser, f"{address}/ours", limit) for _ in range(options.rounds)]
-            peer = [measure(browser, f"{address}/plotly", limit)
-                    for _ in range(options.peer_rounds * (n <= options.peer_points))]  # fmt: skip
+            peer = [
+                measure(browser, f"{address}/plotly", limit)
+                for _ in range(options.peer_rounds * (n <= options.peer_points))
+            ]
             met &= report(n, ours, peer)
             server.should_exit = True
         browser.close()

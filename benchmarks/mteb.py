@@ -36,24 +36,24 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.claims import at_least, claim
-from engine.datasets import Catalog
-from engine.datasets.types import DatasetInfo
-from engine.encoders import MemoryCache, load
-from engine.encoders.base import Encoder
-from engine.encoders.cached import CachedEncoder
-from engine.encoders.packaged import (
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import DatasetInfo
+from theodolite.engine.encoders import MemoryCache, load
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.cached import CachedEncoder
+from theodolite.engine.encoders.packaged import (
     MINILM,
     MINILM_FILES,
     WORDLLAMA,
     WORDLLAMA_FILES,
     verified_folder,
 )
-from engine.evaluate import evaluate
-from engine.mteb import ours
-from engine.mteb.model import Model, texts
-from engine.mteb.package import package, part
-from engine.results import Result
-from engine.tasks import get
+from theodolite.engine.evaluate import evaluate
+from theodolite.engine.mteb import ours
+from theodolite.engine.mteb.model import Model, texts
+from theodolite.engine.mteb.package import package, part
+from theodolite.engine.results import Result
+from theodolite.engine.tasks import get
 
 T = TypeVar("T")
 
@@ -217,9 +217,13 @@ def by_mteb(model: Any, made: Any) -> Mapping[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = package().evaluate(
-            model, made, cache=None, co2_tracker=False, show_progress_bar=False,
+            model,
+            made,
+            cache=None,
+            co2_tracker=False,
+            show_progress_bar=False,
             encode_kwargs={"batch_size": 32, "show_progress_bar": False},
-        )  # fmt: skip
+        )
     ((scores,),) = found.task_results[0].scores.values()
     return dict(scores)
 
@@ -249,15 +253,21 @@ def warm_up(infos: Sequence[DatasetInfo], catalog: Catalog) -> None:
 def report(spec: str, rows: Sequence[Row], clock: str) -> None:
     """Print a table: median encoding + scoring seconds over the rounds, and ratios."""
     print(f"\n{spec}, {clock} seconds, encoding + scoring, {len(rows[0].cold)} round(s)")
-    print(f"{'set':18}{'type':19}{'ours cold':>15}{'mteb':>15}{'ours warm':>15}"
-          f"{'cold':>7}{'warm':>7}  scores")  # fmt: skip
+    print(
+        f"{'set':18}{'type':19}{'ours cold':>15}{'mteb':>15}{'ours warm':>15}"
+        f"{'cold':>7}{'warm':>7}  scores"
+    )
     for row in rows:
         cells = "".join(f"{_cell(costs):>15}" for costs in (row.cold, row.plain, row.warm))
         cold, warm = (statistics.median(ratios([row], which)) for which in ("cold", "warm"))
-        print(f"{row.name:18}{row.type:19}{cells}{cold:6.1f}x{warm:6.1f}x  "
-              f"{'; '.join(filter(None, (row.same, row.note)))}")  # fmt: skip
-    print(f"{sum(not row.same.startswith('no') for row in rows)} of {len(rows)} sets have mteb's "
-          f"scores to {SAME:g}")  # fmt: skip
+        print(
+            f"{row.name:18}{row.type:19}{cells}{cold:6.1f}x{warm:6.1f}x  "
+            f"{'; '.join(filter(None, (row.same, row.note)))}"
+        )
+    print(
+        f"{sum(not row.same.startswith('no') for row in rows)} of {len(rows)} sets have mteb's "
+        f"scores to {SAME:g}"
+    )
 
 
 def _cell(costs: Sequence[Cost]) -> str:
@@ -280,8 +290,10 @@ def claims(spec: str, rows: Sequence[Row], clock: Any) -> bool:
         each = {row.name: statistics.median(ratios([row], which)) for row in rows}
         worst = min(each, key=lambda name: each[name])
         reach = sum(one >= target for one in each.values())
-        print(f"{which}: {reach} of {len(rows)} sets reach {target:g} by themselves, the lowest "
-              f"being {worst} at {each[worst]:.2f}")  # fmt: skip
+        print(
+            f"{which}: {reach} of {len(rows)} sets reach {target:g} by themselves, the lowest "
+            f"being {worst} at {each[worst]:.2f}"
+        )
         met.append(claim(f"mteb.{which}.{spec}", ratios(rows, which), target, clock))
     return all(met) and not any(row.same.startswith("no") for row in rows)
 

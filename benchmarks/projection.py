@@ -25,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
-from app.pages.map.facts import density
 from benchmarks.claims import at_most, claim, within
-from engine.datasets import Catalog
-from engine.encoders import MemoryCache, load
-from engine.search.index import approximate_index, neighbours_of_each, unit_rows
-from engine.space import projection
-from engine.space.trust import trust
+from theodolite.app.pages.map.facts import density
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import MemoryCache, load
+from theodolite.engine.search.index import approximate_index, neighbours_of_each, unit_rows
+from theodolite.engine.space import projection
+from theodolite.engine.space.trust import trust
 
 POINTS, PCA_POINTS = 20_000, 100_000
 WARMING = 5000  # above 4,096 points umap-learn takes another path, which is compiled too

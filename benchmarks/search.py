@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.claims import at_least, at_most, claim, within
-from engine import load
-from engine.search.ann_index import MappedIndex, build, mapped_rows, recall
+from theodolite.engine import load
+from theodolite.engine.search.ann_index import MappedIndex, build, mapped_rows, recall
 
 N, DIM, SMALL = 1_000_000, 384, 200_000
 MEDIAN_SECONDS, OPEN_SECONDS, RECALL, RESIDENT_GIB = 0.010, 0.2, 0.99, 2.5
@@ -103,7 +103,7 @@ def one_by_one(search: Callable[[np.ndarray], np.ndarray], queries: np.ndarray) 
 _OPEN = """
 import sys, time, numpy as np, faiss, psutil
 from pathlib import Path
-from engine.search.ann_index import MappedIndex
+from theodolite.engine.search.ann_index import MappedIndex
 queries = np.load(sys.argv[2])
 began = time.perf_counter()
 rows = np.load(sys.argv[4], mmap_mode="r")
@@ -121,8 +121,10 @@ def opened(file: Path, rows: Path, queries: np.ndarray, probed: int) -> tuple[fl
     np.save(asked, queries)
     done = subprocess.run(
         [sys.executable, "-c", _OPEN, str(file), str(asked), str(probed), str(rows)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     seconds, memory = map(float, done.stdout.split())
     return seconds, memory
 
@@ -198,14 +200,16 @@ def measured(
     rounds_of = {who: [statistics.median(one) for one in all_] for who, all_ in times.items()}
     ours = rounds_of.pop("lists")
     return {
-        "median_s": [ms / 1000 for ms in ours], "recall": found["lists"], "open_s": seconds,
+        "median_s": [ms / 1000 for ms in ours],
+        "recall": found["lists"],
+        "open_s": seconds,
         "resident_gib": memory,
         "build_against": {who: s / took for who, s in builds.items() if who != "lists"},
         "against": {
             who: [b / a for a, b in zip(ours, theirs, strict=True)]
             for who, theirs in rounds_of.items()
         },
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.claims import at_most, claim
-from engine.classifiers import columns, exact
-from engine.classifiers.features import Features
-from engine.classifiers.setting import WEIGHT_DECAYS, Fit, SolverSetting
-from engine.datasets import Catalog
-from engine.encoders import load
-from engine.encoders.base import Encoder
-from engine.tasks import transfer
+from theodolite.engine.classifiers import columns, exact
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.setting import WEIGHT_DECAYS, Fit, SolverSetting
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.tasks import transfer
 
 TARGETS = {
     "MR at 256": 100.0,

@@ -27,29 +27,47 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from engine.datasets import Catalog
-from engine.encoders import load
-from engine.evaluate import evaluate
-from engine.tasks import expand
-from engine.train import train
-from engine.training import Evaluated, Finished, Noted, Stepped, TrainSpec
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import load
+from theodolite.engine.evaluate import evaluate
+from theodolite.engine.tasks import expand
+from theodolite.engine.train import train
+from theodolite.engine.training import Evaluated, Finished, Noted, Stepped, TrainSpec
 
 BASE = "base: MLM alone"
 NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
 SENTENCES = 20_000
 PRETRAINING: dict[str, Any] = {
-    "objective": "mlm", "pooling": "avg",
-    "head": "none", "batch_size": 64, "epochs": 1.0, "learning_rate": 5e-4, "warmup": 0.05,
-    "weight_decay": 0.01, "max_length": 48, "dev": None,
-}  # fmt: skip
+    "objective": "mlm",
+    "pooling": "avg",
+    "head": "none",
+    "batch_size": 64,
+    "epochs": 1.0,
+    "learning_rate": 5e-4,
+    "warmup": 0.05,
+    "weight_decay": 0.01,
+    "max_length": 48,
+    "dev": None,
+}
 UNSUP: dict[str, Any] = {
-    "objective": "unsup", "pooling": "avg", "limit": SENTENCES, "learning_rate": 1e-4,
-    "dropout": 0.1, "max_length": 24, "dev_every": 100,
-}  # fmt: skip
+    "objective": "unsup",
+    "pooling": "avg",
+    "limit": SENTENCES,
+    "learning_rate": 1e-4,
+    "dropout": 0.1,
+    "max_length": 24,
+    "dev_every": 100,
+}
 SUP: dict[str, Any] = {
-    "objective": "sup", "pooling": "avg", "head": "mlp", "epochs": 2.0, "learning_rate": 1e-4,
-    "dropout": 0.1, "max_length": 24, "dev_every": 100,
-}  # fmt: skip
+    "objective": "sup",
+    "pooling": "avg",
+    "head": "mlp",
+    "epochs": 2.0,
+    "learning_rate": 1e-4,
+    "dropout": 0.1,
+    "max_length": 24,
+    "dev_every": 100,
+}
 ROWS: dict[str, dict[str, Any]] = {
     "unsup": UNSUP,
     "unsup, dropout 0": UNSUP | {"dropout": 0.0},

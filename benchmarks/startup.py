@@ -25,9 +25,9 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
 from benchmarks.claims import claim
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
 
 REPEATS = 5
 LIMIT = 1.5  # most times that ours may take hello-world's time
@@ -45,8 +45,8 @@ demo.launch(server_port=int(sys.argv[1]), quiet=True)
 OURS = """
 import sys
 from pathlib import Path
-from app import ui
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.workspace import Workspace
 ui.launch(Workspace(Path(sys.argv[2])), port=int(sys.argv[1]), open_browser=False)
 """
 READY = {"hello-world": "textarea, input[type=text]", "theodolite": ".t-heat-table tbody td"}
@@ -70,7 +70,7 @@ def main(repeats: int) -> None:
 
 def fill(store: Path) -> None:
     """Fill a small store, so that the first page has something to draw."""
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
     workspace = Workspace(store)
     for name in ("random:64", "random:256"):
@@ -105,8 +105,10 @@ def served(code: str, store: Path) -> Iterator[str]:
     environment = os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(port), str(store)],
-        env=environment, cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        env=environment,
+        cwd=Path(__file__).parents[1],
+        stdout=subprocess.DEVNULL,
+    )
     try:
         wait_for(f"http://127.0.0.1:{port}/", process)
         yield f"http://127.0.0.1:{port}/"

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import claim
-from store import Store
+from theodolite.store import Store
 
 ROWS, WANTED, DIM, ROUNDS = 100_000, 20_000, 384, 7
 FINGERPRINT = "ab" * 16
@@ -83,14 +83,30 @@ def limited(name: str, limit: float, times: list[float]) -> bool:
 def result(encoder: str, task: str) -> dict[str, object]:
     """A result with one score, in the engine's form."""
     score = {
-        "split": "test", "aggregation": "all", "metric": "spearman", "score": 81.5, "n": 1379,
-        "main": True, "unit": "",
-    }  # fmt: skip
+        "split": "test",
+        "aggregation": "all",
+        "metric": "spearman",
+        "score": 81.5,
+        "n": 1379,
+        "main": True,
+        "unit": "",
+    }
     return {
-        "encoder": encoder, "fingerprint": encoder, "dim": DIM, "task": task,
-        "protocol": "simcse-2021", "seed": 0, "data_hash": "d1", "scores": [score],
-        "examples": {}, "details": {}, "seconds": 1.0, "error": None, "hint": "", "notes": (),
-    }  # fmt: skip
+        "encoder": encoder,
+        "fingerprint": encoder,
+        "dim": DIM,
+        "task": task,
+        "protocol": "simcse-2021",
+        "seed": 0,
+        "data_hash": "d1",
+        "scores": [score],
+        "examples": {},
+        "details": {},
+        "seconds": 1.0,
+        "error": None,
+        "hint": "",
+        "notes": (),
+    }
 
 
 def main() -> None:

@@ -46,8 +46,13 @@ class Tab:
 
     def resize(self, width: int, height: int) -> None:
         """Set the size of the page in pixels."""
-        self._send("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                   deviceScaleFactor=1, mobile=False)  # fmt: skip
+        self._send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def open(self, address: str, condition: str, patience: float) -> float:
         """Seconds from the navigation until a condition holds in the page, at most `patience`."""
@@ -108,8 +113,9 @@ def tab(width: int, height: int) -> Iterator[Tab]:
         given = [shutil.which("chromium") or "chromium", *FLAGS, f"--user-data-dir={profile}"]
         process = subprocess.Popen(  # the protocol's pipes are 3 and 4
             ["/bin/sh", "-c", f'exec "$@" 3<&{from_us} 4>&{to_us}', "sh", *given, "about:blank"],
-            pass_fds=(from_us, to_us), stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=(from_us, to_us),
+            stderr=subprocess.DEVNULL,
+        )
         os.close(from_us)
         os.close(to_us)
         try:

@@ -32,13 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.claims import at_least, at_most, claim
-from engine.datasets.catalog import Catalog
-from engine.training import TrainSpec
-from engine.training.encoder import EncoderTrainer
-from engine.training.examples import Examples, open_examples
-from engine.training.model import open_model
-from engine.training.order import batches
-from engine.training.precision import Precision
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.encoder import EncoderTrainer
+from theodolite.engine.training.examples import Examples, open_examples
+from theodolite.engine.training.model import open_model
+from theodolite.engine.training.order import batches
+from theodolite.engine.training.precision import Precision
 
 DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli"}
 SPEED, MEMORY, LOSS = {"cpu": 1.3, "cuda": 1.5}, 1.0, 1e-3
@@ -49,10 +49,17 @@ Turn = tuple[float, float]  # wall seconds, CPU seconds
 def spec_of(objective: str, options: argparse.Namespace, steps: int, **changes: Any) -> TrainSpec:
     """The spec of a run without a projection head, which the peer does not have."""
     spec = TrainSpec(
-        objective, options.base, DATA[objective], str(Path(tempfile.gettempdir()) / "unused"),
-        batch_size=options.batch, steps=steps, pooling=options.pooling, head="none", dev=None,
+        objective,
+        options.base,
+        DATA[objective],
+        str(Path(tempfile.gettempdir()) / "unused"),
+        batch_size=options.batch,
+        steps=steps,
+        pooling=options.pooling,
+        head="none",
+        dev=None,
         device=options.device,
-    )  # fmt: skip
+    )
     return replace(spec, **changes)
 
 
@@ -110,7 +117,7 @@ def peer_of(
     from torch.utils.data import SequentialSampler
     from transformers import TrainerCallback
 
-    from engine.encoders.loading import checkpoint_of
+    from theodolite.engine.encoders.loading import checkpoint_of
 
     folder = str(checkpoint_of(spec.base)[1].root)
     transformer = modules.Transformer(folder)

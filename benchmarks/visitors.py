@@ -44,21 +44,33 @@ import httpx
 import numpy as np
 import psutil
 
-from app.pages.encoders import service as encoders
-from app.pages.map import job as map_job
-from app.pages.search import service as retrieval
-from app.workspace import STARTER_ENCODERS, Workspace
 from benchmarks.claims import at_most, within
 from benchmarks.startup import served
 from tests.fakes.results import invent
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.map import job as map_job
+from theodolite.app.pages.search import service as retrieval
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 
 LIMIT = 2.0
 """Limit on the 95th percentile of the seconds to an answer, for every kind."""
 GIVEN_UP = 60.0
 COLLECTION = "starter-topics"
 INVENTED = [f"random:{32 + place}" for place in range(10)]
-TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "Length", "WordContent", "Depth",
-         "TopConstituents", "BigramShift")  # fmt: skip
+TASKS = (
+    "MR",
+    "CR",
+    "SUBJ",
+    "MPQA",
+    "SST2",
+    "TREC",
+    "MRPC",
+    "Length",
+    "WordContent",
+    "Depth",
+    "TopConstituents",
+    "BigramShift",
+)
 EVENTS: dict[str, tuple[str, str]] = {
     "search": ("search-button", "click"),
     "compare": ("baseline", "input"),
@@ -80,8 +92,8 @@ MEBIBYTES_A_ROUND = 10.0
 VISITORS = """
 import sys
 from pathlib import Path
-from app import ui
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.workspace import Workspace
 workspace = Workspace(Path(sys.argv[2]), demo=True)
 ui.launch(workspace, port=int(sys.argv[1]), open_browser=False)
 """
@@ -223,34 +235,62 @@ class Visitor:
 
     async def search(self) -> None:
         """Search with three encoders."""
-        await self._fire("search", query=self.site.sentence(), collection=COLLECTION,
-                         mode="meaning", k=10, only=[], unlike="",
-                         encoders=list(STARTER_ENCODERS))  # fmt: skip
+        await self._fire(
+            "search",
+            query=self.site.sentence(),
+            collection=COLLECTION,
+            mode="meaning",
+            k=10,
+            only=[],
+            unlike="",
+            encoders=list(STARTER_ENCODERS),
+        )
 
     async def compare(self) -> None:
         """Compare some encoders on some tasks."""
         draw = self.site.chance.sample
         chosen, tasks = self.site.new(lambda: (draw(INVENTED, 3), draw(TASKS, 6)))
-        await self._fire("compare", encoders=chosen, baseline=chosen[0], protocol="", tasks=tasks,
-                         published=[], drawn="within",
-                         **{"stability-by": "classifier"})  # fmt: skip
+        await self._fire(
+            "compare",
+            encoders=chosen,
+            baseline=chosen[0],
+            protocol="",
+            tasks=tasks,
+            published=[],
+            drawn="within",
+            **{"stability-by": "classifier"},
+        )
 
     async def map(self) -> None:
         """Open a map, and the neighbours of a point."""
         encoder = next(self.site.encoders)
         shown = await self._fire(
-            "map", encoder=encoder, collection=COLLECTION, method="pca", neighbours=15,
-            distance=0.1, seed="0", **{"following-run": ""},
-        )  # fmt: skip
+            "map",
+            encoder=encoder,
+            collection=COLLECTION,
+            method="pca",
+            neighbours=15,
+            distance=0.1,
+            seed="0",
+            **{"following-run": ""},
+        )
         url = re.findall(r"theodolite/map/\w+", shown)[-1]
         _, number = self.site.new(lambda: (encoder, self.site.chance.randrange(POINTS)))
         (await self.site.client.get(f"{url}/point", params={"id": number})).raise_for_status()
 
     async def decode(self) -> None:
         """Decode a sentence with three encoders."""
-        await self._fire("decode", sentence=self.site.sentence(), encoders=list(STARTER_ENCODERS),
-                         method="beam", beams=5, temperature=1, share=0.9, seed=0,
-                         corrections=0)  # fmt: skip
+        await self._fire(
+            "decode",
+            sentence=self.site.sentence(),
+            encoders=list(STARTER_ENCODERS),
+            method="beam",
+            beams=5,
+            temperature=1,
+            share=0.9,
+            seed=0,
+            corrections=0,
+        )
 
     async def pages(self) -> None:
         """Get the HTML of a page."""
@@ -339,17 +379,24 @@ async def visited(address: str, options: argparse.Namespace) -> bool:
 
 
 def report(
-    times: Times, first: dict[str, float], before: tuple[int, float], after: tuple[int, float],
+    times: Times,
+    first: dict[str, float],
+    before: tuple[int, float],
+    after: tuple[int, float],
     cpu: float,
-) -> bool:  # fmt: skip
+) -> bool:
     """Print a table and a line per claim; return whether all targets are met."""
     print(f"{'':10}{'first':>8}{'p50':>8}{'p95':>8}{'most':>8}{'answers':>9}   seconds")
     for kind, took in first.items():
         found = times.of(kind)
-        print(f"{kind:10}{took:8.2f}{statistics.median(found):8.2f}{p95(found):8.2f}"
-              f"{max(found):8.2f}{len(found):9}")  # fmt: skip
-    print(f"server: {cpu:.1f} CPU s; {before[0]} descriptors before, {after[0]} after; "
-          f"{before[1]:.0f} MiB before, {after[1]:.0f} MiB after")  # fmt: skip
+        print(
+            f"{kind:10}{took:8.2f}{statistics.median(found):8.2f}{p95(found):8.2f}"
+            f"{max(found):8.2f}{len(found):9}"
+        )
+    print(
+        f"server: {cpu:.1f} CPU s; {before[0]} descriptors before, {after[0]} after; "
+        f"{before[1]:.0f} MiB before, {after[1]:.0f} MiB after"
+    )
     print("MiB after each round: " + ", ".join(f"{mib:.0f}" for mib in times.memory))
     for failure in times.failed[:5]:
         print(f"failed: {failure}")
@@ -358,11 +405,14 @@ def report(
         at_most("requests that failed", len(times.failed), 0),
         at_most("descriptors more", after[0] - before[0], DESCRIPTORS_MORE),
         at_most("MiB more", after[1] - before[1], MEBIBYTES_MORE),
-        at_most("MiB more a round", float(np.median(grown)) if len(grown) else 0.0,
-                MEBIBYTES_A_ROUND),
-        *(within(f"visitors.{kind}.p95", LIMIT, [p95(one[kind]) for one in times.rounds])
-          for kind in first),
-    ]  # fmt: skip
+        at_most(
+            "MiB more a round", float(np.median(grown)) if len(grown) else 0.0, MEBIBYTES_A_ROUND
+        ),
+        *(
+            within(f"visitors.{kind}.p95", LIMIT, [p95(one[kind]) for one in times.rounds])
+            for kind in first
+        ),
+    ]
     return all(met)
 
 

@@ -25,8 +25,8 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import TimeoutError as TookTooLong
 
-from app.ui import PAGES
 from benchmarks.first_look import ANSWERED
+from theodolite.app.ui import PAGES
 
 HERE = Path(__file__).parent
 README = {"map": (".t-map-over", 900), "compare": ("#forest .t-plot .points path", 800)}
@@ -43,7 +43,16 @@ def main(paths: list[str]) -> None:
     """Write docs/pages/PATH.webp of each page, and docs/PATH-light.png and -dark.png."""
     with tempfile.TemporaryDirectory() as store:
         app = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "app.cli", "serve", "--store", store, "--no-browser", "--json"],
+            [
+                sys.executable,
+                "-m",
+                "theodolite.app.cli",
+                "serve",
+                "--store",
+                store,
+                "--no-browser",
+                "--json",
+            ],
             stdout=subprocess.PIPE,
             text=True,
             env={name: value for name, value in os.environ.items() if name != "THEODOLITE_DATA"},

@@ -19,7 +19,7 @@ SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises")
 
 def verbs() -> str:
     """Every verb as `--help` has it, a heading each."""
-    from app.cli import app
+    from theodolite.app.cli import app
 
     command = get_command(app)
     whole = get_docs_for_click(
@@ -32,7 +32,7 @@ def verbs() -> str:
 
 def protocols() -> str:
     """The card of every protocol."""
-    from engine.protocols.registry import PROTOCOLS
+    from theodolite.engine.protocols.registry import PROTOCOLS
 
     parts = []
     for protocol in PROTOCOLS.values():

@@ -1,6 +1,6 @@
 """The computational core: encoders, data sets, tasks, geometry.
 
-    from engine import evaluate, load
+    from theodolite.engine import evaluate, load
 
     for result in evaluate(load("wordllama"), "starter"):
         print(result.task, result.error or round(result.main.score, 2))
@@ -14,10 +14,10 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 # Imported eagerly: otherwise the module of the same name would shadow the function.
-from engine.evaluate import evaluate
+from theodolite.engine.evaluate import evaluate
 
 if TYPE_CHECKING:
-    from engine.encoders import load
+    from theodolite.engine.encoders import load
 
 __all__ = ["evaluate", "load"]
 
@@ -27,7 +27,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 def __getattr__(name: str) -> Any:
     if name == "load":
-        from engine.encoders import load
+        from theodolite.engine.encoders import load
 
         return load
     raise AttributeError(f"module 'engine' has no attribute {name!r}")

@@ -16,16 +16,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
-from engine.decoding import folder as folders
-from engine.decoding.folder import DecoderModel
-from engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
-from engine.decoding.known_words import KnownWords
-from engine.decoding.text import words
-from engine.decoding.vocabulary import Words
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.given import text
-from engine.space.geometry import cosine
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.folder import DecoderModel
+from theodolite.engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
+from theodolite.engine.decoding.known_words import KnownWords
+from theodolite.engine.decoding.text import words
+from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import text
+from theodolite.engine.space.geometry import cosine
 
 Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
 BATCH = 64
@@ -115,9 +115,14 @@ class Decoder:
         return self._ranked(found, vectors if targets is None else targets, encoder)
 
     def correct(
-        self, vectors: np.ndarray, encoder: Encoder, *, rounds: int = 5, step: float = 0.5,
+        self,
+        vectors: np.ndarray,
+        encoder: Encoder,
+        *,
+        rounds: int = 5,
+        step: float = 0.5,
         **how: Any,
-    ) -> list[Decoded]:  # fmt: skip
+    ) -> list[Decoded]:
         """Decode repeatedly, each time with a corrected query, and keep the best by cosine.
 
         The loop of vec2text (Morris et al. 2023) without a trained corrector: the query moves by
@@ -186,9 +191,15 @@ class Decoder:
         return (points - self._mean) / self._scale
 
     def _candidates(
-        self, points: torch.Tensor, method: Method, beams: int, temperature: float, top_p: float,
-        generator: torch.Generator, words: KnownWords | None,
-    ) -> list[list[Candidate]]:  # fmt: skip
+        self,
+        points: torch.Tensor,
+        method: Method,
+        beams: int,
+        temperature: float,
+        top_p: float,
+        generator: torch.Generator,
+        words: KnownWords | None,
+    ) -> list[list[Candidate]]:
         model, longest = self._steps, self.model.positions - 1
         if method == "greedy":
             return [[found] for found in greedy(model, points, longest, words=words)]
@@ -196,8 +207,15 @@ class Decoder:
             return beam(model, points, longest, width=beams, words=words)
         if method == "sample":
             many = points.repeat_interleave(beams, 0)
-            drawn = sample(model, many, longest, temperature=temperature, top_p=top_p,
-                           generator=generator, words=words)  # fmt: skip
+            drawn = sample(
+                model,
+                many,
+                longest,
+                temperature=temperature,
+                top_p=top_p,
+                generator=generator,
+                words=words,
+            )
             return [drawn[i : i + beams] for i in range(0, len(drawn), beams)]
         return [reference_beam(model, point, longest=longest) for point in points]
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.decode import Decoded, Decoder
-from engine.decoding import diagnostics
-from engine.decoding.diagnosis import (
+from theodolite.engine.decode import Decoded, Decoder
+from theodolite.engine.decoding import diagnostics
+from theodolite.engine.decoding.diagnosis import (
     NAMES,
     SYSTEMS,
     DecodedSample,
@@ -29,13 +29,13 @@ from engine.decoding.diagnosis import (
     System,
     to_result,
 )
-from engine.decoding.text import words as count_words
-from engine.decoding.word_mover import word_mover_scores
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.progress import ProgressCallback, nobody
-from engine.protocols.vec2sent import VEC2SENT
-from engine.space.geometry import cosine
+from theodolite.engine.decoding.text import words as count_words
+from theodolite.engine.decoding.word_mover import word_mover_scores
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.protocols.vec2sent import VEC2SENT
+from theodolite.engine.space.geometry import cosine
 
 __all__ = ["Diagnosis", "diagnose", "to_result"]
 
@@ -113,15 +113,21 @@ def diagnose(
     notes += _notes(decoder, encoder, references, known, decoded, rows)
     tell(1.0)
     return Diagnosis(
-        encoder=encoder.name, dim=encoder.dim,
-        fingerprint=_hash(encoder.fingerprint, decoder.fingerprint), data_hash=_hash(*references),
+        encoder=encoder.name,
+        dim=encoder.dim,
+        fingerprint=_hash(encoder.fingerprint, decoder.fingerprint),
+        data_hash=_hash(*references),
         decoder={name: decoder.facts.get(name) for name in ("architecture", "sentences", "words")}
         | {"fingerprint": decoder.fingerprint},
-        mover=mover, known=len(known), rows=rows,
+        mover=mover,
+        known=len(known),
+        rows=rows,
         samples=_samples(references, decoded, back.get("nearest"), near.get("nearest"), seed),
-        notes=tuple(notes), seed=seed, seconds=time.perf_counter() - began,
+        notes=tuple(notes),
+        seed=seed,
+        seconds=time.perf_counter() - began,
         examples=given["decoder"].values,
-    )  # fmt: skip
+    )
 
 
 def _checked(sentences: Sequence[str]) -> list[str]:
@@ -134,7 +140,7 @@ def _checked(sentences: Sequence[str]) -> list[str]:
 
 
 def _mover_words(notes: list[str]) -> Encoder | None:
-    from engine.encoders import load
+    from theodolite.engine.encoders import load
 
     try:
         return load(MOVER)
@@ -170,7 +176,7 @@ def _others(n: int, seed: int) -> np.ndarray:
 def _nearest(
     encoder: Encoder, vectors: np.ndarray, known: Sequence[str], tell: ProgressCallback
 ) -> tuple[list[str], np.ndarray]:
-    from engine.search.index import Index
+    from theodolite.engine.search.index import Index
 
     there = encoder.encode(known, lambda done, total: tell(done / max(total, 1)))
     _, places = Index(there).search(vectors, 1)
@@ -198,11 +204,16 @@ def _figure_rows(given: Mapping[System, _Given], mover: str, seed: int) -> tuple
         name = f"{low} to {high} words" if high else f"{low} or more words"
         groups.append((name, (lengths >= low) & (lengths <= (high or math.inf))))
     return tuple(
-        FigureRow(system, name, int(rows.sum()),
-            _figures(one, np.flatnonzero(rows), mover, seed, whole=not name))
-        for name, rows in groups if rows.any()
+        FigureRow(
+            system,
+            name,
+            int(rows.sum()),
+            _figures(one, np.flatnonzero(rows), mover, seed, whole=not name),
+        )
+        for name, rows in groups
+        if rows.any()
         for system, one in given.items()
-    )  # fmt: skip
+    )
 
 
 def _figures(
@@ -220,8 +231,13 @@ def _figures(
     low, high = diagnostics.ratio_interval(same, permuted, times)
     order = 100.0 * diagnostics.kept_order(same, permuted), 100.0 * low, 100.0 * high
     found = [mean("id", "identical"), mean("perm", "permuted"), Figure("id_perm", *order)]
-    found.append(Figure("bleu", diagnostics.bleu(references, back),
-                        *diagnostics.bleu_interval(references, back, times)))  # fmt: skip
+    found.append(
+        Figure(
+            "bleu",
+            diagnostics.bleu(references, back),
+            *diagnostics.bleu_interval(references, back, times),
+        )
+    )
     if whole:
         ends = diagnostics.reference_bleu_interval(references, back)
         found.append(Figure("bleu-ref", diagnostics.reference_bleu(references, back), *ends))
@@ -231,9 +247,12 @@ def _figures(
 
 
 def _samples(
-    references: Sequence[str], decoded: Sequence[Decoded], nearest: Sequence[str] | None,
-    near: np.ndarray | None, seed: int,
-) -> tuple[DecodedSample, ...]:  # fmt: skip
+    references: Sequence[str],
+    decoded: Sequence[Decoded],
+    nearest: Sequence[str] | None,
+    near: np.ndarray | None,
+    seed: int,
+) -> tuple[DecodedSample, ...]:
     """Draw sentences at random, in their original order."""
     chosen = np.sort(np.random.default_rng(seed).permutation(len(references))[:SAMPLES])
     found = []
@@ -247,9 +266,13 @@ def _samples(
 
 
 def _notes(
-    decoder: Decoder, encoder: Encoder, references: Sequence[str], known: Sequence[str],
-    decoded: Sequence[Decoded], rows: Sequence[FigureRow],
-) -> list[str]:  # fmt: skip
+    decoder: Decoder,
+    encoder: Encoder,
+    references: Sequence[str],
+    known: Sequence[str],
+    decoded: Sequence[Decoded],
+    rows: Sequence[FigureRow],
+) -> list[str]:
     """Write notes on the sentences, and on metrics where the decoder is no better."""
     found = []
     trained_for = decoder.facts.get("fingerprint")
@@ -260,17 +283,22 @@ def _notes(
             f"{learned:,} of {len(references):,} sentences are among those it learned from."
         )
     if cut := sum(one.cut for one in decoded):
-        found.append(f"{cut:,} of {len(references):,} sentences were cut or are longer than those "
-                     "that the decoder was trained on.")  # fmt: skip
+        found.append(
+            f"{cut:,} of {len(references):,} sentences were cut or are longer than those "
+            "that the decoder was trained on."
+        )
     whole = {row.system: {f.metric: f for f in row.figures} for row in rows if not row.length}
     for system in [system for system in whole if system != "decoder"]:
         alike = [
-            NAMES.get(name, name) for name, ours in whole["decoder"].items()
+            NAMES.get(name, name)
+            for name, ours in whole["decoder"].items()
             if name != "id_perm" and not ours.low > whole[system][name].high
-        ]  # fmt: skip
+        ]
         if alike:
-            found.append(f"Not above the baseline “{SYSTEMS[system]}”, interval against interval: "
-                         f"{', '.join(alike)}.")  # fmt: skip
+            found.append(
+                f"Not above the baseline “{SYSTEMS[system]}”, interval against interval: "
+                f"{', '.join(alike)}."
+            )
     return found
 
 

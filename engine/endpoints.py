@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from engine.errors import UserError, first_line
+from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -132,10 +132,16 @@ class Endpoint:
     """
 
     def __init__(
-        self, address: Address, send_texts: Collection[str] = (), *, rpm: int | None = None,
-        tpm: int | None = None, seconds: float = SECONDS,
-        sleep: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        address: Address,
+        send_texts: Collection[str] = (),
+        *,
+        rpm: int | None = None,
+        tpm: int | None = None,
+        seconds: float = SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.address = address
         self.may_send = address.is_here or address.url in send_texts
         self._between = 60 / rpm if rpm else 0.0

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import protocols
-from engine.datasets.mteb_types import MtebTask
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.progress import Progress
-from engine.protocols import Protocol
-from engine.results import Result
+from theodolite.engine import protocols
+from theodolite.engine.datasets.mteb_types import MtebTask
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
+from theodolite.engine.protocols import Protocol
+from theodolite.engine.results import Result
 
 if TYPE_CHECKING:
-    from engine.datasets import Catalog
-    from engine.datasets.types import Dataset
-    from engine.tasks import Measurement, Task, TaskType
+    from theodolite.engine.datasets import Catalog
+    from theodolite.engine.datasets.types import Dataset
+    from theodolite.engine.tasks import Measurement, Task, TaskType
 
 _IN_MEMORY = 2**29
 """Most bytes of vectors kept in memory; more go to a file."""
@@ -72,8 +72,8 @@ def evaluate(
     Raises:
         UserError: an unknown task or protocol, or an invalid seed.
     """
-    from engine import tasks as registry
-    from engine.datasets import Catalog
+    from theodolite.engine import tasks as registry
+    from theodolite.engine.datasets import Catalog
 
     protocols.check_seed(seed)
     catalog = Catalog.of(data)
@@ -94,7 +94,7 @@ def _one(
     progress: Progress | None,
 ) -> Result:
     """Run one task. Only exceptions raised by `progress` propagate."""
-    from engine.tasks import clusters, type_of
+    from theodolite.engine.tasks import clusters, type_of
 
     protocol = chosen or protocols.get(task.protocol)
     watched = _ProgressWatch(progress)
@@ -147,7 +147,7 @@ def _by_us(
     watched: _ProgressWatch,
 ) -> Measurement:
     """Encode the sentences needed, and score them with our own code."""
-    from engine.encoders import similarity_of
+    from theodolite.engine.encoders import similarity_of
 
     sentences = needed(kind, dataset, protocol, seed)
     watched.expect(len(sentences), kind.trains)
@@ -192,7 +192,7 @@ def _by_mteb(
     watched: _ProgressWatch,
 ) -> Measurement:
     """Have mteb's code encode and score."""
-    from engine.mteb import run
+    from theodolite.engine.mteb import run
 
     if isinstance(dataset, MtebTask):
         total = dataset.texts
@@ -263,8 +263,8 @@ def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> 
     Raises:
         UserError: the protocol does not score the task.
     """
-    from engine.encoders import PromptTask, bind_task
-    from engine.tasks import prompt_task, type_of
+    from theodolite.engine.encoders import PromptTask, bind_task
+    from theodolite.engine.tasks import prompt_task, type_of
 
     known_as = prompt_task(task, type_of(task, protocol))
     if isinstance(dataset, MtebTask):
@@ -274,7 +274,7 @@ def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> 
 
 def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
     """The prompts that were put before the sentences, if any: scores depend on them."""
-    from engine.encoders import prompts_of
+    from theodolite.engine.encoders import prompts_of
 
     prompts = prompts_of(encoder)
     if dataset.kind != "retrieval":
@@ -318,7 +318,7 @@ def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Prog
 
 def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, int, int]]:
     """Yield (encoder, start, stop) for each call, the side of the queries first."""
-    from engine.encoders import query_side
+    from theodolite.engine.encoders import query_side
 
     sides = [(query_side(encoder), 0, queries), (encoder, queries, n)]
     if sides[0][0] is encoder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 LFS = b"version https://git-lfs.github.com/spec/"
 """How a Git LFS pointer begins: <https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>."""

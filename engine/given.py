@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 
 def text(given: object, name: str, hint: str = "") -> str:

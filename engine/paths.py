@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 
 def named(text: str) -> Path:

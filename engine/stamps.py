@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 Stamp = tuple[object, ...]
 """Equal for as long as no file has changed."""

@@ -19,20 +19,20 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
-from engine.datasets.catalog import Catalog
-from engine.errors import UserError
-from engine.training import distributed
-from engine.training.dev import DevSet
-from engine.training.distributed import Ranks
-from engine.training.encoder import EncoderTrainer
-from engine.training.events import Event, Finished, Noted
-from engine.training.examples import Examples, examples_of
-from engine.training.lock import lock
-from engine.training.loop import never
-from engine.training.model import open_model
-from engine.training.precision import Precision
-from engine.training.record import check_free, finished, read
-from engine.training.spec import TrainSpec
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import distributed
+from theodolite.engine.training.dev import DevSet
+from theodolite.engine.training.distributed import Ranks
+from theodolite.engine.training.encoder import EncoderTrainer
+from theodolite.engine.training.events import Event, Finished, Noted
+from theodolite.engine.training.examples import Examples, examples_of
+from theodolite.engine.training.lock import lock
+from theodolite.engine.training.loop import never
+from theodolite.engine.training.model import open_model
+from theodolite.engine.training.precision import Precision
+from theodolite.engine.training.record import check_free, finished, read
+from theodolite.engine.training.spec import TrainSpec
 
 
 def train(

@@ -1,6 +1,6 @@
 """Persistence: SQLite and files in one folder. Knows neither encoders nor pages."""
 
-from store.errors import StoreError
-from store.folder import Store
+from theodolite.store.errors import StoreError
+from theodolite.store.folder import Store
 
 __all__ = ["Store", "StoreError"]

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store import queue_file
-from store.errors import (
+from theodolite.store import queue_file
+from theodolite.store.errors import (
     DATABASE,
     StoreDamaged,
     StoreFull,
     as_store_errors,
     damaged,
 )
-from store.files import is_whole
-from store.hashing import from_json
-from store.results import REPAIR
+from theodolite.store.files import is_whole
+from theodolite.store.hashing import from_json
+from theodolite.store.results import REPAIR
 
 if TYPE_CHECKING:
-    from store.decoders import DecoderRow
-    from store.folder import Store
+    from theodolite.store.decoders import DecoderRow
+    from theodolite.store.folder import Store
 
 _CHECKPOINT = ".training"
 """Suffix of a folder that holds the checkpoint of a training."""

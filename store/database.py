@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from store.errors import (
+from theodolite.store.errors import (
     StoreClosed,
     StoreDenied,
     StoreError,
@@ -99,7 +99,9 @@ class Database:
             self.close()
 
     def _open(self) -> None:
-        from store.migrations import migrations  # imports pandas: only where one is opened
+        from theodolite.store.migrations import (
+            migrations,  # imports pandas: only where one is opened
+        )
 
         with (
             as_store_errors(self.path.parent),
@@ -250,7 +252,7 @@ def _copied(path: Path) -> Path | None:
 def _refuse_newer(connection: sqlite_utils.Database, folder: Path) -> None:
     import sqlite_utils
 
-    from store.migrations import migrations
+    from theodolite.store.migrations import migrations
 
     known = {m.name for m in migrations.pending(sqlite_utils.Database(memory=True))}
     if {m.name for m in migrations.applied(connection)} - known:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from store.database import Database
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.hashing import from_json, to_json
 
 
 class DecoderRow(TypedDict):
@@ -56,9 +56,13 @@ class Decoders:
             row = [name, encoder, fingerprint, kept, to_json(info or {}), time.time()]
             connection.execute("INSERT INTO decoders VALUES (?, ?, ?, ?, ?, ?)", row)
         return {
-            "name": name, "encoder": encoder, "fingerprint": fingerprint, "folder": folder,
-            "info": dict(info or {}), "added": float(str(row[-1])),
-        }  # fmt: skip
+            "name": name,
+            "encoder": encoder,
+            "fingerprint": fingerprint,
+            "folder": folder,
+            "info": dict(info or {}),
+            "added": float(str(row[-1])),
+        }
 
     def list(self) -> list[DecoderRow]:
         """All decoders, newest first."""

@@ -17,10 +17,10 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from store.database import Database
-from store.errors import StoreError, as_store_errors
-from store.files import TEMPORARY, chunks_of, write_once
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.errors import StoreError, as_store_errors
+from theodolite.store.files import TEMPORARY, chunks_of, write_once
+from theodolite.store.hashing import from_json, to_json
 
 KEY = re.compile(r"[0-9a-f]{32}")
 

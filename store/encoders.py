@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from store.database import Database
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.hashing import from_json, to_json
 
 
 class EncoderRow(TypedDict):

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from store.database import Database
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.hashing import from_json, to_json
 
 _ROW = 64
 """Approximate bytes of an event besides its data, in the table and its indexes."""

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.check import Finding
-from store.check import check as check_folder
-from store.check import clean as clean_folder
-from store.database import Database
-from store.decoders import Decoders
-from store.derived import Derived, Projections
-from store.encoders import Encoders
-from store.errors import DATABASE, StoreError, as_store_errors
-from store.events import Events
-from store.judgements import Judgements
-from store.logs import Logs
-from store.precisions import Precisions
-from store.published import Published
-from store.results import Results
-from store.runs import Runs
-from store.settings import Settings
-from store.terminals import Terminals
-from store.uploads import Uploads
-from store.vectors import VectorStore
-from store.visits import Visits
-from store.workers import Workers
+from theodolite.store.check import Finding
+from theodolite.store.check import check as check_folder
+from theodolite.store.check import clean as clean_folder
+from theodolite.store.database import Database
+from theodolite.store.decoders import Decoders
+from theodolite.store.derived import Derived, Projections
+from theodolite.store.encoders import Encoders
+from theodolite.store.errors import DATABASE, StoreError, as_store_errors
+from theodolite.store.events import Events
+from theodolite.store.judgements import Judgements
+from theodolite.store.logs import Logs
+from theodolite.store.precisions import Precisions
+from theodolite.store.published import Published
+from theodolite.store.results import Results
+from theodolite.store.runs import Runs
+from theodolite.store.settings import Settings
+from theodolite.store.terminals import Terminals
+from theodolite.store.uploads import Uploads
+from theodolite.store.vectors import VectorStore
+from theodolite.store.visits import Visits
+from theodolite.store.workers import Workers
 
 
 class Store:

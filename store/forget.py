@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from store.folder import Store
+    from theodolite.store.folder import Store
 
 _DAY = 86400.0
 _OVER = "state NOT IN ('queued', 'running')"

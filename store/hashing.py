@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from store.errors import damaged
+from theodolite.store.errors import damaged
 
 
 def to_json(value: object) -> str:

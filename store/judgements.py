@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from store.database import Database
-from store.errors import StoreError
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.errors import StoreError
+from theodolite.store.hashing import from_json, to_json
 
 
 class JudgingRow(TypedDict):

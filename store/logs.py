@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from store.runs import Runs
+from theodolite.store.runs import Runs
 
 RUN = re.compile(r"[0-9a-f]{12}")
 _LIMIT = 2 << 20  # bytes read from the end of a log; nobody reads more in a page

@@ -261,7 +261,7 @@ def m016_unsaid_precisions(db: sqlite_utils.Database) -> None:
 @migrations()
 def m017_renamed_poolings(db: sqlite_utils.Database) -> None:
     """Replace `cls`, which meant two poolings, in stored specs; see `store.renamed_poolings`."""
-    from store import renamed_poolings
+    from theodolite.store import renamed_poolings
 
     renamed_poolings.rename(db)
 
@@ -275,7 +275,7 @@ def m018_partly_failed(db: sqlite_utils.Database) -> None:
     cannot be turned off inside a transaction. `reached` is the furthest progress of a unit at which
     a process crashed.
     """
-    from store import partly_failed
+    from theodolite.store import partly_failed
 
     db.execute("PRAGMA foreign_keys = OFF")
     try:

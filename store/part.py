@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from store.errors import as_store_errors
-from store.folder import Store
-from store.hashing import to_json
+from theodolite.store.errors import as_store_errors
+from theodolite.store.folder import Store
+from theodolite.store.hashing import to_json
 
 
 def copy_results(

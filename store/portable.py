@@ -7,11 +7,11 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from store.errors import StoreError
-from store.results import KEY, arrays_of
+from theodolite.store.errors import StoreError
+from theodolite.store.results import KEY, arrays_of
 
 if TYPE_CHECKING:
-    from store.results import Results
+    from theodolite.store.results import Results
 
 _PLAIN = (*KEY, "dim", "details", "seconds", "error", "hint")
 _SCORE = ("split", "aggregation", "metric", "score", "n", "main", "unit")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from store.errors import StoreError
+from theodolite.store.errors import StoreError
 
 if TYPE_CHECKING:
     import psycopg
@@ -134,11 +134,17 @@ class Postgres:
 
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(
-                self._url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS,
-                application_name="theodolite", keepalives_idle=10, keepalives_interval=5,
-                keepalives_count=3, options=f"-c statement_timeout={_ANSWER_MILLISECONDS}"
+                self._url,
+                autocommit=True,
+                row_factory=dict_row,
+                connect_timeout=_CONNECT_SECONDS,
+                application_name="theodolite",
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=3,
+                options=f"-c statement_timeout={_ANSWER_MILLISECONDS}"
                 " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
-            )  # fmt: skip
+            )
             encoding = self._connection.info.parameter_status("server_encoding")
             if encoding != "UTF8":
                 self.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from store.database import Database
+from theodolite.store.database import Database
 
 
 class Precisions:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from store.database import Database
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.hashing import from_json, to_json
 
 KEY = ("model", "revision", "task", "data_revision", "version")
 """The key of a published result. Another revision of model or data is another result."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone, as_store_errors
+from theodolite.store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone, as_store_errors
 
 NAME = "jobs.db"
 ASIDE = f"{NAME}.damaged-"

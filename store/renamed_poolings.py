@@ -12,17 +12,23 @@ from typing import Any
 
 import sqlite_utils
 
-from store.hashing import hash_of, to_json
+from theodolite.store.hashing import hash_of, to_json
 
 _IN_A_SPEC = re.compile(r"(?<=[?&]pooling=)(cls_before_pooler|cls)(?!\w)")
 _TODAY = {"cls": "pooler_output", "cls_before_pooler": "cls_token"}
 _COLUMNS = {
-    "encoders": ("name", "info"), "results": ("encoder", "details", "error", "hint"),
-    "vector_users": ("encoder",), "unsaid_precisions": ("encoder",), "units": ("label",),
-    "runs": ("title", "spec", "message", "error", "hint"), "events": ("data",),
-    "decoders": ("encoder", "info"), "projections": ("info",), "derived": ("info",),
+    "encoders": ("name", "info"),
+    "results": ("encoder", "details", "error", "hint"),
+    "vector_users": ("encoder",),
+    "unsaid_precisions": ("encoder",),
+    "units": ("label",),
+    "runs": ("title", "spec", "message", "error", "hint"),
+    "events": ("data",),
+    "decoders": ("encoder", "info"),
+    "projections": ("info",),
+    "derived": ("info",),
     "settings": ("value",),
-}  # fmt: skip
+}
 _TRAININGS = ("train", "sweep")
 _TRAINING_VERSION = 2
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from store.postgres import Postgres
+from theodolite.store.postgres import Postgres
 
 LOG = "log"
 """The kind of a report whose data are lines of the log; all others are events."""

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from store.database import Database
-from store.errors import StoreError, as_store_errors
-from store.files import is_whole, write_once
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.errors import StoreError, as_store_errors
+from theodolite.store.files import is_whole, write_once
+from theodolite.store.hashing import from_json, to_json
 
 if TYPE_CHECKING:
     import sqlite_utils

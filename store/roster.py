@@ -10,17 +10,31 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from store.postgres import LOCK, Postgres
-from store.workers import SILENCE
+from theodolite.store.postgres import LOCK, Postgres
+from theodolite.store.workers import SILENCE
 
 FORSAKEN = 5.0
 """Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
 
 _Types = Mapping[str, type | tuple[type, ...]]
-_HAS: _Types = {"only": list, "out": list, "devices": list, "data": dict, "packages": dict,
-                "cores": int, "memory": int, "system": str}  # fmt: skip
-_DOING: _Types = {"units": list, "unit": str, "label": str, "message": str,
-                  "share": (int, float), "since": (int, float)}  # fmt: skip
+_HAS: _Types = {
+    "only": list,
+    "out": list,
+    "devices": list,
+    "data": dict,
+    "packages": dict,
+    "cores": int,
+    "memory": int,
+    "system": str,
+}
+_DOING: _Types = {
+    "units": list,
+    "unit": str,
+    "label": str,
+    "message": str,
+    "share": (int, float),
+    "since": (int, float),
+}
 
 
 class Member(TypedDict):

@@ -13,11 +13,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from store.database import Database
-from store.errors import NoSuchRun
-from store.hashing import from_json, hash_of, to_json
-from store.run_progress import count, time_left, weigh
-from store.run_rows import RunRow, State, UnitRow
+from theodolite.store.database import Database
+from theodolite.store.errors import NoSuchRun
+from theodolite.store.hashing import from_json, hash_of, to_json
+from theodolite.store.run_progress import count, time_left, weigh
+from theodolite.store.run_rows import RunRow, State, UnitRow
 
 _FURTHER = 0.01
 """Fraction of a unit that a process must have done beyond those before it, to have got further."""
@@ -32,9 +32,14 @@ class Runs:
         self._database = database
 
     def create(
-        self, kind: str, spec: Mapping[str, Any], title: str, priority: int = 0, *,
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        title: str,
+        priority: int = 0,
+        *,
         queue: bool = True,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Queue a run and return its id, or that of an equal run that is not over yet.
 
         Args:
@@ -74,9 +79,11 @@ class Runs:
         return _read(row)
 
     def list(
-        self, states: Sequence[State] | None = None, limit: int = 200,
+        self,
+        states: Sequence[State] | None = None,
+        limit: int = 200,
         kinds: Sequence[str] | None = None,
-    ) -> list[RunRow]:  # fmt: skip
+    ) -> list[RunRow]:
         """The newest runs first, only those in `states` and of `kinds` when given."""
         wanted = [
             (name, words)
@@ -296,9 +303,15 @@ class Runs:
         return True
 
     def end_unit(
-        self, run_id: str, position: int, seconds: float, error: str | None = None, hint: str = "",
-        *, left_out: bool = False,
-    ) -> bool:  # fmt: skip
+        self,
+        run_id: str,
+        position: int,
+        seconds: float,
+        error: str | None = None,
+        hint: str = "",
+        *,
+        left_out: bool = False,
+    ) -> bool:
         """Record the end of a unit; False when it was recorded before.
 
         Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.database import Database
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.hashing import from_json, to_json
 
 
 class Settings:

@@ -14,12 +14,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from store.database import Database
-from store.errors import RunAtWork
-from store.hashing import hash_of, to_json
-from store.logs import RUN, Logs
-from store.run_rows import RunRow
-from store.runs import Runs
+from theodolite.store.database import Database
+from theodolite.store.errors import RunAtWork
+from theodolite.store.hashing import hash_of, to_json
+from theodolite.store.logs import RUN, Logs
+from theodolite.store.run_rows import RunRow
+from theodolite.store.runs import Runs
 
 NAME = "terminal"
 """Stands in place of a worker's slot in the row of such a run."""
@@ -89,10 +89,12 @@ class Terminals:
             lock = FileLock(self._folder / f"{row['id']}.lock", timeout=0)
             with contextlib.suppress(OSError), lock:  # held, or nothing can be written here
                 self._runs.finish(
-                    row["id"], row["attempt"], "failed",
+                    row["id"],
+                    row["attempt"],
+                    "failed",
                     error="The terminal that it ran in is gone.",
                     hint="Try it again, here or there: what was done is kept.",
-                )  # fmt: skip
+                )
 
     def remove(self, run_id: str) -> None:
         """Delete the lock of a run that is over and forgotten, if it had one."""

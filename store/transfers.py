@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from store.errors import StoreError
-from store.postgres import Postgres
+from theodolite.store.errors import StoreError
+from theodolite.store.postgres import Postgres
 
 CHUNK = 4 << 20
 """Bytes of a chunk; the last of a file is shorter."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from store.database import Database
-from store.errors import StoreError, as_store_errors
-from store.files import chunks_of, write_once
-from store.hashing import from_json, to_json
+from theodolite.store.database import Database
+from theodolite.store.errors import StoreError, as_store_errors
+from theodolite.store.files import chunks_of, write_once
+from theodolite.store.hashing import from_json, to_json
 
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 

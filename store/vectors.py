@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from store.database import Database
-from store.errors import as_store_errors
+from theodolite.store.database import Database
+from theodolite.store.errors import as_store_errors
 
 _KEY = np.dtype([("key", "V16"), ("check", "<u8")])
 _FINGERPRINT = re.compile(r"[0-9A-Za-z_-]{1,128}")

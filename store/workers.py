@@ -7,7 +7,7 @@ import socket
 import time
 from typing import TypedDict
 
-from store.database import Database
+from theodolite.store.database import Database
 
 SILENCE = 15.0
 """Seconds without a heartbeat after which a worker counts as gone."""

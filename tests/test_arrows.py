@@ -14,43 +14,79 @@ ROOT = Path(__file__).parent.parent
 
 FORBIDDEN = {
     "engine": {
-        "app", "store", "gradio", "plotly", "typer",
-        "sqlite3", "sqlite_utils", "sqlalchemy", "dbos",
+        "app",
+        "store",
+        "gradio",
+        "plotly",
+        "typer",
+        "sqlite3",
+        "sqlite_utils",
+        "sqlalchemy",
+        "dbos",
     },
     "store": {
-        "app", "engine", "gradio", "plotly", "typer",
-        "torch", "transformers", "sentence_transformers", "faiss", "sklearn", "umap",
+        "app",
+        "engine",
+        "gradio",
+        "plotly",
+        "typer",
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "faiss",
+        "sklearn",
+        "umap",
     },
-}  # fmt: skip
+}
 
 OPTIONAL = {"faiss", "umap", "gradio", "dbos"}
 """What a machine may lack and still import the engine."""
 
 SHARED = {
-    "board.cost", "board.curves", "board.examples", "board.leaks", "data.choices",
-    "encoders.choices", "evaluate.results", "jobs.run_panel", "jobs.views",
-    "trainings.figures", "trainings.row",
-}  # fmt: skip
+    "board.cost",
+    "board.curves",
+    "board.examples",
+    "board.leaks",
+    "data.choices",
+    "encoders.choices",
+    "evaluate.results",
+    "jobs.run_panel",
+    "jobs.views",
+    "trainings.figures",
+    "trainings.row",
+}
 """Modules of a page's folder that are made for the other pages; beside them only services are."""
 
 HEAVY = {"torch", "transformers", "sentence_transformers", "sklearn", "umap", "faiss"}
 
 
 def imported(source: str) -> set[str]:
-    """Top-level packages that a module imports anywhere, in functions too."""
+    """Packages that a module imports anywhere, in functions too; of ours by the second name."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            found |= {_package(alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "theodolite":
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.split(".")[0])
+            found.add(_package(node.module))
     return found
+
+
+def _package(module: str) -> str:
+    return module.removeprefix("theodolite.").split(".")[0]
+
+
+def module_name(path: Path) -> str:
+    """What a file of ours is imported as."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("theodolite", *parts)).removesuffix(".__init__")
 
 
 def imports_between_modules() -> dict[str, set[str]]:
     """Module -> modules of ours that it imports when it runs, in functions too, not for types."""
     files = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        module_name(path): path
         for package in ("app", "engine", "store")
         for path in sorted((ROOT / package).rglob("*.py"))
     }
@@ -68,8 +104,8 @@ def imports_between_modules() -> dict[str, set[str]]:
                 full = {f"{node.module}.{alias.name}" for alias in node.names}
                 targets |= {name if name in files else node.module for name in full}
         found[name] = {target for target in targets if target in files} - {name}
-    for name in ("app.ui", "app.cli"):  # which import every page by the list
-        found[name] |= {other for other in files if other.startswith("app.pages.")}
+    for name in ("theodolite.app.ui", "theodolite.app.cli"):  # which import every page by the list
+        found[name] |= {other for other in files if other.startswith("theodolite.app.pages.")}
     return found
 
 
@@ -79,14 +115,21 @@ def modules_after(statement: str) -> set[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code],
-        capture_output=True, text=True, check=True, cwd=ROOT, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=environment,
+    )
     return set(done.stdout.split())
 
 
 def test_the_scan_sees_imports_inside_functions() -> None:
     """An import hidden in a function, or written `from x.y import z`, is found."""
-    source = "def f():\n    import torch.nn\n    from store.runs import Runs\nfrom . import here\n"
+    source = (
+        "def f():\n    import torch.nn\n    from theodolite.store.runs import Runs\n"
+        "from . import here\n"
+    )
     assert imported(source) == {"torch", "store"}
 
 
@@ -148,11 +191,15 @@ def test_services_have_no_face_and_verbs_no_page() -> None:
     for name, targets in imports_between_modules().items():
         page, module = _place(name)
         if page and module in ("service", "job", "command"):
-            seen = {t for t in targets if t.startswith("app.web.") or t.split(".")[-1] in faces}
+            seen = {
+                t
+                for t in targets
+                if t.startswith("theodolite.app.web.") or t.split(".")[-1] in faces
+            }
             if module == "command":
-                seen -= {"app.terminal", *(t for t in seen if t.endswith(".command"))}
+                seen -= {"theodolite.app.terminal", *(t for t in seen if t.endswith(".command"))}
             else:
-                source = ROOT.joinpath(*name.split(".")).with_suffix(".py").read_text("utf-8")
+                source = ROOT.joinpath(*name.split(".")[1:]).with_suffix(".py").read_text("utf-8")
                 seen |= imported(source) & {"gradio", "typer", "plotly", "html"}
             wrong |= {f"{name} imports {target}" for target in seen}
     assert not wrong
@@ -175,7 +222,9 @@ def test_no_pages_ask_each_other_in_a_circle() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statement", ["import engine", "import store", "import app.ui"])
+@pytest.mark.parametrize(
+    "statement", ["import theodolite.engine", "import theodolite.store", "import theodolite.app.ui"]
+)
 def test_importing_stays_light(statement: str) -> None:
     """The page is up before torch, scikit-learn, faiss or umap are needed."""
     assert not modules_after(statement) & HEAVY
@@ -184,9 +233,6 @@ def test_importing_stays_light(statement: str) -> None:
 @pytest.mark.slow
 def test_every_engine_module_imports_without_the_optional_packages() -> None:
     """Each module of the engine can be imported where faiss, umap, gradio and dbos are missing."""
-    names = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for path in sorted((ROOT / "engine").rglob("*.py"))
-    ]
+    names = [module_name(path) for path in sorted((ROOT / "engine").rglob("*.py"))]
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in sorted(OPTIONAL))
     modules_after(f"{block}\nimport importlib\nfor n in {names!r}: importlib.import_module(n)")

@@ -18,9 +18,14 @@ def test_a_claim_is_the_median_of_its_rounds(capsys: pytest.CaptureFixture[str])
     assert not claim("x.y", [3.0, 1.0, 1.9], 2.0, "cpu")
     met, missed = map(json.loads, capsys.readouterr().out.splitlines())
     assert met == {
-        "name": "x.y", "ratio": 2.0, "target": 2.0, "clock": "cpu", "repeats": 3, "min": 1.0,
+        "name": "x.y",
+        "ratio": 2.0,
+        "target": 2.0,
+        "clock": "cpu",
+        "repeats": 3,
+        "min": 1.0,
         "max": 3.0,
-    }  # fmt: skip
+    }
     assert missed["ratio"] == 1.9
 
 

@@ -18,7 +18,7 @@ from benchmarks.decoder_texts import (
     prepare_windows,
     split,
 )
-from engine.decoding.text import corpus
+from theodolite.engine.decoding.text import corpus
 
 HELD = 3
 
@@ -81,8 +81,11 @@ def test_windows_are_beside_all_other_sentences_and_the_same_every_time(
     root: Path, tmp_path: Path
 ) -> None:
     """Of four to fourteen words, from within a sentence."""
-    texts = [prepare_windows(root, tmp_path / name) for name in ("one", "two") if
-             prepare(root, tmp_path / name)]  # fmt: skip
+    texts = [
+        prepare_windows(root, tmp_path / name)
+        for name in ("one", "two")
+        if prepare(root, tmp_path / name)
+    ]
     first, more = read(texts[0]), read(prepare_more(root, tmp_path / "one"))
     assert first == read(texts[1])
     assert more < first

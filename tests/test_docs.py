@@ -10,20 +10,29 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from app.cli import app
-from app.pages.evaluate.results import evaluated
-from app.workspace import Workspace
 from tests.fakes.command_line import theodolite
+from theodolite.app.cli import app
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND: Any = get_command(app)
 OF_THE_SHELL = {"&&", "||", "|", ">", ">>", "<", ";"}
 CHEAP = (
-    "data list", "data show", "decoders card", "encoders add minilm", "encoders add wordllama",
-    "jobs list", "results export scores", "results list", "runs", "store check", "store clean",
+    "data list",
+    "data show",
+    "decoders card",
+    "encoders add minilm",
+    "encoders add wordllama",
+    "jobs list",
+    "results export scores",
+    "results list",
+    "runs",
+    "store check",
+    "store clean",
     "workers",
-)  # fmt: skip
+)
 
 
 def in_blocks(text: str) -> list[tuple[str, ...]]:

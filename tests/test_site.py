@@ -31,8 +31,8 @@ def test_verbs_protocols_and_names_are_those_of_the_code(site: Path) -> None:
     from typer.main import get_command
 
     import theodolite
-    from app.cli import app
-    from engine.protocols import PROTOCOLS
+    from theodolite.app.cli import app
+    from theodolite.engine.protocols import PROTOCOLS
 
     verbs = set()
     for name, verb in get_command(app).commands.items():
@@ -44,7 +44,7 @@ def test_verbs_protocols_and_names_are_those_of_the_code(site: Path) -> None:
 
 def test_every_page_of_the_app_has_a_page(site: Path) -> None:
     """Under the name of its address, with its title and picture, and in the list of pages."""
-    from app.ui import PAGES
+    from theodolite.app.ui import PAGES
 
     listed = (site / "pages" / "index.html").read_text(encoding="utf-8")
     for page in PAGES:
@@ -77,7 +77,7 @@ def test_the_examples_of_adding_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     from typer import Typer
     from typer.testing import CliRunner
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
     added = ModuleType("added")
     monkeypatch.setitem(sys.modules, "added", added)

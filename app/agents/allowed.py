@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, parse
-from engine.errors import UserError
+from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, parse
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 SHIPPED = ("minilm", "wordllama", "random", "borep")
 """Sources that ship with Theodolite."""

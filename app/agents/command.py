@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.terminal import DataOption, StoreOption, plain_errors
+from theodolite.app.terminal import DataOption, StoreOption, plain_errors
 
 
 @plain_errors
@@ -32,13 +32,13 @@ def mcp(
     last one writes, results that are kept. An agent names encoders that you keep or that ship, and
     files below --root; it fetches nothing from the hub. Needs the extra `mcp`.
     """
-    from app.agents.allowed import Allowed
-    from app.agents.tools import Tools
-    from app.workspace import Workspace, default_data, default_store
-    from engine.errors import UserError
+    from theodolite.app.agents.allowed import Allowed
+    from theodolite.app.agents.tools import Tools
+    from theodolite.app.workspace import Workspace, default_data, default_store
+    from theodolite.engine.errors import UserError
 
     try:
-        from app.agents.server import server
+        from theodolite.app.agents.server import server
     except ModuleNotFoundError as error:
         raise UserError(
             "The package mcp is not installed here.", "Install it: pip install 'theodolite[mcp]'."

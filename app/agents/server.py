@@ -11,9 +11,9 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from app.agents.tools import Tools
-from engine.errors import UserError
-from store.errors import StoreError
+from theodolite.app.agents.tools import Tools
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreError
 
 CHANGES = ("evaluate",)
 NAMES = ("encoders", "data", "results", "board", "compare", "search", "decode", *CHANGES)
@@ -30,9 +30,11 @@ def server(tools: Tools) -> MCPServer[Any]:
     )
     for name in NAMES:
         hints = ToolAnnotations(
-            read_only_hint=name not in CHANGES, destructive_hint=False, idempotent_hint=True,
+            read_only_hint=name not in CHANGES,
+            destructive_hint=False,
+            idempotent_hint=True,
             open_world_hint=False,
-        )  # fmt: skip
+        )
         made.add_tool(_in_sentences(getattr(tools, name)), name=name, annotations=hints)
     return made
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from app.agents import typed
-from app.agents.allowed import Allowed
-from app.agents.typed import row
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.agents import typed
+from theodolite.app.agents.allowed import Allowed
+from theodolite.app.agents.typed import row
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 MOST_ENCODERS, MOST_TASKS, MOST_QUERIES = 8, 20, 10
 MOST_CHARACTERS, MOST_HITS, MOST_ROWS = 2000, 100, 500
@@ -36,7 +36,7 @@ class Tools:
 
     def encoders(self) -> typed.Encoders:
         """List the stored encoders. At most 500 rows."""
-        from app.pages.encoders import service
+        from theodolite.app.pages.encoders import service
 
         return typed.Encoders(*_rows(typed.EncoderRow, service.listed(self._workspace)))
 
@@ -63,7 +63,7 @@ class Tools:
         Args:
             suite: `all`, `starter`, `sts`, `transfer`, `probing` or the name of another suite.
         """
-        from app.pages.board import service
+        from theodolite.app.pages.board import service
 
         standings = service.board(self._workspace, service.BoardSpec(suite))
         return typed.Board(*_rows(typed.BoardRow, standings.rows()))
@@ -82,9 +82,9 @@ class Tools:
             protocol: for all tasks; each task's own if left out.
             seed: the protocol's own if left out.
         """
-        from app.pages.evaluate import service
-        from app.pages.evaluate.job import EvaluateJob
-        from engine.tasks import get
+        from theodolite.app.pages.evaluate import service
+        from theodolite.app.pages.evaluate.job import EvaluateJob
+        from theodolite.engine.tasks import get
 
         names = self._named(encoders)
         job = EvaluateJob.of(self._workspace, names, tasks, protocol, seed)
@@ -104,7 +104,7 @@ class Tools:
             tasks: names or suites with commas; all evaluated tasks if left out.
             protocol: results under this protocol only; each task's own if left out.
         """
-        from app.pages.compare import service
+        from theodolite.app.pages.compare import service
 
         report = service.compare(self._workspace, self._named(encoders), tasks, protocol)
         rows, left_out = _rows(typed.ComparedRow, report.rows())
@@ -127,9 +127,9 @@ class Tools:
             k: maximum number of hits for each query and encoder, 1 to 100.
             by: meaning, examples (all queries together), words or pattern.
         """
-        from app.pages.search import service
-        from app.pages.search.answer import answer
-        from app.python.answers import found
+        from theodolite.app.pages.search import service
+        from theodolite.app.pages.search.answer import answer
+        from theodolite.app.python.answers import found
 
         if k > MOST_HITS:
             raise UserError(f"The top {k} are too many.", f"Ask for at most {MOST_HITS}.")
@@ -148,7 +148,7 @@ class Tools:
             sentences: at most 10 of at most 2,000 characters each.
             encoders: at most 8 spec strings of encoders with a decoder; minilm if left out.
         """
-        from app.python import verbs
+        from theodolite.app.python import verbs
 
         names = self._named(encoders or ["minilm"])
         made = verbs.decode(_texts(sentences), names, workspace=self._workspace)
@@ -156,7 +156,7 @@ class Tools:
 
     def _encode(self, encoder: str, data: str) -> None:
         """Encode the missing sentences if they are few; longer runs are left to the user."""
-        from app.pages.search import searchable, service
+        from theodolite.app.pages.search import searchable, service
 
         opened = searchable.so_far(self._workspace, encoder, data)
         if opened.needs_index or opened.lacking > MOST_ENCODED:

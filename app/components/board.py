@@ -18,9 +18,11 @@ _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 Cell = tuple[str, str, str, bool] | tuple[str, str, str, bool, str]
 """Text, CSS class, tooltip, whether it is bold, small text beside it."""
 Head = (
-    tuple[str, str] | tuple[str, str, bool] | tuple[str, str, bool, bool]
+    tuple[str, str]
+    | tuple[str, str, bool]
+    | tuple[str, str, bool, bool]
     | tuple[str, str, bool, bool, str]
-)  # fmt: skip
+)
 """Title, small text below it, whether it sorts in ascending order first, whether its cells can be
 opened, and the name of the column in `select`, if other than its title."""
 Line = tuple[str, str, Sequence[Cell]]
@@ -41,9 +43,13 @@ def board(**kwargs: Any) -> gr.HTML:
 
 
 def value(
-    label: str, heads: Sequence[Head], rows: Sequence[Line], reading: str, file: str = "",
+    label: str,
+    heads: Sequence[Head],
+    rows: Sequence[Line],
+    reading: str,
+    file: str = "",
     pressing: str = "",
-) -> str:  # fmt: skip
+) -> str:
     """The value of a board: plain texts as one JSON string, since Gradio would wrap every cell.
 
     Args:
@@ -55,8 +61,14 @@ def value(
         pressing: what pressing a cell does, shown below it too.
     """
     brief = [(name, small, [_brief(cell) for cell in cells]) for name, small, cells in rows]
-    held = {"label": label, "heads": heads, "rows": brief, "reading": reading, "file": file,
-            "pressing": pressing}  # fmt: skip
+    held = {
+        "label": label,
+        "heads": heads,
+        "rows": brief,
+        "reading": reading,
+        "file": file,
+        "pressing": pressing,
+    }
     return json.dumps(held, separators=(",", ":"))
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.web import theme
-from app.web.routes import PLOTLY_JS
+from theodolite.app import formats
+from theodolite.app.web import theme
+from theodolite.app.web.routes import PLOTLY_JS
 
 if TYPE_CHECKING:
     import gradio as gr

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.components.modules import mount
+from theodolite.app.components.modules import mount
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -26,5 +26,13 @@ def folder(label: str, into: str, endings: Sequence[str], **kwargs: Any) -> gr.H
     import gradio as gr
 
     wanted = "|".join(ending.replace(".", r"\.") for ending in endings)
-    return gr.HTML("", html_template="", js_on_load=mount("folder.js"), apply_default_css=False,
-                   words=label, into=f"#{into}", wanted=f"(?:{wanted})$", **kwargs)  # fmt: skip
+    return gr.HTML(
+        "",
+        html_template="",
+        js_on_load=mount("folder.js"),
+        apply_default_css=False,
+        words=label,
+        into=f"#{into}",
+        wanted=f"(?:{wanted})$",
+        **kwargs,
+    )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import gradio as gr
 
-from app import formats
+from theodolite.app import formats
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
@@ -69,8 +69,14 @@ class HeatmapRow:
     published: bool = False
 
 
-def heatmap(value: str | None = None, *, label: str, name: str,
-            interval: Callable[[int], list[float] | None], **kwargs: Any) -> gr.HTML:  # fmt: skip
+def heatmap(
+    value: str | None = None,
+    *,
+    label: str,
+    name: str,
+    interval: Callable[[int], list[float] | None],
+    **kwargs: Any,
+) -> gr.HTML:
     """Make the component. Event: `select` with `result`, `row` and `column`.
 
     Args:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.hit import Hit
-from app.components.modules import mount
-from app.web import parts
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.hit import Hit
+from theodolite.app.components.modules import mount
+from theodolite.app.web import parts
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -53,8 +53,14 @@ def hits(**kwargs: Any) -> gr.HTML:
     """Make the component; its value comes from `columns`."""
     import gradio as gr
 
-    return gr.HTML("", html_template="", js_on_load=mount("hits.js"), apply_default_css=False,
-                   palette=list(SERIES), **kwargs)  # fmt: skip
+    return gr.HTML(
+        "",
+        html_template="",
+        js_on_load=mount("hits.js"),
+        apply_default_css=False,
+        palette=list(SERIES),
+        **kwargs,
+    )
 
 
 def columns(queries: Sequence[str], found: Sequence[HitsColumn], more: More | None = None) -> str:
@@ -71,14 +77,17 @@ def block(
         "query": query,
         "columns": [
             {
-                "encoder": column.encoder, "byEncoder": column.by_encoder,
-                "aside": _aside(column), "note": column.note,
-                "instead": column.instead, "above": column.above,
+                "encoder": column.encoder,
+                "byEncoder": column.by_encoder,
+                "aside": _aside(column),
+                "note": column.note,
+                "instead": column.instead,
+                "above": column.above,
                 "hits": [_hit(hit, links) for hit in column.hits[place]] if column.hits else [],
             }
             for column in found
         ],
-    }  # fmt: skip
+    }
 
 
 def written(blocks: Sequence[dict[str, Any]]) -> str:
@@ -88,8 +97,13 @@ def written(blocks: Sequence[dict[str, Any]]) -> str:
 
 def _hit(hit: Hit, more: More) -> dict[str, Any]:
     """A hit as JSON for the script."""
-    return {"index": hit.index, "sentence": hit.sentence, "cosine": hit.cosine,
-            "spans": hit.spans, "links": more(hit.sentence)}  # fmt: skip
+    return {
+        "index": hit.index,
+        "sentence": hit.sentence,
+        "cosine": hit.cosine,
+        "spans": hit.spans,
+        "links": more(hit.sentence),
+    }
 
 
 def change(encoder: str) -> str:

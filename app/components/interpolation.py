@@ -62,6 +62,9 @@ def value_of(
     """
     middle = len(stops) // 2
     return {
-        "stops": [asdict(stop) for stop in stops], "ends": list(ends), "collection": collection,
-        "at": middle if at is None or not 0 <= at < len(stops) else at, "middle": middle,
-    }  # fmt: skip
+        "stops": [asdict(stop) for stop in stops],
+        "ends": list(ends),
+        "collection": collection,
+        "at": middle if at is None or not 0 <= at < len(stops) else at,
+        "middle": middle,
+    }

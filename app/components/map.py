@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from app.components.map_columns import MapColumn, Region
-from app.components.modules import mount
-from app.web.theme import SERIES
+from theodolite.app.components.map_columns import MapColumn, Region
+from theodolite.app.components.modules import mount
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -31,9 +31,13 @@ def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
     import gradio as gr
 
     return gr.HTML(
-        value, html_template="", js_on_load=mount("map/map.js"), apply_default_css=False,
-        palette=list(SERIES), **kwargs,
-    )  # fmt: skip
+        value,
+        html_template="",
+        js_on_load=mount("map/map.js"),
+        apply_default_css=False,
+        palette=list(SERIES),
+        **kwargs,
+    )
 
 
 def points(
@@ -105,13 +109,32 @@ def points(
     """
     by_size = sorted(regions, key=lambda region: -region.size)
     return {
-        "url": url, "label": label, "name": name, "colour": colour, "plain": plain, "view": view,
-        "whole": whole, "pattern": pattern, "filters": list(filters), "size": size, "names": names,
-        "canvas": canvas, "find": find, "chosen": list(chosen), "collection": collection,
+        "url": url,
+        "label": label,
+        "name": name,
+        "colour": colour,
+        "plain": plain,
+        "view": view,
+        "whole": whole,
+        "pattern": pattern,
+        "filters": list(filters),
+        "size": size,
+        "names": names,
+        "canvas": canvas,
+        "find": find,
+        "chosen": list(chosen),
+        "collection": collection,
         "neighbours": neighbours,
-        "placing": placing, "decoding": decoding, "training": training, "said": said,
-        "search": search, "linked": linked, "address": address,
-        "towards": towards, "ends": list(ends), "making": making,
+        "placing": placing,
+        "decoding": decoding,
+        "training": training,
+        "said": said,
+        "search": search,
+        "linked": linked,
+        "address": address,
+        "towards": towards,
+        "ends": list(ends),
+        "making": making,
         "columns": [asdict(column) for column in columns],
         "regions": [asdict(region) for region in by_size],
-    }  # fmt: skip
+    }

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.web import address
+from theodolite.app.web import address
 
 if TYPE_CHECKING:
     import gradio as gr
 
-NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids",
-         "said")  # fmt: skip
+NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids", "said")
 MOST_CHOSEN = 1000
 MOST_FILTERS = 300
 
@@ -42,9 +41,12 @@ def opened(
     ids = view["ids"].split(",")[:MOST_CHOSEN]
     return {
         "colour": None if colour == "none" else colour if colour in has else plain,
-        "view": view["view"], "find": view["find"], "pattern": view["pattern"] == "1",
-        "filters": view["filter"], "names": view["names"] != "none",
+        "view": view["view"],
+        "find": view["find"],
+        "pattern": view["pattern"] == "1",
+        "filters": view["filter"],
+        "names": view["names"] != "none",
         "size": view["size"] if view["size"] in ("small", "large") else "usual",
         "said": view["said"],
         "chosen": [int(n[:9]) for n in ids if n.isascii() and n.isdigit()],
-    }  # fmt: skip
+    }

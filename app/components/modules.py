@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.web.routes import FOREVER
+from theodolite.app.web.routes import FOREVER
 
 _FOLDER = Path(__file__).parent / "js"
 _SOURCES = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from app import formats
-from app.web import parts
+from theodolite.app import formats
+from theodolite.app.web import parts
 
 
 def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
@@ -20,7 +20,7 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
     Raises:
         UserError: there is no such protocol.
     """
-    from engine import protocols
+    from theodolite.engine import protocols
 
     protocol = protocols.get(name)
     lines = "".join(
@@ -71,7 +71,7 @@ def code(text: str) -> str:
 
 def _table_b1() -> str:
     """How ten papers evaluate STS: their numbers need not be comparable."""
-    from engine.protocols.published import TABLE_B1
+    from theodolite.engine.protocols.published import TABLE_B1
 
     rows = [
         (escape(s.paper), "yes" if s.regressor else "no", escape(s.metric), escape(s.aggregation))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
-from app import formats
-from engine.decoding.differing import Fate, Word
+from theodolite.app import formats
+from theodolite.engine.decoding.differing import Fate, Word
 
 _TAGS: dict[Fate, tuple[str, str]] = {
     "kept": ("", ""),

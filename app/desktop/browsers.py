@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 VARIABLE = "THEODOLITE_BROWSER"
 

@@ -8,13 +8,21 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.terminal import DataOption, JsonOption, StoreOption, done, plain_errors, say, verbs
-from app.workspace import Workspace, default_data, default_store
-from store.run_rows import LIVE
+from theodolite.app import formats
+from theodolite.app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    done,
+    plain_errors,
+    say,
+    verbs,
+)
+from theodolite.app.workspace import Workspace, default_data, default_store
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.desktop.window import Window
+    from theodolite.app.desktop.window import Window
 
 desktop = verbs("The app in the menu of a Linux desktop.")
 VERBS = {"desktop": desktop}
@@ -33,7 +41,7 @@ def install(
     The launcher starts this installation with this store and data, whatever a shell would have set.
     It and its icon lie in your own data folder (XDG_DATA_HOME); install again to change it.
     """
-    from app.desktop import launcher
+    from theodolite.app.desktop import launcher
 
     files = launcher.install(store or default_store(), data or default_data())
     done(
@@ -50,7 +58,7 @@ def remove(as_json: JsonOption = False) -> None:
 
     theodolite desktop remove --json
     """
-    from app.desktop import launcher
+    from theodolite.app.desktop import launcher
 
     files = launcher.remove()
     text = "It is out of the menu." if files else "It was not in the menu."

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import platformdirs
 
-from app.desktop import browsers
-from app.desktop.window import CLASS
-from app.web.routes import ICON_SIZES
-from app.web.theme import STATIC
-from engine.errors import UserError
+from theodolite.app.desktop import browsers
+from theodolite.app.desktop.window import CLASS
+from theodolite.app.web.routes import ICON_SIZES
+from theodolite.app.web.theme import STATIC
+from theodolite.engine.errors import UserError
 
 NAME = "theodolite"
 

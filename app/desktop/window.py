@@ -18,9 +18,9 @@ import platformdirs
 import psutil
 from filelock import FileLock, Timeout
 
-from app.desktop import browsers
-from app.desktop.browsers import Browser
-from engine.errors import UserError
+from theodolite.app.desktop import browsers
+from theodolite.app.desktop.browsers import Browser
+from theodolite.engine.errors import UserError
 
 CLASS = "theodolite"
 """Window class by which a desktop matches the window to our launcher."""

@@ -1,4 +1,4 @@
-"""Make the shipped examples: `python -m app.examples.make [NAME ...]`, by default all of them.
+"""Make the shipped examples: `python -m theodolite.app.examples.make [NAME ...]`, or all.
 
 They are made in a fresh store, with the encoders and the starter set that ship. The files are part
 of the repository; a test fails when one no longer fits the default query of its page.
@@ -13,39 +13,48 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.examples import results, shipped
-from app.jobs.submit import perform
-from app.pages.board import cost, leaks, similarity
-from app.pages.board import service as board
-from app.pages.choose import example as choose
-from app.pages.curate import service as curate
-from app.pages.decode import example as decode
-from app.pages.diagnose import example as diagnose
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.pages.geometry import service as geometry
-from app.pages.judge import example as judge
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.pages.search import example as search
-from app.pages.spaces.service import SpacesJob
-from app.pages.train.job import TrainJob
-from app.pages.trainings import service as trainings
-from app.workspace import STARTER_ENCODERS, Workspace
-from engine.tasks import SUITES
-from engine.training import TrainSpec
-from store.hashing import hash_of, to_json
+from theodolite.app.examples import results, shipped
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.board import cost, leaks, similarity
+from theodolite.app.pages.board import service as board
+from theodolite.app.pages.choose import example as choose
+from theodolite.app.pages.curate import service as curate
+from theodolite.app.pages.decode import example as decode
+from theodolite.app.pages.diagnose import example as diagnose
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.pages.judge import example as judge
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.search import example as search
+from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.pages.train.job import TrainJob
+from theodolite.app.pages.trainings import service as trainings
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.engine.tasks import SUITES
+from theodolite.engine.training import TrainSpec
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.map.service import StoredMap
+    from theodolite.app.pages.map.service import StoredMap
 
 ENCODERS, COLLECTION, PAIRS = ("minilm", "wordllama"), "starter-topics", "starter-pairs"
 TRAINING = TrainSpec(
-    "sup", "new:layers=2,hidden=128,heads=4,vocab=6000", "nli", "", steps=600, limit=40_000,
-    learning_rate=1e-3, warmup=0.1, pooling="avg", head="none", dev_every=25,
-)  # fmt: skip
+    "sup",
+    "new:layers=2,hidden=128,heads=4,vocab=6000",
+    "nli",
+    "",
+    steps=600,
+    limit=40_000,
+    learning_rate=1e-3,
+    warmup=0.1,
+    pooling="avg",
+    head="none",
+    dev_every=25,
+)
 """A two-layer BERT trained from scratch on NLI triplets, in a few minutes."""
 
 
@@ -84,7 +93,7 @@ def _nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
     """Nearest neighbours of each point in the full space, so that the page needs no vectors."""
     import numpy as np
 
-    from engine.search.index import neighbours_of_each
+    from theodolite.engine.search.index import neighbours_of_each
 
     rows = maps.unit_vectors(workspace, found)
     cosines, ids = neighbours_of_each(rows, maps.NEIGHBOURS)
@@ -111,11 +120,14 @@ def _make_cost(workspace: Workspace) -> None:
         for task in SUITES["starter"]:
             evaluated(workspace, encoder, task)
     standings = board.board(workspace, board.BoardSpec("starter"))
-    shipped.write(cost.KIND, {
-        "rows": list(cost.measured(workspace).values()),
-        "quality": dict(zip(standings.encoders, standings.mean.tolist(), strict=True)),
-        "tasks": len(standings.shared),
-    })  # fmt: skip
+    shipped.write(
+        cost.KIND,
+        {
+            "rows": list(cost.measured(workspace).values()),
+            "quality": dict(zip(standings.encoders, standings.mean.tolist(), strict=True)),
+            "tasks": len(standings.shared),
+        },
+    )
 
 
 def _make_training(workspace: Workspace) -> None:
@@ -125,10 +137,15 @@ def _make_training(workspace: Workspace) -> None:
     (run,) = trainings.table(workspace)
     learned = trainings.curves(workspace, run.key)
     folder = {"out": "", "encoder": None}  # the folder is gone with the store
-    shipped.write("trainings", {
-        "run": asdict(run) | folder, "notes": learned.notes,
-        "steps": _by_field(learned.steps), "evals": _by_field(learned.evals),
-    })  # fmt: skip
+    shipped.write(
+        "trainings",
+        {
+            "run": asdict(run) | folder,
+            "notes": learned.notes,
+            "steps": _by_field(learned.steps),
+            "evals": _by_field(learned.evals),
+        },
+    )
 
 
 def _by_field(events: list[dict[str, Any]]) -> dict[str, list[Any]]:

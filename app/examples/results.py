@@ -11,24 +11,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.examples import shipped
+from theodolite.app.examples import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 NAME = "results"
 
 
 def make(workspace: Workspace) -> None:
     """Evaluate the encoders, and write their scores with the values per example."""
-    from app.pages.evaluate.results import evaluated
-    from app.workspace import STARTER_ENCODERS
-    from engine.tasks import SUITES
-    from store.results import KEY
+    from theodolite.app.pages.evaluate.results import evaluated
+    from theodolite.app.workspace import STARTER_ENCODERS
+    from theodolite.engine.tasks import SUITES
+    from theodolite.store.results import KEY
 
     rows: list[dict[str, Any]] = []
     arrays: dict[str, np.ndarray] = {}
@@ -52,15 +52,17 @@ def scores(workspace: Workspace, encoders: Iterable[str]) -> dict[tuple[str, str
     mine = [name for name in encoders if kept.is_of(workspace, name)]
     return {
         (row["encoder"], row["task"]): score["score"]
-        for row in kept.answer if row["encoder"] in mine
-        for score in row["scores"] if score["main"]
-    }  # fmt: skip
+        for row in kept.answer
+        if row["encoder"] in mine
+        for score in row["scores"]
+        if score["main"]
+    }
 
 
 @lru_cache(maxsize=4)
 def standing_in(workspace: Workspace) -> Workspace:
     """A workspace with the same data and only these results."""
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
     made = Workspace(Path(_folder().name) / str(id(workspace)))
     made.catalog = workspace.catalog
@@ -69,10 +71,14 @@ def standing_in(workspace: Workspace) -> Workspace:
         return made
     for position, row in enumerate(kept.answer):
         own = f"{position}/"
-        made.store.results.put(row, {
-            name.removeprefix(own): array
-            for name, array in kept.arrays.items() if name.startswith(own)
-        })  # fmt: skip
+        made.store.results.put(
+            row,
+            {
+                name.removeprefix(own): array
+                for name, array in kept.arrays.items()
+                if name.startswith(own)
+            },
+        )
     return made
 
 

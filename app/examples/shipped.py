@@ -1,8 +1,9 @@
 """Examples that ship with Theodolite, which a page shows before it is used for the first time.
 
 An example has a name and one or two files in this folder: facts in `NAME.json`, arrays, if any, in
-`NAME.npz`. `python -m app.examples.make` makes them with the encoders that ship. A page shows one
-only for the fingerprints and the data that it was made with, and the user's own results replace it.
+`NAME.npz`. `python -m theodolite.app.examples.make` makes them with the encoders that ship. A page
+shows one only for the fingerprints and the data that it was made with, and the user's own
+results replace it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
-from store.hashing import to_json
+from theodolite.engine.errors import UserError
+from theodolite.store.hashing import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 FOLDER = Path(__file__).parent
 
@@ -88,12 +89,20 @@ def forget(name: str) -> None:
 
 
 def write_answer(
-    workspace: Workspace, name: str, answer: Any, encoders: Iterable[str], data: Iterable[str] = (),
+    workspace: Workspace,
+    name: str,
+    answer: Any,
+    encoders: Iterable[str],
+    data: Iterable[str] = (),
     arrays: Mapping[str, np.ndarray] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write a page's answer with the fingerprints and data hashes that it was made with."""
-    write(name, {
-        "answer": answer,
-        "encoders": {encoder: workspace.load(encoder).fingerprint for encoder in encoders},
-        "data": {dataset: workspace.catalog.sentences(dataset)[1] for dataset in data},
-    }, arrays)  # fmt: skip
+    write(
+        name,
+        {
+            "answer": answer,
+            "encoders": {encoder: workspace.load(encoder).fingerprint for encoder in encoders},
+            "data": {dataset: workspace.catalog.sentences(dataset)[1] for dataset in data},
+        },
+        arrays,
+    )

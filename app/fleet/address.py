@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 VARIABLE = "THEODOLITE_FLEET"
 ENCRYPTED = ("require", "verify-ca", "verify-full")

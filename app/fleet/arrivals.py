@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.fleet import parcels
-from engine.errors import UserError
-from store import StoreError, portable
-from store.reports import LOG, Reports
+from theodolite.app.fleet import parcels
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError, portable
+from theodolite.store.reports import LOG, Reports
 
 if TYPE_CHECKING:
-    from app.fleet.needs import Needs
-    from app.fleet.queue import Answer
-    from app.jobs.job import Job
-    from app.workspace import Workspace
-    from store.run_rows import UnitRow
-    from store.transfers import Transfers
+    from theodolite.app.fleet.needs import Needs
+    from theodolite.app.fleet.queue import Answer
+    from theodolite.app.jobs.job import Job
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.run_rows import UnitRow
+    from theodolite.store.transfers import Transfers
 
 FINISHED = "finished"
 """The event that describes the output of a training."""

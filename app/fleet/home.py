@@ -14,24 +14,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from app.fleet import parcels, queue
-from app.fleet.address import Address
-from app.fleet.arrivals import Arrivals
-from app.fleet.needs import lacking
-from app.jobs.priority import queue_priority
-from app.workspace import Workspace
-from engine.errors import UserError
-from store import StoreError
-from store.reports import Reports
-from store.roster import Member, Roster
-from store.run_rows import STOP
-from store.transfers import Damaged, Transfers
+from theodolite.app.fleet import parcels, queue
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.arrivals import Arrivals
+from theodolite.app.fleet.needs import lacking
+from theodolite.app.jobs.priority import queue_priority
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError
+from theodolite.store.reports import Reports
+from theodolite.store.roster import Member, Roster
+from theodolite.store.run_rows import STOP
+from theodolite.store.transfers import Damaged, Transfers
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
-    from app.jobs.job import Job
-    from store.run_rows import RunRow, UnitRow
+    from theodolite.app.jobs.job import Job
+    from theodolite.store.run_rows import RunRow, UnitRow
 
 LOOK_EVERY = 0.5
 AHEAD = 256
@@ -151,9 +151,13 @@ class Home:
             for unit in waiting:
                 if sent.workflow(unit) not in at_work:
                     self._store.runs.end_unit(
-                        sent.run_id, unit["position"], 0.0, "It was to stop before it began.",
-                        "Retry the run to train it as well.", left_out=sent.several,
-                    )  # fmt: skip
+                        sent.run_id,
+                        unit["position"],
+                        0.0,
+                        "It was to stop before it began.",
+                        "Retry the run to train it as well.",
+                        left_out=sent.several,
+                    )
             self._client.delete_workflows([one for one in known if one not in at_work])
 
     def _round(self, sent: _SentRun, waiting: Sequence[UnitRow]) -> tuple[str, dict[int, float]]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from app.fleet import outs
-from engine.encoders.packaged import MINILM, WORDLLAMA
-from engine.encoders.spec import SOURCES, EncoderSpec, parse
-from engine.errors import UserError
+from theodolite.app.fleet import outs
+from theodolite.engine.encoders.packaged import MINILM, WORDLLAMA
+from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, parse
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from engine.datasets import Catalog
+    from theodolite.engine.datasets import Catalog
 
 PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "mteb": "mteb"}
 """Source of an encoder -> the distribution it needs, which not every machine has."""

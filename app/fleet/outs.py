@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 
 def is_address(out: str) -> bool:

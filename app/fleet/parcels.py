@@ -14,20 +14,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.encoders.fingerprint import file_sha256
-from engine.encoders.spec import SOURCES, SourceSpec, parse
-from engine.errors import UserError
+from theodolite.engine.encoders.fingerprint import file_sha256
+from theodolite.engine.encoders.spec import SOURCES, SourceSpec, parse
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from store.transfers import Transfers
+    from theodolite.store.transfers import Transfers
 
 Parcel = dict[str, Any]
 """`name` of the file or folder; `files`, relative path -> [SHA-256, bytes]."""
 
 MOST_BYTES = 4 << 30
 MOST_FILES = 500
-ENDINGS = (".json", ".txt", ".model", ".safetensors", ".md", ".npy", ".npz", ".parquet", ".csv",
-           ".tsv", ".jsonl", ".vec", ".jinja", ".keys")  # fmt: skip
+ENDINGS = (
+    ".json",
+    ".txt",
+    ".model",
+    ".safetensors",
+    ".md",
+    ".npy",
+    ".npz",
+    ".parquet",
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".vec",
+    ".jinja",
+    ".keys",
+)
 """Suffixes of files that travel, each also with `.gz`. None is unpickled, not even a `.npy`."""
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
@@ -140,14 +154,14 @@ def checked(parcel: Parcel) -> Iterable[tuple[str, tuple[str, int]]]:
         UserError: see `receive`.
     """
     try:
-        files = {str(name): (str(digest), int(size))
-                 for name, (digest, size) in parcel["files"].items()}  # fmt: skip
+        files = {
+            str(name): (str(digest), int(size)) for name, (digest, size) in parcel["files"].items()
+        }
         parts = [str(parcel["name"]), *(part for name in files for part in name.split("/"))]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError("What came of files cannot be read.", "Use one version.") from error
     wrong = [part for part in parts if not _NAME.fullmatch(part)]
-    wrong += [name for name in files
-              if not name.lower().removesuffix(".gz").endswith(ENDINGS)]  # fmt: skip
+    wrong += [name for name in files if not name.lower().removesuffix(".gz").endswith(ENDINGS)]
     wrong += [digest for digest, _ in files.values() if not re.fullmatch("[0-9a-f]{64}", digest)]
     if wrong or len(files) > MOST_FILES or sum(size for _, size in files.values()) > MOST_BYTES:
         raise UserError(f"A file such as {wrong[0] if wrong else len(files)!r} is not taken.", "")

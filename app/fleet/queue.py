@@ -11,16 +11,19 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from app.fleet.address import Address
-from app.fleet.parcels import Parcel
-from store.postgres import FleetAway, Postgres
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.parcels import Parcel
+from theodolite.store.postgres import FleetAway, Postgres
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
 
 KINDS = {
-    "evaluate": "evaluate", "train": "train", "train-decoder": "train", "encode-shard": "encode",
-}  # fmt: skip
+    "evaluate": "evaluate",
+    "train": "train",
+    "train-decoder": "train",
+    "encode-shard": "encode",
+}
 """Kind of job whose units travel -> kind of work that workers take, see `--only`. Each kind of work
 has a queue of its name, and each slot one of its own."""
 APPLICATION = "theodolite"

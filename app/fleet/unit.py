@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.fleet import outs, parcels
-from app.jobs.asking import Child, ChildCrashed
-from app.jobs.kinds import KINDS, job_of
-from app.jobs.unit import CRASHES_ALLOWED, given_up
-from engine.errors import UserError
-from store import Store, StoreError, portable
-from store.reports import LOG, Reports
+from theodolite.app.fleet import outs, parcels
+from theodolite.app.jobs.asking import Child, ChildCrashed
+from theodolite.app.jobs.kinds import KINDS, job_of
+from theodolite.app.jobs.unit import CRASHES_ALLOWED, given_up
+from theodolite.engine.errors import UserError
+from theodolite.store import Store, StoreError, portable
+from theodolite.store.reports import LOG, Reports
 
 if TYPE_CHECKING:
-    from app.fleet.queue import Unit
-    from app.jobs.job import Job
-    from engine.datasets import Catalog
-    from store.run_rows import RunRow
-    from store.transfers import Transfers
+    from theodolite.app.fleet.queue import Unit
+    from theodolite.app.jobs.job import Job
+    from theodolite.engine.datasets import Catalog
+    from theodolite.store.run_rows import RunRow
+    from theodolite.store.transfers import Transfers
 
 RECEIVED, MADE = "received", "made"
 """Folders of a worker's store: files that came with units, and output until it is home."""
@@ -38,7 +38,7 @@ def admitted(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
     Raises:
         UserError: other machines may not ask this one for it, or it cannot be read.
     """
-    from app.fleet import queue
+    from theodolite.app.fleet import queue
 
     if queue.KINDS.get(unit["kind"]) not in only:
         raise UserError(f"This worker takes {', '.join(only)} only.", "")
@@ -130,8 +130,10 @@ class RunReports:
             found = []
             while events := self._store.events.of(self._run, 0, self._event):
                 self._event = events[-1]["id"]
-                found += [(event["kind"], self._original.as_of_home(event["kind"], event["data"]))
-                         for event in events]  # fmt: skip
+                found += [
+                    (event["kind"], self._original.as_of_home(event["kind"], event["data"]))
+                    for event in events
+                ]
             lines = self._store.logs.lines(self._run, self._line)
             self._line += len(lines)
             if lines:
@@ -171,9 +173,14 @@ def done(
         Stopped: the unit is no longer wanted.
     """
     question = {
-        "kind": run["kind"], "spec": job.to_spec(), "run": run["id"], "attempt": run["attempt"],
-        "position": 0, "label": label, "log": str(store.logs.path(run["id"])),
-    }  # fmt: skip
+        "kind": run["kind"],
+        "spec": job.to_spec(),
+        "run": run["id"],
+        "attempt": run["attempt"],
+        "position": 0,
+        "label": label,
+        "log": str(store.logs.path(run["id"])),
+    }
     while True:
         try:
             return child.ask(question, wanted)

@@ -19,27 +19,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from app.fleet import outs, queue
-from app.fleet.address import Address
-from app.fleet.needs import Machine, Needs
-from app.fleet.unit import Places, RunReports, admitted, clean, done, packed
-from app.jobs.asking import Child, Stopped
-from app.workspace import StoredUploads
-from engine.datasets import Catalog
-from engine.errors import UserError
-from store import Store, StoreError, forget
-from store.errors import RunAtWork
-from store.postgres import FleetAway
-from store.reports import Reports
-from store.roster import Roster
-from store.transfers import Transfers
+from theodolite.app.fleet import outs, queue
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.needs import Machine, Needs
+from theodolite.app.fleet.unit import Places, RunReports, admitted, clean, done, packed
+from theodolite.app.jobs.asking import Child, Stopped
+from theodolite.app.workspace import StoredUploads
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import UserError
+from theodolite.store import Store, StoreError, forget
+from theodolite.store.errors import RunAtWork
+from theodolite.store.postgres import FleetAway
+from theodolite.store.reports import Reports
+from theodolite.store.roster import Roster
+from theodolite.store.transfers import Transfers
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
-    from app.fleet.parcels import Parcel
-    from app.jobs.job import Job
-    from store.run_rows import RunRow
+    from theodolite.app.fleet.parcels import Parcel
+    from theodolite.app.jobs.job import Job
+    from theodolite.store.run_rows import RunRow
 
 BEAT = 1.0
 """Seconds between two heartbeats of a worker to the roster."""
@@ -216,9 +216,12 @@ class Worker:
         folder: Parcel | None = None,
     ) -> queue.Answer:
         return {
-            "outcome": outcome, "results": results or [], "reports": reports or [],
-            "folder": folder, "slot": self._slot,
-        }  # fmt: skip
+            "outcome": outcome,
+            "results": results or [],
+            "reports": reports or [],
+            "folder": folder,
+            "slot": self._slot,
+        }
 
     def _give_back(self, workflow: str) -> bool:
         """Requeue a unit that was claimed too early; False when it stays with us."""
@@ -244,9 +247,12 @@ class Worker:
             with contextlib.suppress(StoreError):  # it has just ended
                 run = self._store.runs.get(at.run)
                 doing |= {
-                    "unit": at.workflow, "label": at.label, "share": run["fraction"],
-                    "message": run["message"], "since": at.since,
-                }  # fmt: skip
+                    "unit": at.workflow,
+                    "label": at.label,
+                    "share": run["fraction"],
+                    "message": run["message"],
+                    "since": at.since,
+                }
         self._roster.seen(self._slot, socket.gethostname(), os.getpid(), self._machine.has(), doing)
         if at is not None and at.long:
             at.outgoing.send(self._reports, at.workflow)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from app.jobs import processes
+from theodolite.app.jobs import processes
 
 
 class ChildCrashed(Exception):
@@ -81,7 +81,7 @@ class Child:
     def _start(self) -> None:
         self.kill()
         process = self._process = processes.start(
-            "app.jobs.child", self._arguments, stdout=subprocess.PIPE, stderr=None
+            "theodolite.app.jobs.child", self._arguments, stdout=subprocess.PIPE, stderr=None
         )
         answers = self._answers = queue.SimpleQueue()
 

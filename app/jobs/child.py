@@ -1,4 +1,4 @@
-"""`python -m app.jobs.child`: executes units of runs, one at a time, for its worker.
+"""`python -m theodolite.app.jobs.child`: executes units of runs, one at a time, for its worker.
 
 It reads one JSON object per line and answers each with one. It stays alive between units, so that
 torch and the models are loaded once, and exits when it was idle for a while, to free the memory.
@@ -19,19 +19,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import processes
-from app.jobs.kinds import job_of, kind_of
-from app.jobs.reporter import PausingReporter, Reporter
-from app.jobs.unit import Outcome, do
-from app.workspace import Workspace
+from theodolite.app.jobs import processes
+from theodolite.app.jobs.kinds import job_of, kind_of
+from theodolite.app.jobs.reporter import PausingReporter, Reporter
+from theodolite.app.jobs.unit import Outcome, do
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.jobs.job import Job
+    from theodolite.app.jobs.job import Job
 
 IDLE_SECONDS = 600.0
 WARM_AFTER_SECONDS = 0.5
-WARM = ("engine.space.projection", "engine.space.topics", "engine.space.umap", "faiss",
-        "scipy.optimize", "sklearn.cluster", "sklearn.feature_extraction.text")  # fmt: skip
+WARM = (
+    "theodolite.engine.space.projection",
+    "theodolite.engine.space.topics",
+    "theodolite.engine.space.umap",
+    "faiss",
+    "scipy.optimize",
+    "sklearn.cluster",
+    "sklearn.feature_extraction.text",
+)
 """Modules that a map imports: two seconds that the first map need not wait for."""
 
 log = logging.getLogger("theodolite.jobs")
@@ -42,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--kinds", default="app.jobs.kinds")
+    parser.add_argument("--kinds", default="theodolite.app.jobs.kinds")
     parser.add_argument("--nice", type=int, default=0, help="how far it steps back for others")
     parser.add_argument("--warm", action="store_true", help="import what a map takes meanwhile")
     given = parser.parse_args()

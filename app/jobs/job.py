@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.fleet.needs import Needs
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.datasets import Catalog
-    from store import Store
+    from theodolite.app.fleet.needs import Needs
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets import Catalog
+    from theodolite.store import Store
 
 Spec = Mapping[str, Any]
 Upgrades = Mapping[int, Callable[[Spec], Spec]]

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from app.pages import FOLDERS
-from engine.errors import UserError
+from theodolite.app.pages import FOLDERS
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.jobs.job import Job, Spec
+    from theodolite.app.jobs.job import Job, Spec
 
 KINDS: dict[str, str] = {
-    kind: f"app.pages.{folder}.{where}"
+    kind: f"theodolite.app.pages.{folder}.{where}"
     for folder in FOLDERS
-    for kind, where in getattr(import_module(f"app.pages.{folder}"), "JOBS", {}).items()
+    for kind, where in getattr(import_module(f"theodolite.app.pages.{folder}"), "JOBS", {}).items()
 }
 
 

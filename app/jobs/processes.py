@@ -20,18 +20,23 @@ from typing import IO
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds our packages: `site-packages`, or the checkout."""
+import theodolite
+
+ROOT = Path(theodolite.__file__).parents[1]
+"""The folder that holds our package: `site-packages`, or the checkout."""
 
 _PR_SET_PDEATHSIG = 1
 
 
 def start(
-    module: str, arguments: Sequence[str], *, stdout: int | IO[bytes],
+    module: str,
+    arguments: Sequence[str],
+    *,
+    stdout: int | IO[bytes],
     stderr: int | IO[bytes] | None,
-) -> subprocess.Popen[bytes]:  # fmt: skip
+) -> subprocess.Popen[bytes]:
     """Start one of our modules as the leader of its own process group, with a pipe to it."""
-    # -P and PYTHONPATH: the module is ours even when the present folder has an `app` of its own.
+    # -P and PYTHONPATH: the module is ours even if the present folder has its own `theodolite`.
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-m", module, *arguments],

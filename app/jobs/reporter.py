@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from store import Store, StoreError
+from theodolite.store import Store, StoreError
 
 _SAY_EVERY = 0.5  # seconds between two reports of progress
 _POLL_EVERY = 0.5  # seconds between two reads of the request
@@ -115,9 +115,16 @@ class PausingReporter(Reporter):
     """
 
     def __init__(
-        self, store: Store, run: str, attempt: int, position: int, label: str, *,
-        worker: str, kinds: Collection[str],
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        run: str,
+        attempt: int,
+        position: int,
+        label: str,
+        *,
+        worker: str,
+        kinds: Collection[str],
+    ) -> None:
         super().__init__(store, run, attempt, position, label)
         self._worker = worker
         self._kinds = tuple(kinds)

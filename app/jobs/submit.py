@@ -12,18 +12,18 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.jobs.reporter import Cancelled, Reporter
-from app.jobs.unit import Outcome, conclude, doing
-from engine.errors import UserError
-from store.errors import RunAtWork, StoreError
-from store.run_rows import LIVE
-from store.terminals import NAME as TERMINAL
+from theodolite.app.jobs.reporter import Cancelled, Reporter
+from theodolite.app.jobs.unit import Outcome, conclude, doing
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import RunAtWork, StoreError
+from theodolite.store.run_rows import LIVE
+from theodolite.store.terminals import NAME as TERMINAL
 
 if TYPE_CHECKING:
-    from app.jobs.job import Job
-    from app.workspace import Workspace
-    from store import Store
-    from store.run_rows import RunRow, UnitRow
+    from theodolite.app.jobs.job import Job
+    from theodolite.app.workspace import Workspace
+    from theodolite.store import Store
+    from theodolite.store.run_rows import RunRow, UnitRow
 
 Move = Callable[[float, float, str], None]
 """Progress callback of a bar: called with (done, total, message)."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from app.jobs import processes
+from theodolite.app.jobs import processes
 
 SLOT = "local-0"
 
@@ -38,7 +38,7 @@ class Supervisor:
         self,
         store_folder: Path,
         data_root: Path | None = None,
-        kinds: str = "app.jobs.kinds",
+        kinds: str = "theodolite.app.jobs.kinds",
         *,
         fleet: bool = False,
     ) -> None:
@@ -103,7 +103,7 @@ class Supervisor:
             path.unlink()
         with path.open("ab") as output:
             process = processes.start(
-                "app.jobs.worker", self._arguments, stdout=output, stderr=output
+                "theodolite.app.jobs.worker", self._arguments, stdout=output, stderr=output
             )
         self._process = process
         while process.poll() is None and not self._ending.wait(0.1):

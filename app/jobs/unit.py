@@ -8,14 +8,14 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from app.jobs.job import Job, LeftOut
-from app.jobs.reporter import Cancelled, Reporter
-from engine.errors import UserError
-from store.errors import StoreError
+from theodolite.app.jobs.job import Job, LeftOut
+from theodolite.app.jobs.reporter import Cancelled, Reporter
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from store import Store
+    from theodolite.app.workspace import Workspace
+    from theodolite.store import Store
 
 CRASHES_ALLOWED = 3
 

@@ -1,4 +1,4 @@
-"""`python -m app.jobs.worker`: takes runs from durable queues and has a child execute their units.
+"""`python -m theodolite.app.jobs.worker`: takes runs from durable queues for a child to execute.
 
 The queues are those of `dbos`, and a run is a workflow: `dbos` decides which worker executes a run,
 and in which order. All else is in the store's rows alone: the state of a run, and which of its
@@ -24,19 +24,19 @@ from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer
 from filelock import BaseFileLock, FileLock, Timeout
 
-from app.jobs import processes
-from app.jobs.asking import Child, ChildCrashed, Stopped
-from app.jobs.kinds import job_of, kind_of, spec_of
-from app.jobs.priority import queue_priority
-from app.jobs.rest import Rest
-from app.jobs.unit import CRASHES_ALLOWED, conclude, given_up
-from engine.errors import UserError
-from store import Store, StoreError, queue_file
-from store.errors import NoSuchRun, StoreGone
-from store.run_rows import RunRow
+from theodolite.app.jobs import processes
+from theodolite.app.jobs.asking import Child, ChildCrashed, Stopped
+from theodolite.app.jobs.kinds import job_of, kind_of, spec_of
+from theodolite.app.jobs.priority import queue_priority
+from theodolite.app.jobs.rest import Rest
+from theodolite.app.jobs.unit import CRASHES_ALLOWED, conclude, given_up
+from theodolite.engine.errors import UserError
+from theodolite.store import Store, StoreError, queue_file
+from theodolite.store.errors import NoSuchRun, StoreGone
+from theodolite.store.run_rows import RunRow
 
 if TYPE_CHECKING:
-    from app.fleet.home import Home
+    from theodolite.app.fleet.home import Home
 
 QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
 """Queues. The first two have one run at a time, in a child of their own; see `Job.interactive`. The
@@ -61,7 +61,7 @@ class Worker:
         store: Store,
         data_root: Path | None,
         slot: str,
-        kinds: str = "app.jobs.kinds",
+        kinds: str = "theodolite.app.jobs.kinds",
         fleet: Home | None = None,
     ) -> None:
         self._store = store
@@ -329,7 +329,7 @@ def run(
     store_folder: Path,
     data_root: Path | None,
     slot: str,
-    kinds: str = "app.jobs.kinds",
+    kinds: str = "theodolite.app.jobs.kinds",
     *,
     supervised: bool = False,
     fleet: bool = False,
@@ -359,7 +359,7 @@ def run(
         ) from error
     home = None
     if fleet:
-        from app.fleet.home import Home
+        from theodolite.app.fleet.home import Home
 
         home = Home.here(store_folder, data_root)
     worker = Worker(store, data_root, slot, kinds, home)
@@ -385,7 +385,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--slot", required=True)
-    parser.add_argument("--kinds", default="app.jobs.kinds")
+    parser.add_argument("--kinds", default="theodolite.app.jobs.kinds")
     parser.add_argument("--supervised", action="store_true")
     parser.add_argument("--fleet", action="store_true")
     given = parser.parse_args()

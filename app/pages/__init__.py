@@ -60,19 +60,47 @@ def _one(name: str) -> Line:
 RAIL = (
     (_one("overview"),),
     (_one("data"), _one("encoders")),
-    (_one("choose"), _one("evaluate"), _one("judge"),
-     Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"}, "Compare"),
-     Line("board", {"Ranking": "board.page", "Cost": "board.cost_page",
-                    "Data sets": "board.similarity_page", "Leaks": "board.leaks_page"}, "Board")),
-    (_one("search"), _one("map"), _one("spaces"),
-     Line("geometry", {"Geometry": "geometry.page", "Distributions": "geometry.distributions"}),
-     _one("curate")),
-    (Line("decode", {"Round trip": "decode.page", "Interpolation": "decode.interpolate",
-                     "Arithmetic": "decode.arithmetic", "Diagnosis": "diagnose.page"}, "Decode"),),
-    (Line("train", {"Encoders": "train.page", "Decoders": "train.decoder_page"}, "Train"),
-     _one("trainings")),
+    (
+        _one("choose"),
+        _one("evaluate"),
+        _one("judge"),
+        Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"}, "Compare"),
+        Line(
+            "board",
+            {
+                "Ranking": "board.page",
+                "Cost": "board.cost_page",
+                "Data sets": "board.similarity_page",
+                "Leaks": "board.leaks_page",
+            },
+            "Board",
+        ),
+    ),
+    (
+        _one("search"),
+        _one("map"),
+        _one("spaces"),
+        Line("geometry", {"Geometry": "geometry.page", "Distributions": "geometry.distributions"}),
+        _one("curate"),
+    ),
+    (
+        Line(
+            "decode",
+            {
+                "Round trip": "decode.page",
+                "Interpolation": "decode.interpolate",
+                "Arithmetic": "decode.arithmetic",
+                "Diagnosis": "diagnose.page",
+            },
+            "Decode",
+        ),
+    ),
+    (
+        Line("train", {"Encoders": "train.page", "Decoders": "train.decoder_page"}, "Train"),
+        _one("trainings"),
+    ),
     (Line("jobs", {"Jobs": "jobs.page", "Workers": "jobs.workers_page"}, "Jobs"),),
-)  # fmt: skip
+)
 """The pages in the order of the rail, in visually separated groups."""
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]
 FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from app.publish.choice import choose
-from app.publish.mask import Mask
-from app.web.frozen import Choice
-from engine.errors import UserError
+from theodolite.app.publish.choice import choose
+from theodolite.app.publish.mask import Mask
+from theodolite.app.web.frozen import Choice
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.web.frozen import Query
-    from app.workspace import Workspace
+    from theodolite.app.web.frozen import Query
+    from theodolite.app.workspace import Workspace
 
 DATA = ("in", "data", "task")
 """Query parameters that name a data set in the addresses of pages."""
@@ -34,8 +34,9 @@ def read(address: str) -> tuple[str, Query]:
         parts = urlsplit(address)
         query = parse_qsl(parts.query, max_num_fields=1000)
     except ValueError as error:
-        raise UserError(f"{address[:80]!r} is no address of a page.",
-                        "Copy it from the browser.") from error  # fmt: skip
+        raise UserError(
+            f"{address[:80]!r} is no address of a page.", "Copy it from the browser."
+        ) from error
     name = parts.path.strip("/").rpartition("/")[2]
     parameters = tuple((key, value) for key, value in query if not key.startswith(PRIVATE))
     return name or "overview", parameters
@@ -55,7 +56,7 @@ def of_views(
         UserError: as `choose`.
         StoreError: an unknown judging session.
     """
-    from app.publish.site import freezable
+    from theodolite.app.publish.site import freezable
 
     pages = freezable()
     here = set(workspace.catalog.names())
@@ -76,6 +77,11 @@ def of_views(
             elif key == "run" and name == "runs":
                 trainings += value.split(",")
     return choose(
-        workspace, list(dict.fromkeys(encoders)), None, mask, list(dict.fromkeys(data)),
-        list(dict.fromkeys(trainings)), evaluated_only=False,
-    )  # fmt: skip
+        workspace,
+        list(dict.fromkeys(encoders)),
+        None,
+        mask,
+        list(dict.fromkeys(data)),
+        list(dict.fromkeys(trainings)),
+        evaluated_only=False,
+    )

@@ -6,8 +6,8 @@ from typing import Any
 
 from gradio.blocks import Block
 
-from app.publish.opened import OpenedPage, Props, is_part
-from app.web.frozen import Asks, Frozen
+from theodolite.app.publish.opened import OpenedPage, Props, is_part
+from theodolite.app.web.frozen import Asks, Frozen
 
 MOST_ASKED = 5000
 """Maximum number of items of a component that can be pressed; of more, the first."""
@@ -59,10 +59,12 @@ def _of_things(opened: OpenedPage, block: Any, asks: Asks) -> dict[str, Any]:
     server = getattr(block, asks.server)
     things = list(dict.fromkeys(asks.things(opened.shown[block._id]["value"])))[:MOST_ASKED]
     return {
-        "event": asks.event, "name": asks.name, "server": asks.server,
+        "event": asks.event,
+        "name": asks.name,
+        "server": asks.server,
         "pressed": {str(n): _changed(opened, block, asks.event, {asks.name: n}) for n in things},
         "served": {str(n): server(n) for n in things},
-    }  # fmt: skip
+    }
 
 
 def _changed(

@@ -13,24 +13,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.publish.mask import Alias, Mask
-from app.web.frozen import Choice
-from app.workspace import StoredUploads, Workspace
-from engine.datasets import Catalog
-from engine.encoders.spec import parse
-from engine.errors import UserError
-from store.part import copy_results
+from theodolite.app import formats
+from theodolite.app.publish.mask import Alias, Mask
+from theodolite.app.web.frozen import Choice
+from theodolite.app.workspace import StoredUploads, Workspace
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders.spec import parse
+from theodolite.engine.errors import UserError
+from theodolite.store.part import copy_results
 
 if TYPE_CHECKING:
-    from app.pages.trainings.service import TrainingRun
-    from engine.datasets.types import Dataset, DatasetInfo
-    from engine.encoders import Encoder
+    from theodolite.app.pages.trainings.service import TrainingRun
+    from theodolite.engine.datasets.types import Dataset, DatasetInfo
+    from theodolite.engine.encoders import Encoder
 
 FEW = 3
 """Maximum number of data sets that are all drawn without being named."""
-FACTS = ("kind", "dim", "parameters", "embedding_parameters", "bytes", "max_tokens", "licence",
-         "trained_on", "pooling")  # fmt: skip
+FACTS = (
+    "kind",
+    "dim",
+    "parameters",
+    "embedding_parameters",
+    "bytes",
+    "max_tokens",
+    "licence",
+    "trained_on",
+    "pooling",
+)
 """Facts of an encoder that are published; its other facts are about this machine."""
 
 
@@ -104,8 +113,8 @@ def choose(
         UserError: for visitors, for a spec, task, data set or training that cannot be read, or when
             nothing was evaluated and no data set is named.
     """
-    from app.pages.encoders.service import shown_first
-    from engine.tasks import expand
+    from theodolite.app.pages.encoders.service import shown_first
+    from theodolite.engine.tasks import expand
 
     workspace.refuse_visitors()
     names = [str(parse(spec)) for spec in encoders] or shown_first(workspace)
@@ -120,12 +129,16 @@ def choose(
     if data or not evaluated_only:
         evaluated |= set(names)
     if not evaluated:
-        raise UserError("There is nothing to publish: no encoder was evaluated on these tasks.",
-                        "Evaluate one first: theodolite evaluate.")  # fmt: skip
+        raise UserError(
+            "There is nothing to publish: no encoder was evaluated on these tasks.",
+            "Evaluate one first: theodolite evaluate.",
+        )
     missing = [name for name in names if name not in evaluated]
     if encoders and missing:
-        raise UserError(f"{formats.listed(missing)} was not evaluated on these tasks.",
-                        "Leave it out, or evaluate it: theodolite evaluate.")  # fmt: skip
+        raise UserError(
+            f"{formats.listed(missing)} was not evaluated on these tasks.",
+            "Leave it out, or evaluate it: theodolite evaluate.",
+        )
     kept = [name for name in names if name in evaluated]
     alias = Alias(mask)
     public = {row["task"]: alias.data(row["task"]) for row in rows}
@@ -156,13 +169,16 @@ def _trainings(
     Raises:
         UserError: an unknown key.
     """
-    from app.pages.trainings import service
+    from theodolite.app.pages.trainings import service
 
     rows = {row.key: row for row in service.table(workspace)}
     if unknown := [key for key in keys if key not in rows]:
         raise UserError(f"There is no training {unknown[0]!r}.", "`theodolite runs` lists them.")
-    return [row for row in rows.values()
-            if row.key in keys or (row.state == "done" and row.encoder in encoders)]  # fmt: skip
+    return [
+        row
+        for row in rows.values()
+        if row.key in keys or (row.state == "done" and row.encoder in encoders)
+    ]
 
 
 def _settings(row: TrainingRun) -> list[str]:
@@ -240,7 +256,7 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
 
 def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
     """Names of the data sets of tasks, as far as they are available here."""
-    from engine.tasks import get
+    from theodolite.engine.tasks import get
 
     here, found = set(workspace.catalog.names()), []
     for name in tasks:

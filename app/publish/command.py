@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import formats
-from app.publish import address, leaving, source, targets
-from app.publish import choice as choices
-from app.publish import folder as folders
-from app.publish import upload as hub
-from app.publish.mask import Mask
-from app.publish.targets import Target
-from app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
-from app.web.frozen import Choice
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.publish import address, leaving, source, targets
+from theodolite.app.publish import choice as choices
+from theodolite.app.publish import folder as folders
+from theodolite.app.publish import upload as hub
+from theodolite.app.publish.mask import Mask
+from theodolite.app.publish.targets import Target
+from theodolite.app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
+from theodolite.app.web.frozen import Choice
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.publish.site import Site
-    from app.web.frozen import Query
+    from theodolite.app.publish.site import Site
+    from theodolite.app.web.frozen import Query
 
 
 @verb
@@ -126,20 +126,27 @@ def publish(
         )
     views = [address.read(one) for one in view or ()]
     if views and (encoder or tasks or collection or training or pages):
-        raise UserError("--view was given with what it names itself: encoders, tasks, data sets, "
-                        "trainings or pages.", "Leave one of the two out.")  # fmt: skip
-    chosen = address.of_views(workspace, views, mask) if views else choices.choose(
-        workspace, encoder or [], tasks, mask, collection or [], training or []
-    )  # fmt: skip
+        raise UserError(
+            "--view was given with what it names itself: encoders, tasks, data sets, "
+            "trainings or pages.",
+            "Leave one of the two out.",
+        )
+    chosen = (
+        address.of_views(workspace, views, mask)
+        if views
+        else choices.choose(workspace, encoder or [], tasks, mask, collection or [], training or [])
+    )
     made = _made(workspace, chosen, place, pages, views, texts=texts, title=title)
     emit(leaving.listed(workspace, chosen, made), leaving.COLUMNS, as_json)
     if not yes:
         _ask(folder)
     folders.write(folder, made.files)
     size = sum(map(len, made.files.values()))
-    done({"folder": str(folder), "files": len(made.files), "bytes": size},
-         f"{formats.plural(len(made.files), 'file')} written to {folder}, {formats.size(size)}.",
-         as_json)  # fmt: skip
+    done(
+        {"folder": str(folder), "files": len(made.files), "bytes": size},
+        f"{formats.plural(len(made.files), 'file')} written to {folder}, {formats.size(size)}.",
+        as_json,
+    )
     if upload is not None:
         say(f"Uploading it as {upload} …")
         where = hub.upload(made.files, folder, place, upload, private=private)
@@ -149,12 +156,18 @@ def publish(
 
 
 def _made(
-    workspace: Workspace, chosen: Choice, target: Target, pages: str,
-    views: Sequence[tuple[str, Query]], *, texts: bool, title: str,
-) -> Site:  # fmt: skip
+    workspace: Workspace,
+    chosen: Choice,
+    target: Target,
+    pages: str,
+    views: Sequence[tuple[str, Query]],
+    *,
+    texts: bool,
+    title: str,
+) -> Site:
     """Make everything that would be written."""
     # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
-    from app.publish import live, readme, site
+    from theodolite.app.publish import live, readme, site
 
     if target.live:
         made = live.make(workspace, chosen, target, texts=texts)
@@ -162,9 +175,13 @@ def _made(
         names = [name.strip() for name in pages.split(",") if name.strip()]
         with progress_bar("Publishing") as move:
             made = site.freeze(
-                workspace, chosen, names, at=views, texts=texts,
+                workspace,
+                chosen,
+                names,
+                at=views,
+                texts=texts,
                 progress=lambda title, finished, of: move(finished, of, title),
-            )  # fmt: skip
+            )
     about = readme.text(workspace, chosen, made, target, title)
     beside = {"README.md": about.encode(), **source.licence()}
     return replace(made, files={**made.files, **beside})
@@ -178,8 +195,11 @@ def _ask(folder: Path) -> None:
         Exit: the user declines.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError("Nothing was written: what is listed was not accepted, and there is no "
-                        "terminal to ask at.", "Read the list, and add --yes.")  # fmt: skip
+        raise UserError(
+            "Nothing was written: what is listed was not accepted, and there is no "
+            "terminal to ask at.",
+            "Read the list, and add --yes.",
+        )
     if not typer.confirm(f"Write these to {folder}?", err=True):
         say("Nothing was written.")
         raise typer.Exit(1)

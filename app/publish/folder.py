@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 LIST = "theodolite/published.json"
 """The list of the files that were written, so that these alone are replaced the next time."""
@@ -24,13 +24,17 @@ def check(folder: Path) -> list[str]:
         return []
     there = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
     if links := [path for path in there if path.is_symlink()]:
-        raise UserError(f"{links[0]} is a link: what is written there would land elsewhere.",
-                        "Remove it, or name a folder that is empty or new.")  # fmt: skip
+        raise UserError(
+            f"{links[0]} is a link: what is written there would land elsewhere.",
+            "Remove it, or name a folder that is empty or new.",
+        )
     known = _listed(folder / LIST)
     names = [path.relative_to(folder).as_posix() for path in there]
     if others := sorted(set(names) - {*known, LIST}):
-        raise UserError(f"{folder} holds {others[0]}, which was not published.",
-                        "Name a folder that is empty or new.")  # fmt: skip
+        raise UserError(
+            f"{folder} holds {others[0]}, which was not published.",
+            "Name a folder that is empty or new.",
+        )
     return names
 
 
@@ -53,8 +57,9 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
                 path.rmdir()
         _write(folder, LIST, list_of(files))
     except OSError as error:
-        raise UserError(f"{folder} cannot be written: {error.strerror or error}.",
-                        "Name another folder.") from error  # fmt: skip
+        raise UserError(
+            f"{folder} cannot be written: {error.strerror or error}.", "Name another folder."
+        ) from error
 
 
 def list_of(files: Iterable[str]) -> bytes:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from app import formats
-from app.publish import targets
-from app.publish.mask import private
-from app.web.frozen import Choice
+from theodolite.app import formats
+from theodolite.app.publish import targets
+from theodolite.app.publish.mask import private
+from theodolite.app.web.frozen import Choice
 
 if TYPE_CHECKING:
-    from app.publish.site import Site
-    from app.workspace import Workspace
+    from theodolite.app.publish.site import Site
+    from theodolite.app.workspace import Workspace
 
 COLUMNS = ("kind", "name", "about", "licence", "bytes")
 OURS = "Apache-2.0"
@@ -88,8 +88,11 @@ def _paths(
 ) -> Iterator[tuple[str, str]]:
     """Paths and servers of this machine that can be read in the files."""
     own = {path: "in the name of an encoder" for path in private(choice.encoders)}
-    own |= {name: "in the settings of a training" for name in choice.settings
-            if Path(name).is_absolute()}  # fmt: skip
+    own |= {
+        name: "in the settings of a training"
+        for name in choice.settings
+        if Path(name).is_absolute()
+    }
     own |= dict.fromkeys([str(Path.home()), str(workspace.store.folder)], "of this machine")
     if workspace.catalog.root:
         own[str(workspace.catalog.root)] = "of this machine"

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app import vectors
-from app.publish import source, targets
-from app.publish.choice import PartWorkspace, part
-from app.publish.mask import SHIPPED, UPLOAD, private
-from app.publish.site import Site
-from app.web.frozen import Choice
-from engine.encoders.base import Encoder, sentence_key
-from engine.encoders.spec import TASK_DATA, parse
-from engine.errors import UserError
-from store.part import copy_maps
+from theodolite.app import vectors
+from theodolite.app.publish import source, targets
+from theodolite.app.publish.choice import PartWorkspace, part
+from theodolite.app.publish.mask import SHIPPED, UPLOAD, private
+from theodolite.app.publish.site import Site
+from theodolite.app.web.frozen import Choice
+from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.encoders.spec import TASK_DATA, parse
+from theodolite.engine.errors import UserError
+from theodolite.store.part import copy_maps
 
 if TYPE_CHECKING:
-    from app.publish.targets import Target
-    from app.workspace import Workspace
+    from theodolite.app.publish.targets import Target
+    from theodolite.app.workspace import Workspace
 
 EVERY_PAGE = "All pages, for looking only"
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from app import formats
-from engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, StepSpec, parse
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, StepSpec, parse
+from theodolite.engine.errors import UserError
 
 Mask = Literal["none", "paths", "names"]
 UPLOAD = "upload:"

@@ -19,16 +19,16 @@ import gradio as gr
 from gradio.blocks import Block
 from starlette.requests import Request
 
-from app.web import frame
-from app.web.blocks import keep_signatures
-from app.web.events import PageEvent
-from engine.errors import UserError
+from theodolite.app.web import frame
+from theodolite.app.web.blocks import keep_signatures
+from theodolite.app.web.events import PageEvent
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from gradio.block_function import BlockFunction
 
-    from app.web.frame import Entry
-    from app.workspace import Workspace
+    from theodolite.app.web.frame import Entry
+    from theodolite.app.workspace import Workspace
 
 Props = dict[str, Any]
 """Properties of a component, by Gradio's names: `value`, `choices`, `visible`, `label`."""
@@ -54,9 +54,12 @@ class OpenedPage:
     """
 
     def __init__(
-        self, entry: Entry, page: ModuleType, workspace: Workspace,
+        self,
+        entry: Entry,
+        page: ModuleType,
+        workspace: Workspace,
         query: Sequence[tuple[str, str]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         keep_signatures()
         with gr.Blocks(analytics_enabled=False) as self.blocks:
             frame.lay_out(entry, page, workspace, page.FROZEN.build)
@@ -132,9 +135,12 @@ class OpenedPage:
                 then += self._listening(output._id, "change")
             waiting += [f for f in then if f not in seen and f.fn]
         return {
-            part._id for function in seen if function.fn for part in function.outputs
+            part._id
+            for function in seen
+            if function.fn
+            for part in function.outputs
             if is_part(part)
-        }  # fmt: skip
+        }
 
     def fire(self, target: int, event: str, data: Mapping[str, Any] | None = None) -> None:
         """Handle an event, and the events that follow from it."""

@@ -17,14 +17,14 @@ import gradio as gr
 from gradio.blocks import Block, BlockContext
 from gradio.components import Component
 
-from app import formats
-from app.components.modules import as_module
-from app.publish import answers
-from app.publish.opened import OpenedPage, Props, is_part
-from app.web.frozen import LIVE, View, hashed
+from theodolite.app import formats
+from theodolite.app.components.modules import as_module
+from theodolite.app.publish import answers
+from theodolite.app.publish.opened import OpenedPage, Props, is_part
+from theodolite.app.web.frozen import LIVE, View, hashed
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
@@ -75,15 +75,18 @@ class FrozenPage:
             seen.append(_Seen(view, opened.shown, answers.of(opened, page.FROZEN)))
         first = opened.shown = seen[0].shown
         self._changing = {
-            n for n, held in first.items()
+            n
+            for n, held in first.items()
             if any(one.shown[n]["value"] != held["value"] for one in seen)
-        }  # fmt: skip
+        }
         self._parts = {n for n, block in opened.blocks.blocks.items() if is_part(block)}
         self._texts = {
-            n for n, block in opened.blocks.blocks.items()
-            if isinstance(block, Component) and not isinstance(block, gr.HTML | NO_WORDS)
+            n
+            for n, block in opened.blocks.blocks.items()
+            if isinstance(block, Component)
+            and not isinstance(block, gr.HTML | NO_WORDS)
             and not _is_named(n, seen)
-        }  # fmt: skip
+        }
         values = [self._values_of(one.shown) for one in seen]
         self._values = values[0]
         self._views = [self._kept_view(*one) for one in zip(seen, values, strict=True)]
@@ -128,9 +131,11 @@ class FrozenPage:
             "pieces": self._pieces,
             "views": self._views,
             "pages": list(frame["titles"]),
-            "asks": {str(self._opened.by_id(name)._id): [asks.event, asks.name]
-                     for name, asks in frozen.asks.items()},
-        }  # fmt: skip
+            "asks": {
+                str(self._opened.by_id(name)._id): [asks.event, asks.name]
+                for name, asks in frozen.asks.items()
+            },
+        }
         at = {name: escape(address) for name, address in shared.items()}
         return (
             '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.publish import live, targets
-from app.publish.leaving import OURS, UNSTATED
+from theodolite.app import formats
+from theodolite.app.publish import live, targets
+from theodolite.app.publish.leaving import OURS, UNSTATED
 
 if TYPE_CHECKING:
-    from app.publish.site import Site
-    from app.publish.targets import Target
-    from app.web.frozen import Choice
-    from app.workspace import Workspace
+    from theodolite.app.publish.site import Site
+    from theodolite.app.publish.targets import Target
+    from theodolite.app.web.frozen import Choice
+    from theodolite.app.workspace import Workspace
 
 STARTS = {
     "static": "    python -m http.server --directory .",
@@ -22,8 +22,8 @@ STARTS = {
     "zerogpu": f"    pip install -r requirements.txt gradio spaces torch\n"
     f"    python {targets.SCRIPT}",
     "docker": f"    docker build -t theodolite-demo .\n"
-              f"    docker run -p {targets.PORT}:{targets.PORT} theodolite-demo",
-}  # fmt: skip
+    f"    docker run -p {targets.PORT}:{targets.PORT} theodolite-demo",
+}
 FOR_LOOKING = (
     "Visitors look, search, compare and decode. Nothing that they type is kept, and no other "
     "server is asked for anything."
@@ -44,12 +44,16 @@ def text(workspace: Workspace, choice: Choice, site: Site, target: Target, title
     about = f"{many} compared on {formats.plural(len(choice.tasks), 'task')}"
     models = live.hub_models(choice) if target.live else []
     rest = [
-        f"# {title}", f"{about}, by [Theodolite](#licences).",
+        f"# {title}",
+        f"{about}, by [Theodolite](#licences).",
         FOR_LOOKING if target.live else "A folder of files: any web server shows it.",
-        "## Start it", STARTS[target.name], "## Encoders",
+        "## Start it",
+        STARTS[target.name],
+        "## Encoders",
         "\n".join(_encoders(workspace, choice, site, target)),
-        "## Licences", "\n".join(_licences(workspace, site, target)),
-    ]  # fmt: skip
+        "## Licences",
+        "\n".join(_licences(workspace, site, target)),
+    ]
     return targets.front_matter(target, title, about, models) + "\n" + "\n\n".join(rest) + "\n"
 
 

@@ -24,13 +24,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app.jobs import processes
-from app.publish.mask import Mask
-from app.web.routes import NO_STORE
-from engine.errors import UserError
+from theodolite.app.jobs import processes
+from theodolite.app.publish.mask import Mask
+from theodolite.app.web.routes import NO_STORE
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 SECONDS = 600
 MOST_ASKED = 2**16
@@ -72,8 +72,9 @@ def routes(workspace: Workspace) -> list[Route]:
                 return PlainTextResponse("It is no longer here", status_code=404)
             packed = _packed(Path(last.folder.name) / NAME)
         name = f'attachment; filename="{NAME}.zip"'
-        return Response(packed, media_type="application/zip",
-                        headers={**NO_STORE, "Content-Disposition": name})  # fmt: skip
+        return Response(
+            packed, media_type="application/zip", headers={**NO_STORE, "Content-Disposition": name}
+        )
 
     return [
         Route("/theodolite/publish", freeze, methods=["POST"]),
@@ -108,11 +109,18 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
         if last.folder:
             last.folder.cleanup()
         last.folder, last.token = tempfile.TemporaryDirectory(prefix="theodolite-"), ""
-        command = ["publish", str(Path(last.folder.name) / NAME), *arguments, "--yes", "--json",
-                 "--store", str(workspace.store.folder)]  # fmt: skip
+        command = [
+            "publish",
+            str(Path(last.folder.name) / NAME),
+            *arguments,
+            "--yes",
+            "--json",
+            "--store",
+            str(workspace.store.folder),
+        ]
         command += ["--data", str(root)] if root else []
         try:
-            code, printed, complained = processes.output("app.cli", command, SECONDS)
+            code, printed, complained = processes.output("theodolite.app.cli", command, SECONDS)
         except subprocess.TimeoutExpired as error:
             raise UserError(f"It takes longer than {SECONDS // 60} minutes.") from error
         output = printed.decode()

@@ -11,18 +11,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from app import formats, ui
-from app.components import modules
-from app.publish.choice import part
-from app.publish.opened import OpenedPage
-from app.publish.page import FrozenPage, kept
-from app.web import frame, theme
-from app.web.frozen import Choice, Published, Query, View
-from app.web.routes import PLOTLY_JS, plotly_file
-from engine.errors import UserError
+from theodolite.app import formats, ui
+from theodolite.app.components import modules
+from theodolite.app.publish.choice import part
+from theodolite.app.publish.opened import OpenedPage
+from theodolite.app.publish.page import FrozenPage, kept
+from theodolite.app.web import frame, theme
+from theodolite.app.web.frozen import Choice, Published, Query, View
+from theodolite.app.web.routes import PLOTLY_JS, plotly_file
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 HERE = Path(__file__).parent
 FAMILIES = {"IBMPlexSans": "IBM Plex Sans", "IBMPlexMono": "IBM Plex Mono"}
@@ -87,8 +87,7 @@ def freeze(
         with tempfile.TemporaryDirectory() as folder:
             small = part(workspace, choice, Path(folder), texts=texts)
             published = Published(source=workspace, workspace=small, **vars(choice))
-            wanted = {page: [query for name, query in at if known[name] is page]
-                      for page in chosen}  # fmt: skip
+            wanted = {page: [query for name, query in at if known[name] is page] for page in chosen}
             frozen: dict[ModuleType, FrozenPage] = {}
             for line in (line for group in ui.RAIL for line in group):
                 entry = _only(line, chosen)
@@ -132,8 +131,10 @@ def _frozen(
     own = [usual] if frozen.views is None else frozen.views(published)
     views = [_view(published, query) for query in at] or own
     if not views:
-        raise UserError(f"{page.TITLE} has nothing to publish of this.",
-                        "Leave it out, or name data sets with --collection.")  # fmt: skip
+        raise UserError(
+            f"{page.TITLE} has nothing to publish of this.",
+            "Leave it out, or name data sets with --collection.",
+        )
     every = tuple(("encoder", name) for name in published.encoders.values())
     whole = [
         view if "encoder" in dict(view.query) else replace(view, query=every + view.query)
@@ -151,8 +152,9 @@ def _view(published: Published, query: Query) -> View:
 
 def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
     """The files of the pages, and all that they load."""
-    rail = [[entry for line in group if (entry := _only(line, list(frozen))).pages]
-            for group in ui.RAIL]  # fmt: skip
+    rail = [
+        [entry for line in group if (entry := _only(line, list(frozen))).pages] for group in ui.RAIL
+    ]
     date = f"{datetime.now(UTC):%d %b %Y}".lstrip("0")
     frame_data = {
         "rail": frame.rail([group for group in rail if group], f"Published {date}"),

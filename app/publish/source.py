@@ -14,19 +14,26 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-OURS = ("app", "engine", "store", "theodolite")
+import theodolite
+
 DATA = {
     "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/*.json", "examples/*.npz"),
     "engine": ("datasets/starter/**/*", "decoding/shipped/**/*", "protocols/*.csv"),
+    "store": (),
 }
 """Data files of our packages, as in pyproject.toml."""
 PYTHON = "3.12"
 EXTRA = "starter"
 LINUX = {
-    "python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "os_name": "posix",
-    "implementation_name": "cpython", "platform_python_implementation": "CPython",
-    "sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64",
-}  # fmt: skip
+    "python_version": PYTHON,
+    "python_full_version": f"{PYTHON}.0",
+    "os_name": "posix",
+    "implementation_name": "cpython",
+    "platform_python_implementation": "CPython",
+    "sys_platform": "linux",
+    "platform_system": "Linux",
+    "platform_machine": "x86_64",
+}
 """Marker environment of the machine that will run it, whichever machine publishes."""
 GPU_ONLY = ("nvidia-", "cuda-", "triton")
 """Prefixes of packages that torch requires for Nvidia GPUs, but not in its CPU builds."""
@@ -38,11 +45,12 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 def files() -> dict[str, bytes]:
     """Path below the folder of the source -> content."""
-    found = {}
-    for package in OURS:
-        folder = Path(str(import_module(package).__file__)).parent
-        for path in _belonging(folder, ("**/*.py", *DATA.get(package, ()))):
-            found[f"{package}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    found = {"theodolite/__init__.py": Path(theodolite.__file__).read_bytes()}
+    for package, data in DATA.items():
+        folder = Path(str(import_module(f"theodolite.{package}").__file__)).parent
+        for path in _belonging(folder, ("**/*.py", *data)):
+            name = path.relative_to(folder).as_posix()
+            found[f"theodolite/{package}/{name}"] = path.read_bytes()
     version = metadata.version("theodolite")
     about = f"Metadata-Version: 2.1\nName: theodolite\nVersion: {version}\n"
     return found | {f"theodolite-{version}.dist-info/METADATA": about.encode()}

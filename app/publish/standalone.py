@@ -16,10 +16,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from app import formats
-from app.components import modules
-from app.web import theme
-from app.web.routes import plotly_file
+from theodolite.app import formats
+from theodolite.app.components import modules
+from theodolite.app.web import theme
+from theodolite.app.web.routes import plotly_file
 
 HERE = Path(__file__).parent
 COMPONENTS = theme.APP / "components"

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from engine.encoders.lent import Encode
+    from theodolite.engine.encoders.lent import Encode
 
 _TAG = re.compile(r"<[^>]*>")
 
@@ -28,8 +28,8 @@ def lend(decorated: Encode, store: Path) -> None:
     """
     import gradio as gr
 
-    from app.workspace import Workspace
-    from engine.encoders import lent
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders import lent
 
     def ask(number: int, sentences: list[str]) -> list[np.ndarray]:
         try:

@@ -13,12 +13,11 @@ from typing import Any, Literal
 
 import yaml
 
-from app.publish import source
+from theodolite.app.publish import source
 
 Name = Literal["static", "zerogpu", "space", "docker"]
 SOURCE, STORE, DATA = "source", "demo/store", "demo/data"
-"""Folders of a published app. None has the name of one of our packages, which it would shadow; for
-the same reason the script that starts it is not `app.py`."""
+"""Folders of a published app. None has the name of our package, which it would shadow."""
 SCRIPT = "start.py"
 PORT = 7860
 GPU_SECONDS = 30
@@ -59,7 +58,9 @@ TARGETS: Mapping[Name, Target] = {
     for target in (
         Target("static", "static", hosting="Static Spaces are free."),
         Target(
-            "zerogpu", "gradio", "zero-a10g",
+            "zerogpu",
+            "gradio",
+            "zero-a10g",
             frozenset({"gradio", "gradio-client", "hf-gradio", "huggingface-hub", "torch"}),
             "A free account, its address verified and older than 30 days, may host two Spaces on "
             "ZeroGPU, a paid one ten.",
@@ -67,7 +68,7 @@ TARGETS: Mapping[Name, Target] = {
         Target("space", "gradio"),
         Target("docker", "docker"),
     )
-}  # fmt: skip
+}
 
 
 def front_matter(target: Target, title: str, about: str, models: Sequence[str] = ()) -> str:
@@ -80,11 +81,18 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
         models: of the hub, which a Gradio Space downloads while it is built.
     """
     fields: dict[str, Any] = {
-        "title": title, "emoji": "📐", "colorFrom": "blue", "colorTo": "gray", "sdk": target.sdk,
-    }  # fmt: skip
+        "title": title,
+        "emoji": "📐",
+        "colorFrom": "blue",
+        "colorTo": "gray",
+        "sdk": target.sdk,
+    }
     if target.sdk == "gradio":
-        fields |= {"sdk_version": version("gradio"), "python_version": source.PYTHON,
-                 "app_file": SCRIPT}  # fmt: skip
+        fields |= {
+            "sdk_version": version("gradio"),
+            "python_version": source.PYTHON,
+            "app_file": SCRIPT,
+        }
     elif target.sdk == "docker":
         fields["app_port"] = PORT
     else:
@@ -93,9 +101,13 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
         fields["startup_duration_timeout"] = "1h"
     if target.hardware:
         fields["suggested_hardware"] = target.hardware
-    fields |= {"fullWidth": True, "header": "mini", "pinned": False,
-             "short_description": about[:LONGEST_DESCRIPTION],
-             "tags": ["sentence-embeddings", "theodolite"]}  # fmt: skip
+    fields |= {
+        "fullWidth": True,
+        "header": "mini",
+        "pinned": False,
+        "short_description": about[:LONGEST_DESCRIPTION],
+        "tags": ["sentence-embeddings", "theodolite"],
+    }
     if models:
         fields["models"] = list(models)
     if models and target.sdk == "gradio":
@@ -138,7 +150,7 @@ os.environ.setdefault("FORWARDED_ALLOW_IPS", "{PROXIES}")
 {{gpu}}
 
 if __name__ == "__main__":
-    from app.cli import main
+    from theodolite.app.cli import main
 {{read}}
     sys.argv[1:] = [
         *("--demo", "--store", str(STORE), "--no-browser"),
@@ -157,11 +169,11 @@ _GPU = f'''
 @spaces.GPU(duration={GPU_SECONDS})
 def encode(number, sentences):
     """What runs on a GPU: the model of this number turns sentences into vectors."""
-    from engine.encoders import lent
+    from theodolite.engine.encoders import lent
 
     return lent.encode(number, sentences)
 '''
-_READ = """    from app.publish.started import lend
+_READ = """    from theodolite.app.publish.started import lend
 
     lend(encode, STORE)
 """

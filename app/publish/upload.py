@@ -13,24 +13,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.publish.folder import LIST, list_of
-from engine.errors import UserError
+from theodolite.app.publish.folder import LIST, list_of
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-    from app.publish.targets import Target
+    from theodolite.app.publish.targets import Target
 
 MADE_BY_THE_HUB = frozenset({".gitattributes", "README.md"})
 """Files of a new Space."""
 ADVICE = {
     401: "The hub does not know the token. Log in again (hf auth login), or set another HF_TOKEN.",
     402: "Choose --target static, which is free, or zerogpu, of which a free account may have two; "
-         "or look at https://huggingface.co/pricing.",
+    "or look at https://huggingface.co/pricing.",
     403: "The token may not write there. Make one with the role `write` at "
-         "https://huggingface.co/settings/tokens, or name a Space of your own.",
+    "https://huggingface.co/settings/tokens, or name a Space of your own.",
     404: "Check the name: OWNER/NAME, where OWNER is you or an organisation that you are in.",
-}  # fmt: skip
+}
 """HTTP status of the hub's answer -> what to do."""
 
 
@@ -56,8 +56,10 @@ def check_name(name: str) -> None:
     try:
         validate_repo_id(name)
     except HFValidationError as error:
-        raise UserError(f"{name!r} cannot be the name of a Space.",
-                        "Write OWNER/NAME: letters, digits, - _ and .") from error  # fmt: skip
+        raise UserError(
+            f"{name!r} cannot be the name of a Space.",
+            "Write OWNER/NAME: letters, digits, - _ and .",
+        ) from error
 
 
 def upload(
@@ -80,24 +82,32 @@ def upload(
 
     token = hub.get_token()
     if token is None:
-        raise UserError("There is no token for the hub.",
-                        "Set HF_TOKEN, or log in, and give the same command again. Without it, "
-                        f"type:\n{by_hand(target, folder, name)}")  # fmt: skip
+        raise UserError(
+            "There is no token for the hub.",
+            "Set HF_TOKEN, or log in, and give the same command again. Without it, "
+            f"type:\n{by_hand(target, folder, name)}",
+        )
     api = hub.HfApi(token=token, library_name="theodolite")
     with _plain_errors("Nothing was uploaded."):
         owner = str(api.whoami()["name"])
     name = name if "/" in name else f"{owner}/{name}"
     files = {**files, LIST: list_of(files)}
     is_new = _create(api, target, name, private=private)
-    left = (f"The Space {name} was made and is empty. The same command goes on." if is_new
-            else f"The Space {name} is as it was.")  # fmt: skip
+    left = (
+        f"The Space {name} was made and is empty. The same command goes on."
+        if is_new
+        else f"The Space {name} is as it was."
+    )
     added = [hub.CommitOperationAdd(path, data) for path, data in files.items()]
     with _plain_errors(left):
         stale = set() if is_new else _published(api, name) - files.keys()
         api.preupload_lfs_files(name, added, repo_type="space")  # large files not there yet
     removed = [hub.CommitOperationDelete(path) for path in sorted(stale)]
-    with _plain_errors(left, f"Whether the Space {name} has taken it is not known: look at it. "
-                             "The same command does no harm."):  # fmt: skip
+    with _plain_errors(
+        left,
+        f"Whether the Space {name} has taken it is not known: look at it. "
+        "The same command does no harm.",
+    ):
         api.create_commit(
             name, [*added, *removed], repo_type="space", commit_message="Publish with Theodolite"
         )
@@ -111,17 +121,22 @@ def _create(api: HfApi, target: Target, name: str, *, private: bool) -> bool:
     with _plain_errors("Nothing was uploaded."):
         try:
             api.create_repo(
-                name, repo_type="space", space_sdk=target.sdk, private=private or None,
+                name,
+                repo_type="space",
+                space_sdk=target.sdk,
+                private=private or None,
                 space_hardware=target.hardware,  # type: ignore[arg-type]
-            )  # fmt: skip
+            )
             return True
         except HfHubHTTPError as error:
             if error.response.status_code != 409:
                 raise
         there = set(api.list_repo_files(name, repo_type="space"))
     if LIST not in there and there - MADE_BY_THE_HUB:
-        raise UserError(f"There is a Space {name}, and it was not published from here. Nothing was "
-                        "uploaded.", "Choose another name.")  # fmt: skip
+        raise UserError(
+            f"There is a Space {name}, and it was not published from here. Nothing was uploaded.",
+            "Choose another name.",
+        )
     return False
 
 
@@ -153,17 +168,22 @@ def _plain_errors(left: str, broken: str | None = None) -> Iterator[None]:
     try:
         yield
     except OfflineModeIsEnabled as error:
-        raise UserError(f"HF_HUB_OFFLINE is set: the hub is not asked. {left}",
-                        "Unset it, and give the same command again.") from error  # fmt: skip
+        raise UserError(
+            f"HF_HUB_OFFLINE is set: the hub is not asked. {left}",
+            "Unset it, and give the same command again.",
+        ) from error
     except HfHubHTTPError as error:
         status = error.response.status_code
         words = (error.server_message or "").strip().splitlines()
         reason = f': "{words[0]}"' if words else ""
-        raise UserError(f"The hub refused ({status}){reason}. {left}",
-                        ADVICE.get(status, "Try it again later.")) from error  # fmt: skip
+        raise UserError(
+            f"The hub refused ({status}){reason}. {left}", ADVICE.get(status, "Try it again later.")
+        ) from error
     except ValueError as error:  # a front matter that the hub does not take
         reason = " ".join(str(error).split())[:300]
         raise UserError(f"The hub does not take it: {reason}. {left}") from error
     except (httpx2.HTTPError, OSError, RuntimeError) as error:  # the last by the package hf-xet
-        raise UserError(f"The connection to the hub broke ({type(error).__name__}). "
-                        f"{broken or left}", "Give the same command again.") from error  # fmt: skip
+        raise UserError(
+            f"The connection to the hub broke ({type(error).__name__}). {broken or left}",
+            "Give the same command again.",
+        ) from error

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.pages.compare import service as comparing
-from app.pages.map import service as maps
-from app.python import views
+from theodolite.app.pages.compare import service as comparing
+from theodolite.app.pages.map import service as maps
+from theodolite.app.python import views
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from app.components.hit import Hit
-    from app.pages.choose.sheet import Sheet
-    from app.pages.decode.service import DecodeResult
-    from app.pages.search.service import SearchSpec
-    from engine.results import Result
-    from engine.training.events import Event, Finished
+    from theodolite.app.components.hit import Hit
+    from theodolite.app.pages.choose.sheet import Sheet
+    from theodolite.app.pages.decode.service import DecodeResult
+    from theodolite.app.pages.search.service import SearchSpec
+    from theodolite.engine.results import Result
+    from theodolite.engine.training.events import Event, Finished
 
 _PRINTED = 20
 """Rows of a table printed in a terminal."""
@@ -85,10 +85,16 @@ class Results(Answer):
 def _result_row(result: Result) -> dict[str, Any]:
     main = None if result.error is not None else result.main
     return {
-        "encoder": result.encoder, "task": result.task, "score": main and main.score,
-        "metric": main and main.metric, "n": main and main.n, "protocol": result.protocol,
-        "seed": result.seed, "error": result.error, "hint": result.hint,
-    }  # fmt: skip
+        "encoder": result.encoder,
+        "task": result.task,
+        "score": main and main.score,
+        "metric": main and main.metric,
+        "n": main and main.n,
+        "protocol": result.protocol,
+        "seed": result.seed,
+        "error": result.error,
+        "hint": result.hint,
+    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,12 +121,18 @@ class Found(Answer):
     def rows(self) -> list[dict[str, Any]]:
         """A row per hit."""
         return [
-            {"query": query, "encoder": encoder, "rank": rank, "cosine": hit.cosine,
-             "id": hit.index, "sentence": hit.sentence}
+            {
+                "query": query,
+                "encoder": encoder,
+                "rank": rank,
+                "cosine": hit.cosine,
+                "id": hit.index,
+                "sentence": hit.sentence,
+            }
             for encoder, lists in self.hits.items()
             for query, found in zip(self.queries, lists, strict=True)
             for rank, hit in enumerate(found, 1)
-        ]  # fmt: skip
+        ]
 
     def _parts(self) -> views.Parts:
         return views.hits(self.queries, self.hits)
@@ -188,12 +200,17 @@ class Decodings(Answer):
     def rows(self) -> list[dict[str, Any]]:
         """A row for each sentence and encoder."""
         return [
-            {"given": given, "encoder": one.encoder, "sentence": one.sentence,
-             "cosine": one.cosine, "decoder": one.decoder,
-             "error": None if one.problem is None else str(one.problem)}
+            {
+                "given": given,
+                "encoder": one.encoder,
+                "sentence": one.sentence,
+                "cosine": one.cosine,
+                "decoder": one.decoder,
+                "error": None if one.problem is None else str(one.problem),
+            }
             for given, results in self.found
             for one in results
-        ]  # fmt: skip
+        ]
 
     def _parts(self) -> views.Parts:
         return views.decodings(self.found)

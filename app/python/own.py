@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from app.workspace import Workspace, default_data, default_store
+from theodolite.app.workspace import Workspace, default_data, default_store
 
 
 def own(workspace: Workspace | None) -> Workspace:

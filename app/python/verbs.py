@@ -17,7 +17,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.python.answers import (
+from theodolite.app.python.answers import (
     Comparison,
     Decision,
     Decodings,
@@ -27,19 +27,19 @@ from app.python.answers import (
     Training,
     found,
 )
-from app.python.own import own
-from engine.errors import UserError
-from engine.given import text, texts
+from theodolite.app.python.own import own
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import text, texts
 
 if TYPE_CHECKING:
-    from app.jobs.submit import Move
-    from app.pages.decode.service import DecodeOptions
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.progress import Progress
-    from engine.results import Result
-    from engine.training.events import Event
-    from engine.training.spec import TrainSpec
+    from theodolite.app.jobs.submit import Move
+    from theodolite.app.pages.decode.service import DecodeOptions
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.progress import Progress
+    from theodolite.engine.results import Result
+    from theodolite.engine.training.events import Event
+    from theodolite.engine.training.spec import TrainSpec
 
 
 def evaluate(
@@ -75,14 +75,14 @@ def evaluate(
     Raises:
         UserError: a spec, task, protocol or seed is invalid.
     """
-    from engine.encoders import is_encoder
+    from theodolite.engine.encoders import is_encoder
 
     results: list[Result] = []
     for encoder in _several(encoders):
         if not is_encoder(encoder):
             results += _kept(own(workspace), encoder, tasks, protocol, seed)
         else:
-            from engine import evaluate as run
+            from theodolite.engine import evaluate as run
 
             data = workspace.catalog if workspace else None
             results += run(
@@ -92,12 +92,15 @@ def evaluate(
 
 
 def _kept(
-    workspace: Workspace, encoder: str, tasks: str | Sequence[str] | None, protocol: str | None,
+    workspace: Workspace,
+    encoder: str,
+    tasks: str | Sequence[str] | None,
+    protocol: str | None,
     seed: int | None,
-) -> list[Result]:  # fmt: skip
+) -> list[Result]:
     """Evaluate an encoder as `theodolite evaluate` does."""
-    from app.pages.evaluate import service
-    from app.pages.evaluate.job import EvaluateJob
+    from theodolite.app.pages.evaluate import service
+    from theodolite.app.pages.evaluate.job import EvaluateJob
 
     job = EvaluateJob.of(workspace, [encoder], tasks, protocol, seed)
     for warning in service.warnings(workspace, job.encoders, job.tasks):
@@ -107,7 +110,7 @@ def _kept(
 
 def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
     """Restore the engine's result from a row of the store."""
-    from engine.results import Result, Score
+    from theodolite.engine.results import Result, Score
 
     full = workspace.store.results.in_full([row["id"]])[row["id"]]
     names = {field.name for field in fields(Score)}
@@ -115,12 +118,24 @@ def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
         Score(**{name: value for name, value in score.items() if name in names})
         for score in full["scores"]
     )
-    same = ("encoder", "fingerprint", "dim", "task", "protocol", "seed", "data_hash", "seconds",
-            "error")  # fmt: skip
+    same = (
+        "encoder",
+        "fingerprint",
+        "dim",
+        "task",
+        "protocol",
+        "seed",
+        "data_hash",
+        "seconds",
+        "error",
+    )
     return Result(
-        **{name: row[name] for name in same}, scores=scores, details=full["details"],
-        examples=workspace.store.results.examples(row["id"]), hint=row["hint"] or "",
-    )  # fmt: skip
+        **{name: row[name] for name in same},
+        scores=scores,
+        details=full["details"],
+        examples=workspace.store.results.examples(row["id"]),
+        hint=row["hint"] or "",
+    )
 
 
 def compare(
@@ -143,7 +158,7 @@ def compare(
     Raises:
         UserError: fewer than two encoders, an unknown task or protocol, or no results yet.
     """
-    from app.pages.compare import service
+    from theodolite.app.pages.compare import service
 
     report = service.compare(own(workspace), _texts(encoders, "encoders"), tasks, protocol)
     return Comparison(**_fields(report))
@@ -182,9 +197,9 @@ def search(
     Raises:
         UserError: an encoder, the data or a query is invalid.
     """
-    from app.pages.search import service
-    from app.pages.search.answer import among, answer
-    from engine.encoders import is_encoder, load
+    from theodolite.app.pages.search import service
+    from theodolite.app.pages.search.answer import among, answer
+    from theodolite.engine.encoders import is_encoder, load
 
     models = _several(encoders)
     names = [text(model, "encoder") for model in models if not is_encoder(model)]
@@ -192,9 +207,15 @@ def search(
     sentences = [] if collection else texts(data, "data")
     only = _texts(only, "only")
     spec = service.spec(
-        _texts(queries, "queries"), collection, mode=by, k=k, least=least, only=only,
-        unlike=_texts(unlike, "unlike"), encoders=names,
-    )  # fmt: skip
+        _texts(queries, "queries"),
+        collection,
+        mode=by,
+        k=k,
+        least=least,
+        only=only,
+        unlike=_texts(unlike, "unlike"),
+        encoders=names,
+    )
     if collection and len(names) == len(models):
         return found(spec, answer(own(workspace), spec, move))
     if not spec.is_near or only:
@@ -234,8 +255,8 @@ def map(
     Raises:
         UserError: the encoder, the data set or a number is invalid.
     """
-    from app.jobs.submit import perform
-    from app.pages.map.job import MapJob
+    from theodolite.app.jobs.submit import perform
+    from theodolite.app.pages.map.job import MapJob
 
     place = own(workspace)
     how: dict[str, Any] = {"method": method, "neighbours": neighbours, "min_dist": min_dist}
@@ -265,10 +286,10 @@ def train(
     Raises:
         UserError: the spec cannot be carried out.
     """
-    from app.jobs.submit import perform
-    from app.pages.train.job import TrainJob
-    from engine.training.events import Event
-    from engine.training.spec import TrainSpec
+    from theodolite.app.jobs.submit import perform
+    from theodolite.app.pages.train.job import TrainJob
+    from theodolite.engine.training.events import Event
+    from theodolite.engine.training.spec import TrainSpec
 
     if not isinstance(spec, TrainSpec):
         raise UserError(
@@ -304,7 +325,7 @@ def decode(
     Raises:
         UserError: a sentence is empty or too long.
     """
-    from app.pages.decode import service
+    from theodolite.app.pages.decode import service
 
     how, names = options or service.DEFAULTS, _texts(encoders, "encoders")
     return Decodings(
@@ -346,14 +367,20 @@ def choose(
     Raises:
         UserError: the data cannot be read, or an argument is invalid.
     """
-    from app.pages.choose import service
+    from theodolite.app.pages.choose import service
 
     names = None if encoders is None else _texts(encoders, "encoders")
     sheet = service.choose(
-        own(workspace), data if isinstance(data, Path) else text(data, "data"), names,
-        columns=columns, max_ms=max_ms, max_bytes=max_bytes, licences=_texts(licences, "licences"),
-        margin=margin, move=move,
-    )  # fmt: skip
+        own(workspace),
+        data if isinstance(data, Path) else text(data, "data"),
+        names,
+        columns=columns,
+        max_ms=max_ms,
+        max_bytes=max_bytes,
+        licences=_texts(licences, "licences"),
+        margin=margin,
+        move=move,
+    )
     return Decision(sheet)
 
 

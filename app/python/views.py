@@ -11,22 +11,22 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.hits import HitsColumn, columns
-from app.pages.overview.service import metric
-from app.publish.standalone import Piece, chart, document, point_map
-from app.publish.standalone import hits as hits_piece
-from app.spaced import evenly_spaced
-from app.web import parts
-from app.web.figures import percent
+from theodolite.app import formats
+from theodolite.app.components.hits import HitsColumn, columns
+from theodolite.app.pages.overview.service import metric
+from theodolite.app.publish.standalone import Piece, chart, document, point_map
+from theodolite.app.publish.standalone import hits as hits_piece
+from theodolite.app.spaced import evenly_spaced
+from theodolite.app.web import parts
+from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
-    from app.components.hit import Hit
-    from app.pages.choose.sheet import Sheet
-    from app.pages.compare.service import Comparison
-    from app.pages.decode.service import DecodeResult
-    from app.pages.map.service import StoredMap
-    from engine.training.events import Event
+    from theodolite.app.components.hit import Hit
+    from theodolite.app.pages.choose.sheet import Sheet
+    from theodolite.app.pages.compare.service import Comparison
+    from theodolite.app.pages.decode.service import DecodeResult
+    from theodolite.app.pages.map.service import StoredMap
+    from theodolite.engine.training.events import Event
 
 Parts = Sequence[str | Piece]
 MOST_ROWS = 500
@@ -75,8 +75,8 @@ def results(found: Sequence[dict[str, Any]]) -> Parts:
 
 def comparison(answer: Comparison) -> Parts:
     """The conclusion, its chart, the table, and the warnings."""
-    from app.pages.compare import board, differences, table
-    from app.pages.compare.ranking_view import panel
+    from theodolite.app.pages.compare import board, differences, table
+    from theodolite.app.pages.compare.ranking_view import panel
 
     of = differences.of_tasks
     shown: Parts = [table.table(answer, [], {}), table.reading(answer)]
@@ -99,7 +99,7 @@ def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -
 
 def plane(answer: StoredMap) -> Parts:
     """The map's neighbour recall, and its points."""
-    from app.pages.map import views as map_views
+    from theodolite.app.pages.map import views as map_views
 
     info, caption = answer.info, ""
     if info["trust"]:
@@ -117,15 +117,18 @@ def thinned(found: StoredMap, most: int) -> StoredMap:
         return found
     kept = list(evenly_spaced(len(found.points), most))
     return replace(
-        found, points=found.points[kept], sentences=[found.sentences[i] for i in kept],
-        values={key: values[kept] for key, values in found.values.items()}, nearest=None,
-    )  # fmt: skip
+        found,
+        points=found.points[kept],
+        sentences=[found.sentences[i] for i in kept],
+        values={key: values[kept] for key, values in found.values.items()},
+        nearest=None,
+    )
 
 
 def training(happened: Sequence[Event]) -> Parts:
     """The outcome of a training, and its curves."""
-    from app.pages.trainings.figures import Curve, curves_drawing
-    from engine.training.events import Evaluated, Finished, Stepped, against_base
+    from theodolite.app.pages.trainings.figures import Curve, curves_drawing
+    from theodolite.engine.training.events import Evaluated, Finished, Stepped, against_base
 
     last = happened[-1]
     heading, kept = "", None
@@ -149,7 +152,7 @@ def training(happened: Sequence[Event]) -> Parts:
 
 def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
     """Each sentence with a card per encoder."""
-    from app.pages.decode import views
+    from theodolite.app.pages.decode import views
 
     shown: list[str] = []
     for given, results in found:
@@ -163,7 +166,7 @@ def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
 
 def decision(sheet: Sheet) -> Parts:
     """The sheet, its chart and its numbers."""
-    from app.pages.choose import views
+    from theodolite.app.pages.choose import views
 
     drawn = views.drawn(sheet)
     front = chart(drawn["front"]) if drawn["front"] else ""

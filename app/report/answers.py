@@ -12,24 +12,24 @@ from dataclasses import asdict, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.publish.standalone import chart
-from app.python import views
-from app.report.file import CAPS, Cap, Parts, Report, Table, shortened
-from app.spaced import evenly_spaced
-from app.web import parts
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.publish.standalone import chart
+from theodolite.app.python import views
+from theodolite.app.report.file import CAPS, Cap, Parts, Report, Table, shortened
+from theodolite.app.spaced import evenly_spaced
+from theodolite.app.web import parts
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.choose.job import ChooseJob
-    from app.pages.choose.sheet import Sheet
-    from app.pages.compare.service import Comparison, ComparisonSpec
-    from app.pages.judge.session import Session
-    from app.pages.map.job import MapJob
-    from app.pages.map.service import StoredMap
-    from app.pages.trainings.curves import Curves
-    from app.pages.trainings.service import TrainingRun
-    from app.workspace import Workspace
+    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.pages.choose.sheet import Sheet
+    from theodolite.app.pages.compare.service import Comparison, ComparisonSpec
+    from theodolite.app.pages.judge.session import Session
+    from theodolite.app.pages.map.job import MapJob
+    from theodolite.app.pages.map.service import StoredMap
+    from theodolite.app.pages.trainings.curves import Curves
+    from theodolite.app.pages.trainings.service import TrainingRun
+    from theodolite.app.workspace import Workspace
 
 MOST_NAMED = 3
 MOST_ROWS = 200
@@ -49,7 +49,7 @@ def comparison(spec: ComparisonSpec) -> Report:
     Raises:
         UserError: nothing was evaluated yet.
     """
-    from app.pages.compare import differences, service
+    from theodolite.app.pages.compare import differences, service
 
     found = service.answer(spec)
     columns, rows = differences.table(found)
@@ -67,7 +67,7 @@ def comparison(spec: ComparisonSpec) -> Report:
 
 
 def _compared(found: Comparison) -> Parts:
-    from app.pages.compare import ranking_view
+    from theodolite.app.pages.compare import ranking_view
 
     shown = list(views.comparison(found))
     if found.ranks:
@@ -83,7 +83,7 @@ def map_of(workspace: Workspace, job: MapJob) -> Report:
     Raises:
         UserError: the map was not computed yet, or its encoder or data cannot be used.
     """
-    from app.pages.map import service
+    from theodolite.app.pages.map import service
 
     found = job.stored(workspace)
     if found is None:
@@ -101,7 +101,7 @@ def of_map(found: StoredMap) -> Report:
     """The report of a map that is given."""
     import numpy as np
 
-    from app.pages.map import service
+    from theodolite.app.pages.map import service
 
     info = found.info
     table = service.table(found, np.array(evenly_spaced(len(found.points), CAPS[0].rows), np.int64))
@@ -134,7 +134,7 @@ def training(workspace: Workspace, keys: Sequence[str]) -> Report:
     Raises:
         UserError: there is no such training, or there are too many.
     """
-    from app.pages.trainings import service
+    from theodolite.app.pages.trainings import service
 
     rows = service.table(workspace, kinds=(*service.ENCODERS, *service.DECODERS))
     known = {row.key for row in rows} | {row.run for row in rows}
@@ -155,7 +155,7 @@ def of_trainings(
     found: Sequence[tuple[TrainingRun, Curves]], command: Sequence[str] = ()
 ) -> Report:
     """The report of trainings that are given with their curves."""
-    from app.pages.trainings import views as pages
+    from theodolite.app.pages.trainings import views as pages
 
     rows = [row for row, _ in found]
     names = pages.names(rows)
@@ -182,8 +182,8 @@ def of_trainings(
 
 
 def _trained(found: Sequence[tuple[TrainingRun, Curves]], cap: Cap) -> Parts:
-    from app.pages.trainings import figures
-    from app.pages.trainings import views as pages
+    from theodolite.app.pages.trainings import figures
+    from theodolite.app.pages.trainings import views as pages
 
     drawn = pages.charts(found)
     shown: list[Any] = []
@@ -213,7 +213,7 @@ def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Repo
     Raises:
         StoreError: there is no such session.
     """
-    from app.pages.judge import report, service
+    from theodolite.app.pages.judge import report, service
 
     found = service.opened(workspace, session)
     board = report.board(found)
@@ -222,9 +222,12 @@ def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Repo
 
 
 def of_judgement(
-    board: Mapping[str, Any], session: Session | None = None, *, names: bool = True,
+    board: Mapping[str, Any],
+    session: Session | None = None,
+    *,
+    names: bool = True,
     command: Sequence[str] = (),
-) -> Report:  # fmt: skip
+) -> Report:
     """The report of a judgement that is given.
 
     Args:
@@ -239,10 +242,13 @@ def of_judgement(
     order = dict.fromkeys(pair[side] for pair in board["pairs"] for side in "ab")
     whose = formats.listed(order if names else sorted(called.values()))
     pairs = [
-        {name: called.get(value, value) if name in ("a", "b", "verdict") else value
-         for name, value in pair.items() if name not in ("path", "without_second")}
+        {
+            name: called.get(value, value) if name in ("a", "b", "verdict") else value
+            for name, value in pair.items()
+            if name not in ("path", "without_second")
+        }
         for pair in board["pairs"]
-    ]  # fmt: skip
+    ]
     marks = _marks(session, called) if session else []
     tables = [_flat("pairs", pairs), *([_flat("marks", marks)] if marks else [])]
     return Report(
@@ -256,7 +262,7 @@ def of_judgement(
 
 
 def _judged(board: Mapping[str, Any], tables: Sequence[Table], names: bool, cap: Cap) -> Parts:
-    from app.pages.judge import views as pages
+    from theodolite.app.pages.judge import views as pages
 
     shown = [pages.findings({**board, "id": ""}, names=names, visitor=True)]
     for table in tables[1:]:
@@ -267,7 +273,7 @@ def _judged(board: Mapping[str, Any], tables: Sequence[Table], names: bool, cap:
 
 def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
     """A row for each mark; of two lists the first encoder's comes first, whichever side it had."""
-    from app.pages.judge.session import shown
+    from theodolite.app.pages.judge.session import shown
 
     rows = []
     for position, value in enumerate(session.values.tolist()):
@@ -279,8 +285,13 @@ def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
             pair = session.pairs[session.pool.keys[session.draws[position].unit][1]]
             lists = question.texts[::-1] if session.swapped(position) else question.texts
             first, second = ("\n".join(texts) for texts in lists)
-            row |= {"encoder_a": called[pair[0]], "encoder_b": called[pair[1]],
-                    "list_a": first, "list_b": second, "a_is_better": value}  # fmt: skip
+            row |= {
+                "encoder_a": called[pair[0]],
+                "encoder_b": called[pair[1]],
+                "list_a": first,
+                "list_b": second,
+                "a_is_better": value,
+            }
         rows.append(row)
     return rows
 
@@ -291,7 +302,7 @@ def decision(workspace: Workspace, job: ChooseJob) -> Report:
     Raises:
         UserError: it was not made yet, or its data cannot be read.
     """
-    from app.pages.choose import service, sheet
+    from theodolite.app.pages.choose import service, sheet
 
     found = sheet.stored(workspace, job)
     if found is None:
@@ -309,9 +320,13 @@ def of_decision(sheet: Sheet, command: Sequence[str] = ()) -> Report:
     if sheet["differ"]:
         tables.append(_flat("examples", sheet["differ"]["examples"]))
     return Report(
-        "decision", f"Decision on {sheet['data']}", "",
-        lambda cap: views.decision(_shortened(sheet, cap)), tables, command,
-    )  # fmt: skip
+        "decision",
+        f"Decision on {sheet['data']}",
+        "",
+        lambda cap: views.decision(_shortened(sheet, cap)),
+        tables,
+        command,
+    )
 
 
 def _shortened(sheet: Sheet, cap: Cap) -> Sheet:
@@ -319,10 +334,13 @@ def _shortened(sheet: Sheet, cap: Cap) -> Sheet:
     if not sheet["differ"]:
         return sheet
     examples = [
-        {**one, "label": shortened(one["label"], cap),
-         "texts": [shortened(text, cap) for text in one["texts"]]}
+        {
+            **one,
+            "label": shortened(one["label"], cap),
+            "texts": [shortened(text, cap) for text in one["texts"]],
+        }
         for one in sheet["differ"]["examples"]
-    ]  # fmt: skip
+    ]
     return {**sheet, "differ": {**sheet["differ"], "examples": examples}}
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.report.file import html
-from app.web.controls import on
+from theodolite.app.report.file import html
+from theodolite.app.web.controls import on
 
 if TYPE_CHECKING:
-    from app.report.file import Report
+    from theodolite.app.report.file import Report
 
 SAVE = """(made) => {
   if (made) window.theodolite.download(...JSON.parse(made));
@@ -39,6 +39,14 @@ def report_button(
         made = make(*values)
         return {fetched: json.dumps([f"{made.name}.html", html(made)])}
 
-    done = on(button.click, fetch, inputs, [fetched], notice, concurrency_limit=1,
-              show_progress="minimal", show_progress_on=button)  # fmt: skip
+    done = on(
+        button.click,
+        fetch,
+        inputs,
+        [fetched],
+        notice,
+        concurrency_limit=1,
+        show_progress="minimal",
+        show_progress_on=button,
+    )
     done.then(None, fetched, fetched, js=SAVE)

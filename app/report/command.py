@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.choose.command import (
+from theodolite.app.pages.choose.command import (
     EncodersOption,
     LicencesOption,
     MarginOption,
     MaxBytesOption,
     MaxMsOption,
 )
-from app.pages.map.command import map_job
-from app.pages.map.job import MapJob
-from app.terminal import (
+from theodolite.app.pages.map.command import map_job
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.terminal import (
     EncodersArgument,
     JsonOption,
     ProtocolOption,
@@ -27,10 +27,10 @@ from app.terminal import (
     verb,
     verbs,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.report.file import Report
+    from theodolite.app.report.file import Report
 
 report_verbs = verbs(
     "Write one answer to a self-contained file that opens offline and without Theodolite."
@@ -67,7 +67,7 @@ class Out:
             ),
         ] = True,
     ) -> None:
-        from engine.errors import UserError
+        from theodolite.engine.errors import UserError
 
         if out.suffix and out.suffix.lower() not in ENDINGS:
             raise UserError(
@@ -84,21 +84,28 @@ class Out:
 
     def write(self, report: Report, as_json: bool) -> None:
         """Write a report, and print where it is."""
-        from app.report import file
+        from theodolite.app.report import file
 
-        made = self._markdown(report) if self.markdown else {
-            self.path.name: file.html(report).encode()
-        }  # fmt: skip
+        made = (
+            self._markdown(report)
+            if self.markdown
+            else {self.path.name: file.html(report).encode()}
+        )
         self.path.parent.mkdir(exist_ok=True)  # that of a file exists: see check_writable
         for name, held in made.items():
             (self.path.parent / name).write_bytes(held)
         size = sum(map(len, made.values()))
-        row = {"kind": report.kind, "title": report.title, "file": str(self.path),
-               "files": list(made), "bytes": size}  # fmt: skip
+        row = {
+            "kind": report.kind,
+            "title": report.title,
+            "file": str(self.path),
+            "files": list(made),
+            "bytes": size,
+        }
         done(row, f"{report.title}: {self.path}, {size / 1e6:.1f} MB.", as_json)
 
     def _markdown(self, report: Report) -> dict[str, bytes]:
-        from app.report import markdown, pictures
+        from theodolite.app.report import markdown, pictures
 
         browser = self._browser
         picture = (lambda piece: pictures.drawn(piece, browser)) if browser else None
@@ -111,8 +118,8 @@ def _browser() -> tuple[str, ...]:
     Raises:
         UserError: none is installed.
     """
-    from app.desktop import browsers
-    from engine.errors import UserError
+    from theodolite.app.desktop import browsers
+    from theodolite.engine.errors import UserError
 
     found = browsers.find()
     if found is None:
@@ -145,8 +152,8 @@ def report_comparison(
 
     The first encoder is what the others are compared with, as of `theodolite compare`.
     """
-    from app.pages.compare import service
-    from app.report import answers
+    from theodolite.app.pages.compare import service
+    from theodolite.app.report import answers
 
     comparison = service.ask(workspace, encoders, tasks, protocol)
     out.write(answers.comparison(comparison), as_json)
@@ -167,7 +174,7 @@ def report_map(
 
     One that is not in the store yet is computed by `theodolite project`, with the same options.
     """
-    from app.report import answers
+    from theodolite.app.report import answers
 
     out.write(answers.map_of(workspace, job), as_json)
 
@@ -184,7 +191,7 @@ def report_training(
 
     theodolite report training 36e4305ecb44 --out training.html
     """
-    from app.report import answers
+    from theodolite.app.report import answers
 
     out.write(answers.training(workspace, keys), as_json)
 
@@ -204,7 +211,7 @@ def report_judgement(
 
     theodolite report judgement 36e4305ecb44 --out judgement.html
     """
-    from app.report import answers
+    from theodolite.app.report import answers
 
     out.write(answers.judgement(workspace, session, names=not blind), as_json)
 
@@ -226,9 +233,9 @@ def report_decision(
 
     theodolite report decision upload:reviews -e minilm -e wordllama --out decision.html
     """
-    from app.pages.choose import service
-    from app.pages.choose.job import ChooseJob
-    from app.report import answers
+    from theodolite.app.pages.choose import service
+    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.report import answers
 
     chosen = encoders or service.defaults(workspace)
     job = ChooseJob.of(dataset, chosen, max_ms, max_bytes, licences.split(","), margin)

@@ -12,10 +12,10 @@ from html import escape
 from importlib.metadata import version
 from typing import Any
 
-from app import formats
-from app.publish.standalone import Piece, document
-from app.spaced import evenly_spaced
-from app.web import parts
+from theodolite.app import formats
+from theodolite.app.publish.standalone import Piece, document
+from theodolite.app.spaced import evenly_spaced
+from theodolite.app.web import parts
 
 Parts = Sequence[str | Piece]
 MOST_BYTES = 5_000_000
@@ -36,9 +36,13 @@ class Cap:
 
 
 CAPS = (
-    Cap(10_000, 200_000), Cap(1_000, 50_000), Cap(300, 20_000), Cap(120, 5_000), Cap(60, 1_000),
+    Cap(10_000, 200_000),
+    Cap(1_000, 50_000),
+    Cap(300, 20_000),
+    Cap(120, 5_000),
+    Cap(60, 1_000),
     Cap(30, 100),
-)  # fmt: skip
+)
 """Tried one after the other until the document is small enough."""
 
 

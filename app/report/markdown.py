@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
-from app.publish.standalone import MAP, Piece
-from app.report.file import CAPS, Report, left_out, made
+from theodolite.app.publish.standalone import MAP, Piece
+from theodolite.app.report.file import CAPS, Report, left_out, made
 
 PICTURED = ("chart", MAP)
 """Names of the pieces that become pictures."""

@@ -9,11 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.publish.standalone import CHART_HEIGHT, document
-from engine.errors import UserError
+from theodolite.app.publish.standalone import CHART_HEIGHT, document
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.publish.standalone import Piece
+    from theodolite.app.publish.standalone import Piece
 
 WIDTH = 960
 ROOM = 90
@@ -25,11 +25,18 @@ ALONE = (
 )
 """Hides what is of no use in a picture: buttons, controls, and the table below."""
 OPTIONS = (
-    "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-extensions",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--force-device-scale-factor=2",
+    "--headless=new",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-extensions",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-device-scale-factor=2",
     "--virtual-time-budget=20000",
-)  # fmt: skip
+)
 """The browser reads one local file, and has no network."""
 
 
@@ -48,8 +55,15 @@ def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         page, out = Path(folder) / "chart.html", Path(folder) / "chart.png"
         page.write_text(document([ALONE, piece]), encoding="utf-8")
-        arguments = [*command, *OPTIONS, *root, f"--user-data-dir={folder}/profile",
-                 f"--window-size={size}", f"--screenshot={out}", page.as_uri()]  # fmt: skip
+        arguments = [
+            *command,
+            *OPTIONS,
+            *root,
+            f"--user-data-dir={folder}/profile",
+            f"--window-size={size}",
+            f"--screenshot={out}",
+            page.as_uri(),
+        ]
         try:
             subprocess.run(  # noqa: S603 - a browser, which reads a page of ours
                 arguments, check=True, capture_output=True, timeout=SECONDS

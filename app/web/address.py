@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engine.encoders.spec import from_legacy
+from theodolite.engine.encoders.spec import from_legacy
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -62,8 +62,9 @@ def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -
     )
 
 
-def keep(controls: Mapping[str, gr.components.Component],
-         defaults: Mapping[str, object] | None = None) -> None:  # fmt: skip
+def keep(
+    controls: Mapping[str, gr.components.Component], defaults: Mapping[str, object] | None = None
+) -> None:
     """Write the address whenever a control changes. Runs in the browser only."""
     import gradio as gr
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.web import parts
+from theodolite.app import formats
+from theodolite.app.web import parts
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 Say = Callable[[str, float | None, float | None], None]
 """Progress callback: the current step, the share done and the seconds left (None: unknown)."""
@@ -125,8 +125,10 @@ def together(
             state = [work.done or work.said for work in running.values()]
             if over or (now >= until and (state != shown or now >= reported + ALIVE_SECONDS)):
                 shown, reported = state, now
-                yield {name: ("", work.result) if work.done else (card(*work.said), None)
-                       for name, work in running.items()}  # fmt: skip
+                yield {
+                    name: ("", work.result) if work.done else (card(*work.said), None)
+                    for name, work in running.items()
+                }
             if over:
                 return
             question.changed.wait(max(until - now, 0) or EVERY_SECONDS)
@@ -196,7 +198,7 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
         TooSlow: encoding would take too long.
         UserError: the encoder or the collection cannot be used.
     """
-    from app import vectors
+    from theodolite.app import vectors
 
     sentences, _ = workspace.catalog.sentences(dataset)
     patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 from gradio.blocks import Block
 
-from engine.errors import first_line
+from theodolite.engine.errors import first_line
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction, BlocksConfigDict

@@ -28,8 +28,8 @@ from typing import Any
 import gradio as gr
 from gradio.context import Context
 
-from app.web import address, parts
-from store.errors import StoreGone
+from theodolite.app.web import address, parts
+from theodolite.store.errors import StoreGone
 
 Values = SimpleNamespace
 """Values of a page's controls, by name."""
@@ -119,9 +119,11 @@ class Controls(Mapping[str, Any]):
         }
         kept = {n: box for n, box in self._components.items() if not isinstance(box, gr.State)}
         gr.on(
-            [box.change for box in kept.values()], fn=None, inputs=list(kept.values()),
+            [box.change for box in kept.values()],
+            fn=None,
+            inputs=list(kept.values()),
             js=address.writer([keys.get(name, name) for name in kept], defaults),
-        )  # fmt: skip
+        )
 
 
 def on(
@@ -232,15 +234,21 @@ def shape(handler: Callable[..., Mapping[Any, Any]], choices: Mapping[Any, Itera
         for values, answer in zip(combinations, answers, strict=True)
     }
     gr.on(
-        [control.change for control in choices], fn=None, inputs=list(choices), outputs=outputs,
+        [control.change for control in choices],
+        fn=None,
+        inputs=list(choices),
+        outputs=outputs,
         js=f"(...values) => ({json.dumps(table)})[JSON.stringify(values)] ?? []",
-    )  # fmt: skip
+    )
 
 
 def poll(
-    seconds: float, opened: Any, handler: Callable[..., Answer], inputs: Sequence[Any],
+    seconds: float,
+    opened: Any,
+    handler: Callable[..., Answer],
+    inputs: Sequence[Any],
     outputs: Sequence[Any],
-) -> None:  # fmt: skip
+) -> None:
     """Poll at an interval, once the page has been filled.
 
     An earlier poll would ask on behalf of an empty page, and its answer could empty the page again.

@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 LONGEST = 5000
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import plain
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.chart import plain
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,9 +101,7 @@ def style(place: int) -> dict[str, Any]:
 
 def mix(first: str, second: str, share: float) -> str:
     """The colour `share` of the way from `first` to `second`, both as #rrggbb."""
-    a, b = (
-        [int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (first, second)
-    )  # fmt: skip
+    a, b = ([int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (first, second))
     return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in zip(a, b, strict=True))
 
 
@@ -141,21 +139,42 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
             tickvals=[step * RIDGE_STEP for step in range(len(panel.ridges))],
             ticktext=[plain(ridge.label) for ridge in panel.ridges],
             range=[-0.35, (len(panel.ridges) - 1) * RIDGE_STEP + RIDGE_PEAK + 0.1],
-            showgrid=False, zeroline=False, anchor="x", domain=[max(0, top - high), top],
-        )  # fmt: skip
+            showgrid=False,
+            zeroline=False,
+            anchor="x",
+            domain=[max(0, top - high), top],
+        )
         layout["annotations"].append(
-            {"text": plain(formats.shorten(panel.encoder, 44)), "x": 0, "y": top, "xref": "paper",
-             "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
-             "font": {"size": 13}}
-        )  # fmt: skip
+            {
+                "text": plain(formats.shorten(panel.encoder, 44)),
+                "x": 0,
+                "y": top,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 13},
+            }
+        )
         if panel.random is not None:
             layout["shapes"].append(
-                {"type": "line", "x0": panel.random, "x1": panel.random, "y0": 0, "y1": 1,
-                 "yref": f"y{number} domain",
-                 "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"}}
-            )  # fmt: skip
-    x = axis("cosine of the two sentences", range=_shown(panels, grid), zeroline=True,
-             anchor=f"y{len(panels)}" if len(panels) > 1 else "y")  # fmt: skip
+                {
+                    "type": "line",
+                    "x0": panel.random,
+                    "x1": panel.random,
+                    "y0": 0,
+                    "y1": 1,
+                    "yref": f"y{number} domain",
+                    "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"},
+                }
+            )
+    x = axis(
+        "cosine of the two sentences",
+        range=_shown(panels, grid),
+        zeroline=True,
+        anchor=f"y{len(panels)}" if len(panels) > 1 else "y",
+    )
     return draw(traces, x, height=96 + 188 * len(panels), left=74, **layout)
 
 
@@ -169,25 +188,42 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
         name = f"{ridge.label}: {formats.plural(ridge.n, 'pair')}"
         traces += [
             scatter(
-                x=[grid[0], grid[-1]], y=[base, base], mode="lines", hoverinfo="skip",
-                line={"width": 0}, showlegend=False, yaxis=y_axis,
+                x=[grid[0], grid[-1]],
+                y=[base, base],
+                mode="lines",
+                hoverinfo="skip",
+                line={"width": 0},
+                showlegend=False,
+                yaxis=y_axis,
             ),
             scatter(
-                x=grid[seen].round(3), y=(base + density * scale).round(4), mode="lines",
+                x=grid[seen].round(3),
+                y=(base + density * scale).round(4),
+                mode="lines",
                 fill="tonexty",
                 line={"color": colour, "width": 2, "simplify": False},
                 fillcolor=clear_colour(colour, 0.34),
-                customdata=density.round(3), name=plain(name), showlegend=False, yaxis=y_axis,
+                customdata=density.round(3),
+                name=plain(name),
+                showlegend=False,
+                yaxis=y_axis,
                 hovertemplate="cosine %{x:.2f}, density %{customdata:.2f}<extra>"
-                + plain(name) + "</extra>",
+                + plain(name)
+                + "</extra>",
             ),
-        ]  # fmt: skip
+        ]
         if ridge.mean is not None:
-            traces.append(scatter(
-                x=[ridge.mean], y=[base], mode="markers", showlegend=False, yaxis=y_axis,
-                marker={"symbol": "diamond", "size": 8, "color": colour},
-                hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
-            ))  # fmt: skip
+            traces.append(
+                scatter(
+                    x=[ridge.mean],
+                    y=[base],
+                    mode="markers",
+                    showlegend=False,
+                    yaxis=y_axis,
+                    marker={"symbol": "diamond", "size": 8, "color": colour},
+                    hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
+                )
+            )
     return traces
 
 
@@ -232,29 +268,42 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
                 x=[i.delta for i in mine],
                 y=[tasks.index(i.task) + offset for i in mine],
                 error_x={
-                    "type": "data", "symmetric": False, "thickness": 2, "width": 4, "color": colour,
+                    "type": "data",
+                    "symmetric": False,
+                    "thickness": 2,
+                    "width": 4,
+                    "color": colour,
                     "array": [i.high - i.delta for i in mine],
                     "arrayminus": [i.delta - i.low for i in mine],
                 },
-                mode="markers", name=plain(formats.shorten(encoder)),
+                mode="markers",
+                name=plain(formats.shorten(encoder)),
                 marker={
-                    "size": 10, "color": colour, "line": {"width": 2, "color": colour},
+                    "size": 10,
+                    "color": colour,
+                    "line": {"width": 2, "color": colour},
                     "symbol": [shape if i.clear else f"{shape}-open" for i in mine],
                 },
-                customdata=[[plain(i.task), *map(formats.signed, (i.low, i.high)), plain(i.verdict)]
-                            for i in mine],
+                customdata=[
+                    [plain(i.task), *map(formats.signed, (i.low, i.high)), plain(i.verdict)]
+                    for i in mine
+                ],
                 hovertemplate="%{customdata[0]}: %{x:+.2f}, 95 % interval %{customdata[1]} to "
                 "%{customdata[2]}<br>%{customdata[3]}<extra>" + plain(encoder) + "</extra>",
             )
-        )  # fmt: skip
+        )
     y = axis(
-        tickvals=list(range(len(tasks))), ticktext=[plain(formats.shorten(t, 18)) for t in tasks],
-        range=[len(tasks) - 0.4, -0.6], zeroline=False,
-    )  # fmt: skip
+        tickvals=list(range(len(tasks))),
+        ticktext=[plain(formats.shorten(t, 18)) for t in tasks],
+        range=[len(tasks) - 0.4, -0.6],
+        zeroline=False,
+    )
     x = axis(
         f"points against {plain(formats.shorten(baseline))}",
-        rangemode="tozero", zeroline=True, zerolinewidth=2,
-    )  # fmt: skip
+        rangemode="tozero",
+        zeroline=True,
+        zerolinewidth=2,
+    )
     height = 150 + len(tasks) * max(row_height(len(tasks)), 20 * len(encoders))
     return draw(traces, x, y, height=height, left=124, legend=len(encoders) > 1)
 
@@ -310,9 +359,15 @@ def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
 
 
 def draw(
-    traces: Sequence[Trace], x: dict[str, Any], y: dict[str, Any] | None = None, *,
-    height: int, left: int, legend: bool = False, **layout: Any,
-) -> Figure:  # fmt: skip
+    traces: Sequence[Trace],
+    x: dict[str, Any],
+    y: dict[str, Any] | None = None,
+    *,
+    height: int,
+    left: int,
+    legend: bool = False,
+    **layout: Any,
+) -> Figure:
     """A figure with the layout that all charts share. Only marks have colours of their own.
 
     Args:
@@ -334,7 +389,7 @@ def draw(
         "hovermode": "closest",
         "showlegend": legend,
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
-    }  # fmt: skip
+    }
     return {"data": list(traces), "layout": shared | layout}
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages import Line
-from app.web import icons, parts
+from theodolite.app.pages import Line
+from theodolite.app.web import icons, parts
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 _JUMP = 'aria-haspopup="dialog" data-press="jump"'
 
@@ -46,7 +46,9 @@ class Entry:
 
 def entry(line: Line) -> Entry:
     """Make the entry of a line, with its pages imported."""
-    found = {tab: import_module(f"app.pages.{module}") for tab, module in line.tabs.items()}
+    found = {
+        tab: import_module(f"theodolite.app.pages.{module}") for tab, module in line.tabs.items()
+    }
     first = next(iter(found.values()))
     return Entry(
         line.title or first.TITLE,
@@ -142,5 +144,7 @@ def tabs(entry: Entry, here: Any) -> None:
             )
     gr.HTML(
         f'<nav aria-label="{escape(entry.title)}">{links}</nav>',
-        elem_classes=["t-tabs"], js_on_load="theodolite.tabs(element)", apply_default_css=False,
-    )  # fmt: skip
+        elem_classes=["t-tabs"],
+        js_on_load="theodolite.tabs(element)",
+        apply_default_css=False,
+    )

@@ -12,10 +12,10 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from store.hashing import hash_of
+from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 LIVE = "t-live-only"
 """CSS class of text about work that a page could start; a frozen page leaves it out."""

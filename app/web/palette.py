@@ -13,15 +13,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.web import address
-from app.web.frame import Entry
-from app.web.routes import NO_STORE
-from store.errors import StoreError
-from store.run_rows import LIVE
+from theodolite.app.web import address
+from theodolite.app.web.frame import Entry
+from theodolite.app.web.routes import NO_STORE
+from theodolite.store.errors import StoreError
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.tasks import Task
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.tasks import Task
 
 MOST_RUNS = 200
 
@@ -58,7 +58,7 @@ def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Pl
 
 
 def _tasks(workspace: Workspace) -> Iterable[Task]:
-    from engine import tasks
+    from theodolite.engine import tasks
 
     return tasks.available(workspace.catalog)
 

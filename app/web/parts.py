@@ -17,9 +17,9 @@ from html import escape
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from engine.errors import PlacedError, UserError
-from store.errors import StoreError
+from theodolite.app import formats
+from theodolite.engine.errors import PlacedError, UserError
+from theodolite.store.errors import StoreError
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -227,8 +227,11 @@ def left(box: Any, value: Any) -> Any:
 
     begins = getattr(box, "value", None)
     if isinstance(value, dict) and value.get("__type__") == "update":
-        same = {key for key, given in value.items() if key in _LEFT and given is not None
-                and getattr(box, key, None) == given}  # fmt: skip
+        same = {
+            key
+            for key, given in value.items()
+            if key in _LEFT and given is not None and getattr(box, key, None) == given
+        }
         changed = {key: given for key, given in value.items() if key not in same}
         return changed if len(changed) > 1 else gr.skip()
     empty = value == "" and isinstance(box, gr.Textbox) and not begins
@@ -314,9 +317,15 @@ def column_head(name: str, css: str = "", below: str = "") -> str:
     )
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
-          numbers: Sequence[int] = (), *, sortable: bool = True,
-          stacked: bool = False) -> str:  # fmt: skip
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    label: str,
+    numbers: Sequence[int] = (),
+    *,
+    sortable: bool = True,
+    stacked: bool = False,
+) -> str:
     """A table whose cells are HTML, escaped by the caller. Columns in `numbers` align right.
 
     A table of more than two rows can be sorted by its heads; set `sortable` to false where the

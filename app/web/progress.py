@@ -6,22 +6,34 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from app import formats
-from app.web import address, parts
+from theodolite.app import formats
+from theodolite.app.web import address, parts
 
 KINDS = {
-    "queued": "", "running": "live", "done": "good", "partly failed": "warn", "failed": "bad",
-    "cancelled": "", "left out": "",
-}  # fmt: skip
+    "queued": "",
+    "running": "live",
+    "done": "good",
+    "partly failed": "warn",
+    "failed": "bad",
+    "cancelled": "",
+    "left out": "",
+}
 
 
 def signature(runs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     """The fields of runs whose change redraws a page."""
     return [
-        [run["id"], run["state"], run["attempt"], run["done"] + run["failed"],
-         round(run["fraction"], 3), run["message"], formats.time_left(run["eta_seconds"])]
+        [
+            run["id"],
+            run["state"],
+            run["attempt"],
+            run["done"] + run["failed"],
+            round(run["fraction"], 3),
+            run["message"],
+            formats.time_left(run["eta_seconds"]),
+        ]
         for run in runs
-    ]  # fmt: skip
+    ]
 
 
 def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app.web.guard.requests import HEALTH, UPLOAD
-from app.web.theme import PALETTE, STATIC
-from store.errors import StoreError
+from theodolite.app.web.guard.requests import HEALTH, UPLOAD
+from theodolite.app.web.theme import PALETTE, STATIC
+from theodolite.store.errors import StoreError
 
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 NO_STORE = {"Cache-Control": "no-store"}
@@ -52,10 +52,14 @@ def _icon(request: Request) -> Response:
 
 def _manifest(request: Request) -> Response:
     icons = [
-        {"src": f"./pwa_icon/{name}", "sizes": f"{size}x{size}", "type": "image/png",
-         "purpose": "maskable" if name == "maskable" else "any"}
+        {
+            "src": f"./pwa_icon/{name}",
+            "sizes": f"{size}x{size}",
+            "type": "image/png",
+            "purpose": "maskable" if name == "maskable" else "any",
+        }
         for name, size in ICONS.items()
-    ]  # fmt: skip
+    ]
     manifest = {
         "name": "Theodolite",
         "description": "A workbench for sentence embeddings",

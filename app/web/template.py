@@ -13,7 +13,7 @@ from jinja2 import ChoiceLoader, DictLoader
 from starlette.applications import Starlette
 from starlette.requests import Request
 
-from app.web.guard import policy
+from theodolite.app.web.guard import policy
 
 _PAGE, _SHARED = "frontend/index.html", "frontend/share.html"
 """For a shared app, Gradio's page loads its scripts from another host; ours loads them locally."""

@@ -122,11 +122,19 @@ _COLOURS = {
     "button_cancel_border_color_hover": "bad",
     "button_cancel_text_color": "bad",
     "button_cancel_text_color_hover": "bad",
-}  # fmt: skip
+}
 
-_NO_SHADOW = ("block_shadow", "button_primary_shadow", "button_primary_shadow_hover",
-              "button_secondary_shadow", "button_secondary_shadow_hover", "button_cancel_shadow",
-              "button_cancel_shadow_hover", "checkbox_label_shadow", "input_shadow")  # fmt: skip
+_NO_SHADOW = (
+    "block_shadow",
+    "button_primary_shadow",
+    "button_primary_shadow_hover",
+    "button_secondary_shadow",
+    "button_secondary_shadow_hover",
+    "button_cancel_shadow",
+    "button_cancel_shadow_hover",
+    "checkbox_label_shadow",
+    "input_shadow",
+)
 
 
 def theme() -> gr.themes.Base:
@@ -203,7 +211,10 @@ def script() -> str:
 
 def css() -> str:
     """Return the palette as CSS variables, followed by all our style sheets."""
-    sheets = [STATIC / "theodolite.css", STATIC / "bar.css",
-              *sorted((APP / "components").glob("*.css")),
-              *sorted((APP / "pages").glob("*/*.css"))]  # fmt: skip
+    sheets = [
+        STATIC / "theodolite.css",
+        STATIC / "bar.css",
+        *sorted((APP / "components").glob("*.css")),
+        *sorted((APP / "pages").glob("*/*.css")),
+    ]
     return "\n".join([frame_css(), *(sheet.read_text(encoding="utf-8") for sheet in sheets)])

@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features, batches
-from engine.classifiers.models import ColumnsLinear, ColumnsModel, Hidden, Scaling, TwoClasses
-from engine.classifiers.optimisers import OPTIMISERS
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
-from engine.progress import ProgressCallback
+from theodolite.engine.classifiers.features import Features, batches
+from theodolite.engine.classifiers.models import (
+    ColumnsLinear,
+    ColumnsModel,
+    Hidden,
+    Scaling,
+    TwoClasses,
+)
+from theodolite.engine.classifiers.optimisers import OPTIMISERS
+from theodolite.engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
+from theodolite.engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch

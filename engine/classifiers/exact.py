@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features
-from engine.classifiers.optimisers import BY_TORCH
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
-from engine.progress import ProgressCallback
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.optimisers import BY_TORCH
+from theodolite.engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
+from theodolite.engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.progress import ProgressCallback
-from engine.threads import one_blas_thread
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.threads import one_blas_thread
 
 _CELLS = 4_000_000
 """Rows times folds times classes solved at once, 16 MB an array."""

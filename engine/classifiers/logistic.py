@@ -10,10 +10,10 @@ import warnings
 
 import numpy as np
 
-from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, Fitted, SolverSetting
-from engine.progress import ProgressCallback
-from engine.threads import one_blas_thread
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.setting import Fit, Fitted, SolverSetting
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.threads import one_blas_thread
 
 
 def solve(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.classifiers.models import Parameter
+from theodolite.engine.classifiers.models import Parameter
 
 if TYPE_CHECKING:
     import torch
@@ -57,10 +57,21 @@ class Adam(_Decayed):
             self._decay(parameter, gradient)
         means, squares = ([state[i].values for state in self._state] for i in range(2))
         adam(
-            [p.values for p in parameters], gradients, means, squares, [], self._steps,
-            fused=True, amsgrad=False, maximize=False, lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8,
+            [p.values for p in parameters],
+            gradients,
+            means,
+            squares,
+            [],
+            self._steps,
+            fused=True,
+            amsgrad=False,
+            maximize=False,
+            lr=1e-3,
+            beta1=0.9,
+            beta2=0.999,
+            eps=1e-8,
             weight_decay=0.0,
-        )  # fmt: skip
+        )
 
 
 class RMSprop(_Decayed):

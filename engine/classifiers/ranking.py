@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import accelerator
-from engine.classifiers.models import linear_start
-from engine.datasets.types import CAPTIONS
-from engine.progress import ProgressCallback
+from theodolite.engine.classifiers.features import accelerator
+from theodolite.engine.classifiers.models import linear_start
+from theodolite.engine.datasets.types import CAPTIONS
+from theodolite.engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features, batches
-from engine.classifiers.models import Parameter, linear_start
-from engine.classifiers.optimisers import Adam
-from engine.progress import ProgressCallback
-from engine.threads import one_torch_thread
+from theodolite.engine.classifiers.features import Features, batches
+from theodolite.engine.classifiers.models import Parameter, linear_start
+from theodolite.engine.classifiers.optimisers import Adam
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.threads import one_torch_thread
 
 if TYPE_CHECKING:
     import torch

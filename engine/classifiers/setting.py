@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from engine.classifiers.features import Features
-from engine.progress import ProgressCallback
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.progress import ProgressCallback
 
 HOLD_OUT = 0.05
 """Share of the training rows that a final fit without a dev set holds out for early stopping."""

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.classifiers import columns, exact, logistic
-from engine.classifiers.features import Features
-from engine.classifiers.setting import (
+from theodolite.engine.classifiers import columns, exact, logistic
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.setting import (
     WEIGHT_DECAYS,
     Fit,
     Fitted,
     Solver,
     SolverSetting,
 )
-from engine.progress import ProgressCallback
-from engine.threads import one_torch_thread
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.threads import one_torch_thread
 
 OUTER_SEED = 1111
 """Seed of the nested folds, whatever the seed of the run."""

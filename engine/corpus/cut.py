@@ -12,10 +12,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.corpus.files import CUT, SHARDS, TEMPORARY, read_json, shard_file, whole, write_json
-from engine.corpus.texts import texts_of
-from engine.encoders.base import Encoder
-from engine.errors import UserError
+from theodolite.engine.corpus.files import (
+    CUT,
+    SHARDS,
+    TEMPORARY,
+    read_json,
+    shard_file,
+    whole,
+    write_json,
+)
+from theodolite.engine.corpus.texts import texts_of
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
 
 VERSION = 1
 SHARD_ROWS = 16_384

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.corpus.cut import Cut, Shard
-from engine.corpus.files import (
+from theodolite.engine.corpus.cut import Cut, Shard
+from theodolite.engine.corpus.files import (
     ENDINGS,
     MANIFEST,
     SHARDS,
@@ -20,9 +20,9 @@ from engine.corpus.files import (
     whole,
     write_json,
 )
-from engine.encoders.base import Encoder, sentence_key
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 VERSION = 1
 _BLOCK = 4096

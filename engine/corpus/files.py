@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.errors import UserError, first_line
+from theodolite.engine.errors import UserError, first_line
 
 CUT = "cut.json"
 MANIFEST = "manifest.json"

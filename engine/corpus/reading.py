@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from engine.corpus.cut import Cut
-from engine.corpus.encode import VERSION
-from engine.corpus.files import CUT, MANIFEST, read_json
-from engine.encoders.fingerprint import fingerprint
-from engine.errors import UserError, first_line
+from theodolite.engine.corpus.cut import Cut
+from theodolite.engine.corpus.encode import VERSION
+from theodolite.engine.corpus.files import CUT, MANIFEST, read_json
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.errors import UserError, first_line
 
 _MAPPED, _UNPACKED = 64, 4
 """Most shards kept open: arrays are mapped, those of Parquet are decoded into memory."""

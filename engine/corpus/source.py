@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.corpus.files import MANIFEST
-from engine.corpus.reading import EncodedCorpus
-from engine.encoders.base import sentence_key
-from engine.encoders.known import KnownVectors
-from engine.errors import UserError
-from engine.stamps import check_unchanged, stamp
+from theodolite.engine.corpus.files import MANIFEST
+from theodolite.engine.corpus.reading import EncodedCorpus
+from theodolite.engine.encoders.base import sentence_key
+from theodolite.engine.encoders.known import KnownVectors
+from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import check_unchanged, stamp
 
 
 class VectorFolder(KnownVectors):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.datasets.dialect import dialect_of
-from engine.datasets.files import is_unicode, lines, listed, where
-from engine.datasets.formats import open_table
-from engine.datasets.parquet import Opaque
-from engine.errors import UserError, first_line
+from theodolite.engine.datasets.dialect import dialect_of
+from theodolite.engine.datasets.files import is_unicode, lines, listed, where
+from theodolite.engine.datasets.formats import open_table
+from theodolite.engine.datasets.parquet import Opaque
+from theodolite.engine.errors import UserError, first_line
 
 _BREAKS = re.compile("[\r\n\0]+")
 _BATCH = 4096

@@ -15,10 +15,10 @@ from itertools import islice
 
 import numpy as np
 
-from engine.classifiers.setting import Fit, SolverSetting
-from engine.cost.speed import Speed
-from engine.progress import nobody
-from engine.tasks.cost import By, Work
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.cost.speed import Speed
+from theodolite.engine.progress import nobody
+from theodolite.engine.tasks.cost import By, Work
 
 _MOST, _FEWEST = 1024, 128
 """Bounds of the rows in a timed pass."""
@@ -37,8 +37,7 @@ def training_seconds(work: Work, dim: int, probed: dict[object, Speed] | None = 
     known = {} if probed is None else probed
     if len(work.calls) > 1:  # columns that are trained together cost less than each alone
         return sum(training_seconds(call, dim, known) for call in work.calls)
-    alike = (work.by, work.setting, work.width * dim, work.classes, work.fits,
-             work.image_dim)  # fmt: skip
+    alike = (work.by, work.setting, work.width * dim, work.classes, work.fits, work.image_dim)
     if alike not in known:
         known[alike] = _PROBES[work.by](work, dim)
     return _seconds(known[alike], work)
@@ -64,9 +63,9 @@ def _timed(run: Callable[[], object]) -> float:
 
 def _fitting(work: Work, dim: int) -> Speed:
     """Time a round of one pass and a round of three: they differ by two passes."""
-    from engine.classifiers import columns, exact
-    from engine.classifiers.features import Features, accelerator
-    from engine.threads import one_torch_thread
+    from theodolite.engine.classifiers import columns, exact
+    from theodolite.engine.classifiers.features import Features, accelerator
+    from theodolite.engine.threads import one_torch_thread
 
     setting = work.setting or SolverSetting()
     solve = columns.solve if work.by == "columns" else exact.solve
@@ -76,8 +75,9 @@ def _fitting(work: Work, dim: int) -> Speed:
         fits, used = sampled(work, rows)
         labels = work.labels[used].copy()
         labels[0] = work.classes - 1  # a sample may lack the last class, and with it its weights
-        features = Features(_drawn(len(used), work.width * dim), np.arange(len(used)),
-                            device=device)  # fmt: skip
+        features = Features(
+            _drawn(len(used), work.width * dim), np.arange(len(used)), device=device
+        )
 
         def seconds(passes: int) -> float:
             one_round = replace(setting, passes=passes, max_passes=0)
@@ -129,7 +129,7 @@ def _regression(work: Work, dim: int) -> Speed:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    from engine.threads import one_blas_thread
+    from theodolite.engine.threads import one_blas_thread
 
     used = np.random.default_rng(1111).permutation(work.asked[0].train)[: 4 * _MOST]
     labels, x = work.labels[used], _drawn(len(used), work.width * dim)
@@ -146,8 +146,8 @@ def _regression(work: Work, dim: int) -> Speed:
 
 def _relatedness(work: Work, dim: int) -> Speed:
     """Time a training of the regressor that never improves, and so ends after 250 passes."""
-    from engine.classifiers import relatedness
-    from engine.classifiers.features import Features
+    from theodolite.engine.classifiers import relatedness
+    from theodolite.engine.classifiers.features import Features
 
     n = min(2 * _FEWEST, work.fit_rows)
     rows = np.arange(n)
@@ -167,8 +167,8 @@ def _relatedness(work: Work, dim: int) -> Speed:
 
 def _retrieval(work: Work, dim: int) -> Speed:
     """Time a few batches of captions, with as many images as their contrasts need."""
-    from engine.classifiers.ranking import BATCH, Matched, ProjectionHeads
-    from engine.datasets.types import CAPTIONS
+    from theodolite.engine.classifiers.ranking import BATCH, Matched, ProjectionHeads
+    from theodolite.engine.datasets.types import CAPTIONS
 
     batches, images = 4, BATCH
     train = Matched(_drawn(CAPTIONS * images, dim), _drawn(images, work.image_dim))
@@ -178,13 +178,13 @@ def _retrieval(work: Work, dim: int) -> Speed:
 
 
 def _uniformity(work: Work, dim: int) -> Speed:
-    from engine.space.geometry import uniformity
+    from theodolite.engine.space.geometry import uniformity
 
     return _compared(uniformity, dim)
 
 
 def _neighbours(work: Work, dim: int) -> Speed:
-    from engine.search.index import neighbours_of_each
+    from theodolite.engine.search.index import neighbours_of_each
 
     return _compared(lambda vectors: neighbours_of_each(vectors, 10), dim)
 
@@ -193,7 +193,7 @@ def _k_means(work: Work, dim: int) -> Speed:
     """Time one small clustering, per vector and cluster."""
     from sklearn.cluster import MiniBatchKMeans
 
-    from engine.threads import one_blas_thread
+    from theodolite.engine.threads import one_blas_thread
 
     vectors, clusters = _drawn(4 * _MOST, dim), 20
     model = MiniBatchKMeans(clusters, batch_size=512, n_init=1, random_state=1111)
@@ -210,7 +210,7 @@ def _compared(compare: Callable[[np.ndarray], object], dim: int) -> Speed:
 
 
 def _cosines(work: Work, dim: int) -> Speed:
-    from engine.space.geometry import cosine
+    from theodolite.engine.space.geometry import cosine
 
     vectors = _drawn(_MOST, dim)
     cosine(vectors, vectors)

@@ -1,8 +1,8 @@
 """The cost of an encoder on this machine, measured: speed by length, latency, loading, memory.
 
-Runs as a process of its own (`python -m engine.cost.footprint SPEC`), so that the libraries and
-memory measured are the encoder's alone; it prints one JSON object. Nothing is cached, and no
-sentence is encoded twice.
+Runs as a process of its own (`python -m theodolite.engine.cost.footprint SPEC`), so that the
+libraries and memory measured are the encoder's alone; it prints one JSON object. Nothing is cached,
+and no sentence is encoded twice.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from engine.encoders import Encoder
+    from theodolite.engine.encoders import Encoder
 
 LENGTHS = (16, 64, 256)
 """Words per text: common ones, which almost every tokenizer has as one token."""
@@ -85,7 +85,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     """
     import psutil
 
-    from engine.encoders import parse
+    from theodolite.engine.encoders import parse
 
     kinds = {source.kind for source in parse(spec).sources}
     if "vectors" in kinds:
@@ -147,7 +147,7 @@ def _used_by_others() -> float:
 
 
 def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder:
-    from engine.encoders import bind_task, load
+    from theodolite.engine.encoders import bind_task, load
 
     encoder = load(spec, cache=NoCache(), send_texts=send_texts)
     if getattr(encoder, "needs_task", False):
@@ -217,9 +217,12 @@ def in_own_process(
         UserError: the process failed, or reports an error.
     """
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "engine.cost.footprint", spec, *send_texts],
-        env=dict(environment), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "theodolite.engine.cost.footprint", spec, *send_texts],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     last = (done.stdout.strip().splitlines() or [""])[-1]
     try:
         found: dict[str, Any] = json.loads(last)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from engine.progress import ProgressCallback, nobody
+from theodolite.engine.progress import ProgressCallback, nobody
 
 if TYPE_CHECKING:
     import torch
 
-    from engine.training.precision import Precision
+    from theodolite.engine.training.precision import Precision
 
 _BLOCK = 64
 """Sentences encoded between two readings of the clock."""
@@ -174,7 +174,7 @@ def trial() -> Iterator[Path]:
     """
     import torch
 
-    from engine.memory import release
+    from theodolite.engine.memory import release
 
     state = random.getstate()
     try:

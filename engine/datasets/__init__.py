@@ -1,7 +1,7 @@
 """Data sets by name: catalog, readers and types."""
 
-from engine.datasets.catalog import Catalog, Upload, UploadSource
-from engine.datasets.types import (
+from theodolite.engine.datasets.catalog import Catalog, Upload, UploadSource
+from theodolite.engine.datasets.types import (
     CaptionPart,
     Captions,
     Dataset,

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from engine.datasets import beir, limits, parallel
-from engine.datasets.dialect import ENDINGS
-from engine.datasets.files import decode, listed, open_binary, shorten
-from engine.datasets.info import Kind, TaskType
-from engine.datasets.types import Parallel, Retrieval
-from engine.errors import UserError
+from theodolite.engine.datasets import beir, limits, parallel
+from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.datasets.files import decode, listed, open_binary, shorten
+from theodolite.engine.datasets.info import Kind, TaskType
+from theodolite.engine.datasets.types import Parallel, Retrieval
+from theodolite.engine.errors import UserError
 
 ENDING = ".zip"
 EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another"

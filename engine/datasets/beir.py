@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.datasets.dialect import ENDINGS, TREC
-from engine.datasets.files import DatasetSource, shorten
-from engine.datasets.formats import records
-from engine.datasets.languages import codes, is_language
-from engine.datasets.retrieval import Judged, assembled
-from engine.datasets.types import DatasetInfo, Retrieval
-from engine.errors import UserError
+from theodolite.engine.datasets.dialect import ENDINGS, TREC
+from theodolite.engine.datasets.files import DatasetSource, shorten
+from theodolite.engine.datasets.formats import records
+from theodolite.engine.datasets.languages import codes, is_language
+from theodolite.engine.datasets.retrieval import Judged, assembled
+from theodolite.engine.datasets.types import DatasetInfo, Retrieval
+from theodolite.engine.errors import UserError
 
 EXPECTED = "corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, as BEIR has them"
 _KNOWN = {
@@ -102,10 +102,17 @@ def _source(
     except UserError as error:
         problem = str(error)
     info = DatasetInfo(
-        name, "retrieval", "folder", f"{what}.", licence, task=name,
-        type="Reranking" if candidates else None, problem=problem, splits=splits,
+        name,
+        "retrieval",
+        "folder",
+        f"{what}.",
+        licence,
+        task=name,
+        type="Reranking" if candidates else None,
+        problem=problem,
+        splits=splits,
         languages=codes(*spoken),
-    )  # fmt: skip
+    )
     if request:
         return DatasetSource(info, partial(_read_across, name, folder, request[1]))
     return DatasetSource(info, partial(read_folder, name, folder))
@@ -227,9 +234,13 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
                 raise UserError(f"{place} lists no documents.", "Expected is `corpus-ids`, a list.")
             candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
     return assembled(
-        name, title, _texts(rows(parts.queries)), _texts(rows(parts.corpus), documents=True),
-        judged, candidates or None,
-    )  # fmt: skip
+        name,
+        title,
+        _texts(rows(parts.queries)),
+        _texts(rows(parts.corpus), documents=True),
+        judged,
+        candidates or None,
+    )
 
 
 def _texts(

@@ -19,8 +19,8 @@ from pathlib import Path
 from threading import Lock, local
 from typing import Any, NamedTuple, Protocol
 
-from engine.corpus.files import MANIFEST
-from engine.datasets import (
+from theodolite.engine.corpus.files import MANIFEST
+from theodolite.engine.datasets import (
     beir,
     coco,
     folders,
@@ -35,14 +35,14 @@ from engine.datasets import (
     transfer,
     unknown,
 )
-from engine.datasets.files import DatasetSource, find
-from engine.datasets.senteval import downstream
-from engine.datasets.tables import Mapping, read
-from engine.datasets.types import Dataset, DatasetInfo, Sentences
-from engine.datasets.watched import Folders
-from engine.errors import UserError
-from engine.mteb import theirs
-from engine.stamps import stamp
+from theodolite.engine.datasets.files import DatasetSource, find
+from theodolite.engine.datasets.senteval import downstream
+from theodolite.engine.datasets.tables import Mapping, read
+from theodolite.engine.datasets.types import Dataset, DatasetInfo, Sentences
+from theodolite.engine.datasets.watched import Folders
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import theirs
+from theodolite.engine.stamps import stamp
 
 _FOLDERS = (
     *("downstream", "probing", "probing_multilingual", "senteval"),
@@ -280,8 +280,9 @@ class Catalog:
         known = self._listed
         if known is None or known.folders != now or stamp(*known.faulty) != known.files:
             found = _sources(self.root)
-            faulty = [path for source in found.values() if source.info.problem
-                      for path in source.paths]  # fmt: skip
+            faulty = [
+                path for source in found.values() if source.info.problem for path in source.paths
+            ]
             known = self._listed = _Listed(now, faulty, stamp(*faulty), found, {})
         return known.sources
 
@@ -360,9 +361,15 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
         mapping.kind, name
     )
     return DatasetInfo(
-        name, mapping.kind, "upload", f"Your file {upload.filename}.", task=task,
-        type=mapping.type, bytes=upload.bytes, no_task=upload.no_task,
-    )  # fmt: skip
+        name,
+        mapping.kind,
+        "upload",
+        f"Your file {upload.filename}.",
+        task=task,
+        type=mapping.type,
+        bytes=upload.bytes,
+        no_task=upload.no_task,
+    )
 
 
 def _of_corpus(name: str, folder: Path) -> DatasetInfo:
@@ -371,7 +378,7 @@ def _of_corpus(name: str, folder: Path) -> DatasetInfo:
 
 
 def _read_corpus(name: str, folder: Path) -> Dataset:
-    from engine.corpus.reading import EncodedCorpus
+    from theodolite.engine.corpus.reading import EncodedCorpus
 
     return Sentences(name, list(EncodedCorpus(folder).sentences()))
 

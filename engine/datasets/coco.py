@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.datasets import pickles
-from engine.datasets.files import DatasetSource, existing, shorten, where
-from engine.datasets.languages import ENGLISH
-from engine.datasets.senteval import downstream
-from engine.datasets.transfer import joined
-from engine.datasets.types import CAPTIONS, CaptionPart, Captions, DatasetInfo
-from engine.errors import UserError
+from theodolite.engine.datasets import pickles
+from theodolite.engine.datasets.files import DatasetSource, existing, shorten, where
+from theodolite.engine.datasets.languages import ENGLISH
+from theodolite.engine.datasets.senteval import downstream
+from theodolite.engine.datasets.transfer import joined
+from theodolite.engine.datasets.types import CAPTIONS, CaptionPart, Captions, DatasetInfo
+from theodolite.engine.errors import UserError
 
 NAME = "COCO"
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
@@ -48,9 +48,15 @@ def sources(root: Path) -> list[DatasetSource]:
         return []
     about = "Photographs as ResNet-101 features, with five captions each."
     info = DatasetInfo(
-        NAME, "captions", "folder", about, "captions CC BY 4.0", task="ImageCaptionRetrieval",
-        languages=ENGLISH, splits=tuple(SPLITS),
-    )  # fmt: skip
+        NAME,
+        "captions",
+        "folder",
+        about,
+        "captions CC BY 4.0",
+        task="ImageCaptionRetrieval",
+        languages=ENGLISH,
+        splits=tuple(SPLITS),
+    )
     return [DatasetSource(info, partial(read, folder))]
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from engine.datasets.info import Kind
-from engine.datasets.languages import is_language
+from theodolite.engine.datasets.info import Kind
+from theodolite.engine.datasets.languages import is_language
 
 ROLES: dict[Kind, tuple[str, ...]] = {
     "pairs": ("left", "right", "score"),
@@ -103,8 +103,9 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         be prefilled for whichever kind a person chooses.
     """
     unnamed = all(map(_is_unnamed, columns))
-    places = [i for i, c in enumerate(columns)
-              if not _is_counter(c, [row[i] for row in rows], unnamed)]  # fmt: skip
+    places = [
+        i for i, c in enumerate(columns) if not _is_counter(c, [row[i] for row in rows], unnamed)
+    ]
     columns, rows = [columns[i] for i in places], [[row[i] for i in places] for row in rows]
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     found: dict[str, str] = {}
@@ -167,8 +168,10 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     columns = [[row[i].strip() for row in whole] for i in range(len(cells))]
     if len(cells) > 1 and _counted(cells) and not all(map(_is_numeric, columns)):
         return True, True  # a table of pandas whose columns have no names
-    if any(cell and not is_number(cell) and _is_numeric([value for value in column if value])
-           for cell, column in zip(cells, columns, strict=False)):  # fmt: skip
+    if any(
+        cell and not is_number(cell) and _is_numeric([value for value in column if value])
+        for cell, column in zip(cells, columns, strict=False)
+    ):
         return True, True
     if any(is_number(cell) or is_sentence(cell) for cell in cells):
         return False, True

@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from engine.datasets.columns import has_header, is_number, is_probing, known_name
-from engine.datasets.files import (
+from theodolite.engine.datasets.columns import has_header, is_number, is_probing, known_name
+from theodolite.engine.datasets.files import (
     BROKEN_GZIP,
     encoding_of,
     not_whole_gzip,
     open_binary,
     refuse_other,
 )
-from engine.datasets.limits import MAX_COLUMNS, MAX_ROW
-from engine.errors import UserError
-from engine.filetypes import LFS, advice_for, is_pointer, kind_of
+from theodolite.engine.datasets.limits import MAX_COLUMNS, MAX_ROW
+from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import LFS, advice_for, is_pointer, kind_of
 
 JSON_LINES = (".jsonl", ".ndjson")
 ENDINGS = (".csv", ".tsv", ".txt", *JSON_LINES, ".json", ".parquet")
@@ -223,8 +223,9 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
                 return Dialect(ending)
             separator, escape = "\t", None
     bare = separator == "\t" and not _is_quoted(body, whole)
-    found = Dialect(".tsv" if bare else ".csv", separator=separator, escape=escape,
-                    skip=int(said is not None))  # fmt: skip
+    found = Dialect(
+        ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=int(said is not None)
+    )
     if bare:
         return _described(found, [line.rstrip("\r\n").split("\t") for line in lines])
     rows = list(islice(_rows(start, separator, escape), _ROWS))

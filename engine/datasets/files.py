@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from engine.datasets.limits import MAX_ROW, row_too_long
-from engine.datasets.types import Dataset, DatasetInfo
-from engine.errors import UserError
-from engine.filetypes import LFS, is_pointer, kind_of
-from engine.stamps import Stamp, stamp
+from theodolite.engine.datasets.limits import MAX_ROW, row_too_long
+from theodolite.engine.datasets.types import Dataset, DatasetInfo
+from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import LFS, is_pointer, kind_of
+from theodolite.engine.stamps import Stamp, stamp
 
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 """Raised when reading a `.gz` that is cut short or damaged."""
@@ -173,8 +173,12 @@ def refuse_other(start: bytes, name: str) -> None:
 
 def encoding_of(start: bytes) -> str:
     """Return the encoding that a byte order mark names; UTF-8 without one."""
-    marks = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
-             codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
+    marks = {
+        codecs.BOM_UTF32_LE: "utf-32",
+        codecs.BOM_UTF32_BE: "utf-32",
+        codecs.BOM_UTF16_LE: "utf-16",
+        codecs.BOM_UTF16_BE: "utf-16",
+    }
     return next((name for mark, name in marks.items() if start.startswith(mark)), "utf-8")
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.datasets.files import DatasetSource, existing, find, lines, number, where
-from engine.datasets.languages import ENGLISH, codes
-from engine.datasets.tables import read_columns
-from engine.datasets.types import (
+from theodolite.engine.datasets.files import DatasetSource, existing, find, lines, number, where
+from theodolite.engine.datasets.languages import ENGLISH, codes
+from theodolite.engine.datasets.tables import read_columns
+from theodolite.engine.datasets.types import (
     DatasetInfo,
     Kind,
     LabelledSentences,
@@ -25,7 +25,7 @@ from engine.datasets.types import (
     TaskType,
     Triplets,
 )
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 _SPLITS = ("train", "dev", "val", "test", "testall")
 _FLICKR_LICENCE = "non-commercial research and educational use"
@@ -54,9 +54,16 @@ def _info(
 ) -> DatasetInfo:
     task = {"pairs": name, "labels": f"{name}/classify"}.get(kind)
     return DatasetInfo(
-        name, kind, "folder", f"{description}.", licence, task, type=type, languages=languages,
+        name,
+        kind,
+        "folder",
+        f"{description}.",
+        licence,
+        task,
+        type=type,
+        languages=languages,
         splits=splits,
-    )  # fmt: skip
+    )
 
 
 # --- captions, unlabelled text, triplets -----------------------------------------------------

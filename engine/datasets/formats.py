@@ -21,13 +21,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from engine.datasets import limits
-from engine.datasets.columns import PROBING, PROBING_SPLITS
-from engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
-from engine.datasets.files import check_names, decode, open_binary
-from engine.datasets.json_tables import json_table
-from engine.datasets.parquet import Opaque, ParquetFile
-from engine.errors import UserError
+from theodolite.engine.datasets import limits
+from theodolite.engine.datasets.columns import PROBING, PROBING_SPLITS
+from theodolite.engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
+from theodolite.engine.datasets.files import check_names, decode, open_binary
+from theodolite.engine.datasets.json_tables import json_table
+from theodolite.engine.datasets.parquet import Opaque, ParquetFile
+from theodolite.engine.errors import UserError
 
 TableRow = tuple[int, list[Any]]
 """A row's number (line of a text file, row of Parquet; from 1) and its cells."""

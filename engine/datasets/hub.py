@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from engine.datasets.columns import ROLES
-from engine.datasets.dialect import ENDINGS
-from engine.datasets.limits import MAX_BYTES, too_large
-from engine.datasets.tables import Mapping, preview, read
-from engine.datasets.types import Dataset, Kind
-from engine.errors import UserError
+from theodolite.engine.datasets.columns import ROLES
+from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.datasets.limits import MAX_BYTES, too_large
+from theodolite.engine.datasets.tables import Mapping, preview, read
+from theodolite.engine.datasets.types import Dataset, Kind
+from theodolite.engine.errors import UserError
 
 PREFIX = "hub:"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.datasets.columns import known_name
-from engine.datasets.files import BROKEN_GZIP, not_whole_gzip, open_binary
-from engine.errors import UserError
+from theodolite.engine.datasets.columns import known_name
+from theodolite.engine.datasets.files import BROKEN_GZIP, not_whole_gzip, open_binary
+from theodolite.engine.errors import UserError
 
 _MOST = 2**26
 """Bytes: one value is parsed in memory, where it takes up to twenty times as much."""
@@ -71,8 +71,11 @@ def _rows(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, dict) or not value:
         return []
     if isinstance(names := value.get("columns"), list) and isinstance(value.get("data"), list):
-        return [dict(zip(map(str, names), row, strict=False)) for row in value["data"]
-                if isinstance(row, list)]  # fmt: skip
+        return [
+            dict(zip(map(str, names), row, strict=False))
+            for row in value["data"]
+            if isinstance(row, list)
+        ]
     inner = [value[key] for key in _INNER if isinstance(value.get(key), list)]
     if len(inner) == 1 and (found := _of_list(inner[0])) and not isinstance(inner[0][0], str):
         keys = value.get("schema", {}) if isinstance(value.get("schema"), dict) else {}

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from engine.datasets.files import DatasetSource, existing, find, lines, where
-from engine.datasets.languages import ENGLISH
-from engine.datasets.senteval import downstream
-from engine.datasets.transfer import bad_line, joined
-from engine.datasets.types import DatasetInfo, Extent, LabelledPairs
-from engine.errors import UserError
+from theodolite.engine.datasets.files import DatasetSource, existing, find, lines, where
+from theodolite.engine.datasets.languages import ENGLISH
+from theodolite.engine.datasets.senteval import downstream
+from theodolite.engine.datasets.transfer import bad_line, joined
+from theodolite.engine.datasets.types import DatasetInfo, Extent, LabelledPairs
+from theodolite.engine.errors import UserError
 
 _MRPC = {"train": "MRPC/msr_paraphrase_train.txt", "test": "MRPC/msr_paraphrase_test.txt"}
 _SICK = {
@@ -55,9 +55,15 @@ def _info(name: str, what: str) -> DatasetInfo:
     licence = _LICENCES.get(name, "")
     splits = tuple(_TABLES[name][1] if name in _TABLES else _SNLI)
     return DatasetInfo(
-        name, "labelled-pairs", "folder", f"{what}.", licence, task=name, languages=ENGLISH,
+        name,
+        "labelled-pairs",
+        "folder",
+        f"{what}.",
+        licence,
+        task=name,
+        languages=ENGLISH,
         splits=splits,
-    )  # fmt: skip
+    )
 
 
 def read_table(base: Path, name: str) -> LabelledPairs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sized
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 MAX_BYTES = 512 * 2**20
 """The largest file accepted, packed or unpacked."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import Any
 
-from engine.datasets.columns import PACKED, ROLES, roles_of
-from engine.datasets.info import TYPES, Kind, TaskType
-from engine.errors import UserError
+from theodolite.engine.datasets.columns import PACKED, ROLES, roles_of
+from theodolite.engine.datasets.info import TYPES, Kind, TaskType
+from theodolite.engine.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.datasets.info import Clustered, Kind, content_hash
+from theodolite.engine.datasets.info import Clustered, Kind, content_hash
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.datasets.files import DatasetSource, existing, find, lines, shorten, where
-from engine.datasets.languages import codes
-from engine.datasets.types import DatasetInfo, Parallel, ParallelPart
-from engine.errors import UserError
+from theodolite.engine.datasets.files import DatasetSource, existing, find, lines, shorten, where
+from theodolite.engine.datasets.languages import codes
+from theodolite.engine.datasets.types import DatasetInfo, Parallel, ParallelPart
+from theodolite.engine.errors import UserError
 
 EXPECTED = "two files that differ only in their last ending, a language, such as test.de, test.en"
 _KNOWN = {
@@ -47,10 +47,16 @@ def sources(root: Path) -> list[DatasetSource]:
             name = f"{family}/{left}-{right}"
             missing = [path for paths in files.values() for path in paths if not find(path)]
             info = DatasetInfo(
-                name, "parallel", "folder", f"{what}, {left} and {right}.", licence, task=name,
-                languages=codes(left, right), splits=tuple(files),
+                name,
+                "parallel",
+                "folder",
+                f"{what}, {left} and {right}.",
+                licence,
+                task=name,
+                languages=codes(left, right),
+                splits=tuple(files),
                 problem=f"The file {where(missing[0])} is missing." if missing else None,
-            )  # fmt: skip
+            )
             found.append(DatasetSource(info, partial(read, name, (left, right), files)))
     return found
 

@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.datasets import limits
-from engine.errors import UserError, first_line
+from theodolite.engine.datasets import limits
+from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from engine.datasets.files import shorten, where
-from engine.errors import UserError, first_line
-from engine.progress import Progress
+from theodolite.engine.datasets.files import shorten, where
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.progress import Progress
 
 
 class _Refused(Exception):

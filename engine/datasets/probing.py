@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from engine.datasets.columns import PROBING_SPLITS
-from engine.datasets.files import DatasetSource, find, lines, shorten, where
-from engine.datasets.languages import ENGLISH, codes
-from engine.datasets.transfer import Labelled, bad_line, joined, labelled
-from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
-from engine.errors import UserError
+from theodolite.engine.datasets.columns import PROBING_SPLITS
+from theodolite.engine.datasets.files import DatasetSource, find, lines, shorten, where
+from theodolite.engine.datasets.languages import ENGLISH, codes
+from theodolite.engine.datasets.transfer import Labelled, bad_line, joined, labelled
+from theodolite.engine.datasets.types import DatasetInfo, Extent, LabelledSentences
+from theodolite.engine.errors import UserError
 
 TEN: dict[str, tuple[str, str]] = {
     "Length": ("sentence_length", "their length in six bins"),
@@ -51,9 +51,13 @@ def sources(root: Path) -> list[DatasetSource]:
                 continue
             kind = "a stand-in, not the official data" if "derived" in place else "probing"
             info = DatasetInfo(
-                name, "labels", "folder", f"Sentences by {what} ({kind}).", task=name,
+                name,
+                "labels",
+                "folder",
+                f"Sentences by {what} ({kind}).",
+                task=name,
                 languages=ENGLISH,
-            )  # fmt: skip
+            )
             found[name] = DatasetSource(info, partial(read, path, name))
     for name, path in _others(root):
         about = f"Sentences by {path.name.partition('.')[0].replace('_', ' ')} (probing)."

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from engine.datasets.files import listed, shorten
-from engine.datasets.types import Retrieval
-from engine.errors import UserError
+from theodolite.engine.datasets.files import listed, shorten
+from theodolite.engine.datasets.types import Retrieval
+from theodolite.engine.errors import UserError
 
 Text = tuple[str, str, str]
 """Place in the file, id, text."""

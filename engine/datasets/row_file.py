@@ -19,8 +19,8 @@ from typing import IO, Any, NamedTuple
 
 from filelock import FileLock
 
-from engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
-from engine.datasets.files import (
+from theodolite.engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
+from theodolite.engine.datasets.files import (
     BROKEN_GZIP,
     check_names,
     holds_nul,
@@ -30,10 +30,10 @@ from engine.datasets.files import (
     not_whole_gzip,
     where,
 )
-from engine.datasets.formats import open_table, rows_of
-from engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
-from engine.datasets.parquet import Opaque
-from engine.errors import UserError
+from theodolite.engine.datasets.formats import open_table, rows_of
+from theodolite.engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
+from theodolite.engine.datasets.parquet import Opaque
+from theodolite.engine.errors import UserError
 
 
 class FileRow(NamedTuple):

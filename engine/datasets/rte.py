@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, XMLParser
 
-from engine.datasets import limits
-from engine.datasets.files import open_binary, where
-from engine.errors import UserError
+from theodolite.engine.datasets import limits
+from theodolite.engine.datasets.files import open_binary, where
+from theodolite.engine.errors import UserError
 
 _PIECE = 2**16
 

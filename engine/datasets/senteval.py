@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.datasets.files import DatasetSource, existing, find, lines, number, where
-from engine.datasets.languages import ENGLISH
-from engine.datasets.types import DatasetInfo, PairPart, ScoredPairs
-from engine.errors import UserError
+from theodolite.engine.datasets.files import DatasetSource, existing, find, lines, number, where
+from theodolite.engine.datasets.languages import ENGLISH
+from theodolite.engine.datasets.types import DatasetInfo, PairPart, ScoredPairs
+from theodolite.engine.errors import UserError
 
 STS_SUBSETS: dict[str, tuple[str, ...]] = {
     "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -79,9 +79,16 @@ def _info(name: str, description: str, licence: str) -> DatasetInfo:
     splits = tuple({"STSBenchmark": _STSB, "SICKRelatedness": _SICK}.get(name, ("test",)))
     trained = (f"{name}-finetune",) if len(splits) > 1 else ()
     return DatasetInfo(
-        name, "pairs", "folder", f"{description}.", licence, task=name, tasks=(name, *trained),
-        languages=ENGLISH, splits=splits,
-    )  # fmt: skip
+        name,
+        "pairs",
+        "folder",
+        f"{description}.",
+        licence,
+        task=name,
+        tasks=(name, *trained),
+        languages=ENGLISH,
+        splits=splits,
+    )
 
 
 def read_year(folder: Path, name: str) -> ScoredPairs:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.datasets.info import Clustered
-from engine.datasets.parallel import parallel
-from engine.datasets.retrieval import Judged, of_texts, reranking
-from engine.datasets.types import (
+from theodolite.engine.datasets.info import Clustered
+from theodolite.engine.datasets.parallel import parallel
+from theodolite.engine.datasets.retrieval import Judged, of_texts, reranking
+from theodolite.engine.datasets.types import (
     Dataset,
     Kind,
     LabelledPairs,
@@ -71,9 +71,13 @@ _EXAMPLES: dict[Kind, tuple[str, ...]] = {
 
 
 def _shaped(
-    kind: Kind, columns: Columns, name: str, title: str, type: TaskType | None,
+    kind: Kind,
+    columns: Columns,
+    name: str,
+    title: str,
+    type: TaskType | None,
     languages: tuple[str, str],
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     splits = columns.get("split", [])
     match kind:
         case "pairs":

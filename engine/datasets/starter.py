@@ -10,11 +10,11 @@ from importlib.resources.abc import Traversable
 
 import numpy as np
 
-from engine.datasets.files import DatasetSource
-from engine.datasets.languages import ENGLISH
-from engine.datasets.types import DatasetInfo, LabelledSentences, PairPart, ScoredPairs
+from theodolite.engine.datasets.files import DatasetSource
+from theodolite.engine.datasets.languages import ENGLISH
+from theodolite.engine.datasets.types import DatasetInfo, LabelledSentences, PairPart, ScoredPairs
 
-FOLDER = files("engine.datasets") / "starter"
+FOLDER = files("theodolite.engine.datasets") / "starter"
 PLACES = {"starter-pairs": "pairs.tsv", "starter-topics": "topics"}
 """Data set -> its file or folder."""
 _LICENCE = "Apache-2.0, part of Theodolite"

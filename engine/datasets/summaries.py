@@ -11,17 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from engine.datasets.columns import is_number
-from engine.datasets.files import DatasetSource, is_unicode, where
-from engine.datasets.formats import records
-from engine.datasets.languages import ENGLISH
-from engine.datasets.types import DatasetInfo, Summaries
-from engine.errors import UserError
+from theodolite.engine.datasets.columns import is_number
+from theodolite.engine.datasets.files import DatasetSource, is_unicode, where
+from theodolite.engine.datasets.formats import records
+from theodolite.engine.datasets.languages import ENGLISH
+from theodolite.engine.datasets.types import DatasetInfo, Summaries
+from theodolite.engine.errors import UserError
 
 EXPECTED = "JSON lines with text, human_summaries, machine_summaries and relevance"
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
-_KNOWN = {"summeval": ("SummEval: news articles and machine summaries, rated by experts 1 to 5",
-                       "MIT; CNN/DailyMail text", ENGLISH)}  # fmt: skip
+_KNOWN = {
+    "summeval": (
+        "SummEval: news articles and machine summaries, rated by experts 1 to 5",
+        "MIT; CNN/DailyMail text",
+        ENGLISH,
+    )
+}
 
 
 def sources(root: Path) -> list[DatasetSource]:
@@ -31,9 +36,15 @@ def sources(root: Path) -> list[DatasetSource]:
         name = path.name.removesuffix(".gz").removesuffix(".jsonl")
         what, licence, languages = _KNOWN.get(name, ("Documents and rated summaries", "", ()))
         info = DatasetInfo(
-            name, "summaries", "folder", f"{what}.", licence, task=name, splits=("test",),
+            name,
+            "summaries",
+            "folder",
+            f"{what}.",
+            licence,
+            task=name,
+            splits=("test",),
             languages=languages,
-        )  # fmt: skip
+        )
         found.append(DatasetSource(info, partial(read, name, path)))
     return found
 
@@ -67,16 +78,21 @@ def read(name: str, path: Path) -> Summaries:
     if not documents:
         raise UserError(f"{where(path)} holds no document.", "Is it complete?")
     return Summaries(
-        name, tuple(documents), tuple(human), tuple(machine),
+        name,
+        tuple(documents),
+        tuple(human),
+        tuple(machine),
         {aspect: tuple(of) for aspect, of in ratings.items()},
-    )  # fmt: skip
+    )
 
 
 def _texts(place: str, row: dict[str, Any], key: str) -> tuple[str, ...]:
     texts = row.get(key)
-    if not isinstance(texts, list) or not texts or not all(
-        isinstance(text, str) and is_unicode(text) for text in texts
-    ):  # fmt: skip
+    if (
+        not isinstance(texts, list)
+        or not texts
+        or not all(isinstance(text, str) and is_unicode(text) for text in texts)
+    ):
         raise _wrong(place, f"has no list of texts {key!r}")
     return tuple(texts)
 

@@ -13,16 +13,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from engine.datasets import rte
-from engine.datasets.archives import PART, rank, split_of
-from engine.datasets.columns import ROLES, roles_of
-from engine.datasets.files import DatasetSource, where
-from engine.datasets.languages import ENGLISH, codes, is_language
-from engine.datasets.shapes import shaped
-from engine.datasets.tables import guesses_of, read_columns
-from engine.datasets.types import Dataset, DatasetInfo, Kind, TaskType
-from engine.errors import UserError
-from engine.stamps import of_file
+from theodolite.engine.datasets import rte
+from theodolite.engine.datasets.archives import PART, rank, split_of
+from theodolite.engine.datasets.columns import ROLES, roles_of
+from theodolite.engine.datasets.files import DatasetSource, where
+from theodolite.engine.datasets.languages import ENGLISH, codes, is_language
+from theodolite.engine.datasets.shapes import shaped
+from theodolite.engine.datasets.tables import guesses_of, read_columns
+from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import of_file
 
 FOLDERS: dict[str, tuple[Kind, TaskType]] = {
     "mteb/classification": ("labels", "Classification"),
@@ -90,11 +90,17 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
         what, licence = _KNOWN.get(name, (_KINDS[type], ""))
         part = f", in {language}" if language else f", {group}" if full != name else ""
         info = DatasetInfo(
-            full, kind, "folder", f"{what}{part}.", licence, type=type,
+            full,
+            kind,
+            "folder",
+            f"{what}{part}.",
+            licence,
+            type=type,
             splits=tuple(filter(None, files)),
-            task=f"{full}/classify" if kind == "labels" else full, problem=_problem(files, kind),
+            task=f"{full}/classify" if kind == "labels" else full,
+            problem=_problem(files, kind),
             languages=codes(language) or (ENGLISH if name in _KNOWN else ()),
-        )  # fmt: skip
+        )
         found.append(DatasetSource(info, partial(read, full, kind, type, files)))
     return found
 

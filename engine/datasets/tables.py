@@ -14,18 +14,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from engine.datasets import archives
-from engine.datasets.columns import ROLES, guess, is_number, roles_of
-from engine.datasets.dialect import TREC
-from engine.datasets.faults import Faults, ragged_rows, short
-from engine.datasets.files import is_unicode, listed
-from engine.datasets.formats import Table, TableRow, open_table
-from engine.datasets.languages import is_language
-from engine.datasets.mapping import Mapping
-from engine.datasets.parquet import Opaque
-from engine.datasets.shapes import shaped
-from engine.datasets.types import Dataset, Kind, TaskType
-from engine.errors import UserError
+from theodolite.engine.datasets import archives
+from theodolite.engine.datasets.columns import ROLES, guess, is_number, roles_of
+from theodolite.engine.datasets.dialect import TREC
+from theodolite.engine.datasets.faults import Faults, ragged_rows, short
+from theodolite.engine.datasets.files import is_unicode, listed
+from theodolite.engine.datasets.formats import Table, TableRow, open_table
+from theodolite.engine.datasets.languages import is_language
+from theodolite.engine.datasets.mapping import Mapping
+from theodolite.engine.datasets.parquet import Opaque
+from theodolite.engine.datasets.shapes import shaped
+from theodolite.engine.datasets.types import Dataset, Kind, TaskType
+from theodolite.engine.errors import UserError
 
 __all__ = [
     "Mapping",
@@ -114,8 +114,11 @@ def _problems(
     """Return the number of rows and what is wrong with them, read to the end."""
     width, count = len(table.columns), 0
     score = table.columns.index(guesses["score"]) if kind == "pairs" else None
-    texts = [table.columns.index(guesses[role]) for role in ROLES[kind]
-             if role in guesses and role not in ("score", "label")]  # fmt: skip
+    texts = [
+        table.columns.index(guesses[role])
+        for role in ROLES[kind]
+        if role in guesses and role not in ("score", "label")
+    ]
     ragged, not_number = ragged_rows(width), Faults("The score is not a number")
     empty = Faults("Empty cells, which count as empty sentences")
     for number, cells in chain(sample, table.rows):

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from engine.datasets.files import DatasetSource, existing, find, lines, where
-from engine.datasets.languages import ENGLISH
-from engine.datasets.senteval import downstream
-from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
-from engine.errors import UserError
+from theodolite.engine.datasets.files import DatasetSource, existing, find, lines, where
+from theodolite.engine.datasets.languages import ENGLISH
+from theodolite.engine.datasets.senteval import downstream
+from theodolite.engine.datasets.types import DatasetInfo, Extent, LabelledSentences
+from theodolite.engine.errors import UserError
 
 Labelled = tuple[str, str]
 """Sentence and label."""
@@ -71,8 +71,9 @@ def sources(root: Path) -> list[DatasetSource]:
     for name, (what, files) in (_BINARY | _SPLIT).items():
         if base is not None and any(find(base / file) for file in files.values()):
             splits = tuple(files) if name in _SPLIT else ()
-            info = DatasetInfo(name, "labels", "folder", f"{what}.", task=name, languages=ENGLISH,
-                               splits=splits)  # fmt: skip
+            info = DatasetInfo(
+                name, "labels", "folder", f"{what}.", task=name, languages=ENGLISH, splits=splits
+            )
             read = read_binary if name in _BINARY else read_split
             found.append(DatasetSource(info, partial(read, base, name)))
     return found

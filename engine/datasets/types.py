@@ -9,8 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from engine.datasets.info import Clustered, DatasetInfo, Kind, TaskType, content_hash
-from engine.datasets.mteb_types import MtebTask, Parallel, ParallelPart, Retrieval, Summaries
+from theodolite.engine.datasets.info import Clustered, DatasetInfo, Kind, TaskType, content_hash
+from theodolite.engine.datasets.mteb_types import (
+    MtebTask,
+    Parallel,
+    ParallelPart,
+    Retrieval,
+    Summaries,
+)
 
 __all__ = [
     "CAPTIONS",
@@ -75,10 +81,15 @@ class ScoredPairs(Clustered):
     def hash(self) -> str:
         """Content hash: names, sentences and scores."""
         return content_hash(
-            [*(f"{n}\0{a}\0{b}\0{g!r}" for n, p in self.parts.items()
-               for a, b, g in zip(p.left, p.right, p.gold.tolist(), strict=True)),
-             *self._cluster_lines()]
-        )  # fmt: skip
+            [
+                *(
+                    f"{n}\0{a}\0{b}\0{g!r}"
+                    for n, p in self.parts.items()
+                    for a, b, g in zip(p.left, p.right, p.gold.tolist(), strict=True)
+                ),
+                *self._cluster_lines(),
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -138,9 +149,11 @@ class LabelledSentences(Clustered, _FromFiles):
         """Content hash: splits, labels and sentences."""
         splits = self.splits or [""] * len(self.sentences)
         return content_hash(
-            [*map("\0".join, zip(splits, self.labels, self.sentences, strict=True)),
-             *self._cluster_lines()]
-        )  # fmt: skip
+            [
+                *map("\0".join, zip(splits, self.labels, self.sentences, strict=True)),
+                *self._cluster_lines(),
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +202,13 @@ class LabelledPairs(Clustered, _FromFiles):
     def hash(self) -> str:
         """Content hash: sentences, then splits, labels and positions."""
         rows = zip(self.splits, self.labels, self.left.tolist(), self.right.tolist(), strict=True)
-        return content_hash([*self.sentences, *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows),
-                             *self._cluster_lines()])  # fmt: skip
+        return content_hash(
+            [
+                *self.sentences,
+                *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows),
+                *self._cluster_lines(),
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from engine.datasets import beir, parallel, summaries, table_folders
-from engine.datasets.files import DatasetSource
-from engine.datasets.types import Dataset, DatasetInfo, Kind
-from engine.errors import UserError
+from theodolite.engine.datasets import beir, parallel, summaries, table_folders
+from theodolite.engine.datasets.files import DatasetSource
+from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind
+from theodolite.engine.errors import UserError
 
 _EXPECTED: dict[str, tuple[Kind, str]] = {
     "mteb/retrieval": ("retrieval", beir.EXPECTED),
@@ -28,8 +28,12 @@ def taken(sources: Iterable[DatasetSource]) -> set[Path]:
 
 def sources(root: Path, taken: set[Path]) -> list[DatasetSource]:
     """List the folders below `mteb/*/`, `nli/` and `captions/` that are not taken."""
-    places = (path for pattern in ("mteb/*/*/", "nli/*/", "captions/*/") for path in
-              sorted(root.glob(pattern)) if path not in taken)  # fmt: skip
+    places = (
+        path
+        for pattern in ("mteb/*/*/", "nli/*/", "captions/*/")
+        for path in sorted(root.glob(pattern))
+        if path not in taken
+    )
     return [_source(path.relative_to(root).as_posix()) for path in places]
 
 
@@ -37,8 +41,9 @@ def _source(place: str) -> DatasetSource:
     kind, expected = _EXPECTED.get(place.rpartition("/")[0], (None, ""))
     problem = f"The folder {place} holds no data set that can be read"
     problem += f": expected are {expected}." if expected else "."
-    info = DatasetInfo(place, kind, "folder", "Files of a kind that is not known here.",
-                       problem=problem)  # fmt: skip
+    info = DatasetInfo(
+        place, kind, "folder", "Files of a kind that is not known here.", problem=problem
+    )
     return DatasetSource(info, partial(_refuse, problem))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import PlacedError, UserError
+from theodolite.engine.errors import PlacedError, UserError
 
 LONGEST = 5000
 MOST_NAMES = 200
@@ -64,8 +64,10 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
             raise PlacedError(
                 f"No sentence is named {name!r}, at place {place}.",
                 f"Named are: {', '.join(sorted(vectors)) or 'none'}.",
-                expression, place, len(name),
-            )  # fmt: skip
+                expression,
+                place,
+                len(name),
+            )
     _check_alike({name: vectors[name] for name in used})
     with np.errstate(all="ignore"):  # values that are not finite are reported below
         value = _Parser(expression, tokens, vectors).parse()
@@ -117,8 +119,10 @@ def _tokens(expression: str) -> list[Token]:
             if text not in "+-*/()":
                 raise PlacedError(
                     f"{text!r} at place {place} is not allowed in an expression.",
-                    "Use + - * / ( ), numbers and names.", expression, place,
-                )  # fmt: skip
+                    "Use + - * / ( ), numbers and names.",
+                    expression,
+                    place,
+                )
         found.append(Token(kind, text, place))
     return found
 

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.decoding.spec import DecoderSpec
-from engine.training.base_spec import short
-from engine.training.card import WHY, code, fenced, plain, settings, table
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.base_spec import short
+from theodolite.engine.training.card import WHY, code, fenced, plain, settings, table
 
 MOST_ROWS = 20
 """Most held-out losses listed on the card; `decoder.json` has all."""
@@ -73,13 +73,18 @@ def _words(known: int | None) -> str:
     """The sentence about the words that decoding is restricted to."""
     if not known:
         return ""
-    return (f" Unless any word is asked for, it writes only the {known:,} words of its training "
-            "text (`words.txt.gz`), beside numbers and marks.")  # fmt: skip
+    return (
+        f" Unless any word is asked for, it writes only the {known:,} words of its training "
+        "text (`words.txt.gz`), beside numbers and marks."
+    )
 
 
 def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
     """Held-out losses, evenly thinned; the first and the last are always among them."""
     every = -(-len(curve) // MOST_ROWS) or 1
     last = len(curve) - 1
-    return [(f"{step:,.0f}", f"{loss:.3f}") for i, (step, loss) in enumerate(curve)
-            if i % every == 0 or i == last]  # fmt: skip
+    return [
+        (f"{step:,.0f}", f"{loss:.3f}")
+        for i, (step, loss) in enumerate(curve)
+        if i % every == 0 or i == last
+    ]

@@ -18,11 +18,11 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.decoding.known_words import KnownWords
-from engine.decoding.loss import targets
-from engine.decoding.vocabulary import BEGIN, END, PAD
-from engine.encoders.checkpoint import Checkpoint
-from engine.errors import UserError
+from theodolite.engine.decoding.known_words import KnownWords
+from theodolite.engine.decoding.loss import targets
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.errors import UserError
 
 SHIFT = END + 1
 PREFIX = 4
@@ -43,9 +43,16 @@ class CausalDecoder(nn.Module):
     """
 
     def __init__(
-        self, dim: int, *, config: dict[str, Any], begin: int, end: int, positions: int,
-        prefix: int = PREFIX, base: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        dim: int,
+        *,
+        config: dict[str, Any],
+        begin: int,
+        end: int,
+        positions: int,
+        prefix: int = PREFIX,
+        base: Any = None,
+    ) -> None:
         super().__init__()
         self.positions, self.prefix, self.ends = positions, prefix, (begin, end)
         self.base: Any = base or _made(config)
@@ -94,9 +101,11 @@ class CausalDecoder(nn.Module):
         config.pop("_name_or_path", None)  # the path of the base is private
         return {
             "config": config,
-            "begin": self.ends[0], "end": self.ends[1], "positions": self.positions,
+            "begin": self.ends[0],
+            "end": self.ends[1],
+            "positions": self.positions,
             "prefix": self.prefix,
-        }  # fmt: skip
+        }
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Mean cross entropy of the tokens after BEGIN; see `PrefixTransformer.loss`."""
@@ -200,7 +209,7 @@ class BaseVocabulary:
 
 
 def _checkpoint(source: str) -> Checkpoint:
-    from engine.encoders.loading import checkpoint_of
+    from theodolite.engine.encoders.loading import checkpoint_of
 
     _, checkpoint = checkpoint_of(source)
     checkpoint.check()
@@ -214,7 +223,7 @@ def _checkpoint(source: str) -> Checkpoint:
 
 
 def _tokenizer(checkpoint: Checkpoint) -> Any:
-    from engine.encoders.transformer import quiet, read_tokenizer
+    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 
     with quiet():
         return read_tokenizer(checkpoint)
@@ -223,14 +232,17 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
 def _opened(checkpoint: Checkpoint) -> Any:
     from transformers import AutoModelForCausalLM
 
-    from engine.encoders.transformer import quiet
+    from theodolite.engine.encoders.transformer import quiet
 
     try:
         with quiet():
             base, info = AutoModelForCausalLM.from_pretrained(
-                str(checkpoint.root), dtype=torch.float32, trust_remote_code=False,
-                use_safetensors=True, output_loading_info=True,
-            )  # fmt: skip
+                str(checkpoint.root),
+                dtype=torch.float32,
+                trust_remote_code=False,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
     except Exception as error:  # transformers raises any kind of exception for a damaged file
         line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         raise UserError(

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.datasets.catalog import Catalog
-from engine.decoding.events import Encoded
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.text import corpus
-from engine.decoding.vocabulary import PAD, Words
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.training.examples import open_examples
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decoding.events import Encoded
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.text import corpus
+from theodolite.engine.decoding.vocabulary import PAD, Words
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.examples import open_examples
 
 AT_ONCE = 4096
 """Sentences encoded between two reports of progress."""
@@ -108,8 +108,10 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
             f"Give more than {2 * spec.held_out:,}: a useful decoder needs tens of thousands. Or "
             "keep fewer apart.",
         )
-    notes.append(f"{len(found):,} different sentences of at most {spec.words} words, from "
-                 f"{len(lines):,} lines.")  # fmt: skip
+    notes.append(
+        f"{len(found):,} different sentences of at most {spec.words} words, from "
+        f"{len(lines):,} lines."
+    )
     order = np.random.default_rng(spec.seed).permutation(len(found))
     texts = [found[i] for i in order]
     digest = hashlib.blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=16)
@@ -143,9 +145,12 @@ def encoded(
 
 
 def with_vectors(
-    spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words,
+    spec: DecoderSpec,
+    sentences: list[str],
+    vectors: np.ndarray,
+    vocabulary: Words,
     like: Mapping[str, Any] | None = None,
-) -> DecoderDataset:  # fmt: skip
+) -> DecoderDataset:
     """Combine sentences, their tokens and their vectors into a data set.
 
     A sentence of very many tokens for its words (an address, a script without spaces) would slow

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.decoding.differing import Word, differing
-from engine.protocols.vec2sent import VEC2SENT
-from engine.results import Result, Score
+from theodolite.engine.decoding.differing import Word, differing
+from theodolite.engine.protocols.vec2sent import VEC2SENT
+from theodolite.engine.results import Result, Score
 
 System = Literal["decoder", "nearest", "another"]
 SYSTEMS: dict[System, str] = {
@@ -152,10 +152,23 @@ class Diagnosis:
             for row in given["rows"]
         )
         samples = tuple(DecodedSample(**sample) for sample in given["samples"])
-        same = ("encoder", "dim", "fingerprint", "data_hash", "decoder", "mover", "known", "seed",
-                "seconds")  # fmt: skip
-        return cls(**{name: given[name] for name in same}, rows=rows, samples=samples,
-                   notes=tuple(given["notes"]))  # fmt: skip
+        same = (
+            "encoder",
+            "dim",
+            "fingerprint",
+            "data_hash",
+            "decoder",
+            "mover",
+            "known",
+            "seed",
+            "seconds",
+        )
+        return cls(
+            **{name: given[name] for name in same},
+            rows=rows,
+            samples=samples,
+            notes=tuple(given["notes"]),
+        )
 
 
 def task_of(source: str) -> str:
@@ -182,14 +195,22 @@ def to_result(found: Diagnosis, source: str = "") -> Result:
             main = aggregation is None and figure.metric == "token_f1"
             unit = "cosine" if figure.metric == "round_trip" else ""
             if not math.isnan(figure.value):
-                scores.append(Score("test", aggregation, figure.metric, figure.value, row.n,
-                                    main, unit))  # fmt: skip
+                scores.append(
+                    Score("test", aggregation, figure.metric, figure.value, row.n, main, unit)
+                )
     return Result(
-        encoder=found.encoder, fingerprint=found.fingerprint, dim=found.dim,
-        task=task_of(source), protocol=VEC2SENT.name,
-        seed=found.seed, data_hash=found.data_hash, scores=tuple(scores), examples=found.examples,
-        details=found.to_dict() | {"protocol_hash": VEC2SENT.hash}, seconds=found.seconds,
-    )  # fmt: skip
+        encoder=found.encoder,
+        fingerprint=found.fingerprint,
+        dim=found.dim,
+        task=task_of(source),
+        protocol=VEC2SENT.name,
+        seed=found.seed,
+        data_hash=found.data_hash,
+        scores=tuple(scores),
+        examples=found.examples,
+        details=found.to_dict() | {"protocol_hash": VEC2SENT.hash},
+        seconds=found.seconds,
+    )
 
 
 def _figure(given: Mapping[str, Any]) -> Figure:

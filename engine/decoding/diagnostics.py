@@ -87,8 +87,10 @@ def _glued(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[st
     right, runs = [], words
     for n in range(1, 5):
         if n > 1:
-            runs = [run[:-1] * len(number) + word[n - 1 :]
-                    for run, word in zip(runs, words, strict=True)]  # fmt: skip
+            runs = [
+                run[:-1] * len(number) + word[n - 1 :]
+                for run, word in zip(runs, words, strict=True)
+            ]
         distinct, joint = np.unique(np.concatenate(runs), return_inverse=True)
         runs = np.split(joint, [len(runs[0])])
         counts = [np.bincount(run, minlength=len(distinct)) for run in runs]
@@ -113,9 +115,7 @@ def mean_interval(values: np.ndarray, times: np.ndarray) -> tuple[float, float]:
     return _ends(times @ np.asarray(values, np.float64) / len(values))
 
 
-def ratio_interval(
-    above: np.ndarray, below: np.ndarray, times: np.ndarray
-) -> tuple[float, float]:  # fmt: skip
+def ratio_interval(above: np.ndarray, below: np.ndarray, times: np.ndarray) -> tuple[float, float]:
     """Percentile bootstrap interval of a ratio of sums; resamples that divide by 0 are skipped."""
     bottom = times @ np.asarray(below, np.float64)
     top = times @ np.asarray(above, np.float64)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.cost.speed import Speed, encoding_speed, spread, timed_updates, trial
-from engine.datasets.catalog import Catalog
-from engine.decoding.dataset import sentences_of, with_vectors
-from engine.decoding.folder import vocabulary_of
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.start import Start
-from engine.decoding.trainer import EVALUATIONS, DecoderTrainer
-from engine.encoders.base import Encoder
+from theodolite.engine.cost.speed import Speed, encoding_speed, spread, timed_updates, trial
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decoding.dataset import sentences_of, with_vectors
+from theodolite.engine.decoding.folder import vocabulary_of
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.start import Start
+from theodolite.engine.decoding.trainer import EVALUATIONS, DecoderTrainer
+from theodolite.engine.encoders.base import Encoder
 
 _TRIED = 3000
 """Sentences used for the updates of the probe."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.training.events import Event, Noted
+from theodolite.engine.training.events import Event, Noted
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,18 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from engine.decoding.card import card
-from engine.decoding.causal import BaseVocabulary, CausalDecoder
-from engine.decoding.dataset import DecoderDataset
-from engine.decoding.generate import Steps
-from engine.decoding.incremental import Incremental
-from engine.decoding.known_words import coverage, words_of
-from engine.decoding.lstm import ConditionedLSTM
-from engine.decoding.prefix import PrefixTransformer
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.vocabulary import Vocabulary, Words
-from engine.encoders.spec import from_legacy
-from engine.errors import UserError
+from theodolite.engine.decoding.card import card
+from theodolite.engine.decoding.causal import BaseVocabulary, CausalDecoder
+from theodolite.engine.decoding.dataset import DecoderDataset
+from theodolite.engine.decoding.generate import Steps
+from theodolite.engine.decoding.incremental import Incremental
+from theodolite.engine.decoding.known_words import coverage, words_of
+from theodolite.engine.decoding.lstm import ConditionedLSTM
+from theodolite.engine.decoding.prefix import PrefixTransformer
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.vocabulary import Vocabulary, Words
+from theodolite.engine.encoders.spec import from_legacy
+from theodolite.engine.errors import UserError
 
 FORMAT = 1
 FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
@@ -79,8 +79,11 @@ def untrained(
         model = CausalDecoder.of(spec.base, dim, positions)
         return model, model.sizes
     sizes = {
-        "width": spec.width, "layers": spec.layers, "dropout": spec.dropout, "positions": positions,
-    }  # fmt: skip
+        "width": spec.width,
+        "layers": spec.layers,
+        "dropout": spec.dropout,
+        "positions": positions,
+    }
     return build(spec.architecture, dim, len(vocabulary), sizes), sizes
 
 
@@ -110,9 +113,13 @@ def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -
 
 
 def write(
-    folder: Path, model: nn.Module, vocabulary: Words, facts: dict[str, Any], *,
+    folder: Path,
+    model: nn.Module,
+    vocabulary: Words,
+    facts: dict[str, Any],
+    *,
     small: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write a decoder; `small` keeps matrices as int8, else everything is float16.
 
     Raises:
@@ -215,10 +222,12 @@ def _stored(model: nn.Module) -> dict[str, Tensor]:
 def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Convert tensors to float32, and multiply int8 ones by their scales."""
     return {
-        name: tensor.float() * tensors[f"{name}.scale"] if tensor.dtype == torch.int8
+        name: tensor.float() * tensors[f"{name}.scale"]
+        if tensor.dtype == torch.int8
         else tensor.float()
-        for name, tensor in tensors.items() if not name.endswith(".scale")
-    }  # fmt: skip
+        for name, tensor in tensors.items()
+        if not name.endswith(".scale")
+    }
 
 
 def _missing(folder: Path) -> UserError:

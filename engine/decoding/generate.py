@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.decoding.known_words import KnownWords
-from engine.decoding.scripted import scripted
-from engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.decoding.known_words import KnownWords
+from theodolite.engine.decoding.scripted import scripted
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
 
 REFERENCE_FINISHED = 5
 """The reference's search stops when this many hypotheses have ended."""
@@ -69,9 +69,15 @@ def greedy(
 
 
 def sample(
-    model: Steps, vectors: Tensor, longest: int, *, temperature: float = 1.0, top_p: float = 1.0,
-    generator: torch.Generator | None = None, words: KnownWords | None = None,
-) -> list[Candidate]:  # fmt: skip
+    model: Steps,
+    vectors: Tensor,
+    longest: int,
+    *,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+    words: KnownWords | None = None,
+) -> list[Candidate]:
     """Draw a token at every step from the smallest set that holds `top_p` of the probability.
 
     Args:
@@ -95,9 +101,12 @@ def sample(
 
 
 def _walk(
-    model: Steps, vectors: Tensor, longest: int, words: KnownWords | None,
+    model: Steps,
+    vectors: Tensor,
+    longest: int,
+    words: KnownWords | None,
     choose: Callable[[Tensor], Tensor],
-) -> list[Candidate]:  # fmt: skip
+) -> list[Candidate]:
     """Generate token by token, for all vectors at once."""
     n = len(vectors)
     state, last = model.begin(vectors), torch.full((n,), BEGIN, device=vectors.device)
@@ -147,9 +156,14 @@ class _Hypothesis:
 
 
 def beam(
-    model: Steps, vectors: Tensor, longest: int, *, width: int = 5, penalty: float = 1.0,
+    model: Steps,
+    vectors: Tensor,
+    longest: int,
+    *,
+    width: int = 5,
+    penalty: float = 1.0,
     words: KnownWords | None = None,
-) -> list[list[Candidate]]:  # fmt: skip
+) -> list[list[Candidate]]:
     """Search for the best sentences of each vector by log-probability, the best first.
 
     A finished hypothesis of m tokens, END among them, has the score log p / ((5 + m) / 6)^penalty

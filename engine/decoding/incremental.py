@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.decoding.scripted import scripted
-from engine.encoders import onednn
+from theodolite.engine.decoding.scripted import scripted
+from theodolite.engine.encoders import onednn
 
 if TYPE_CHECKING:
-    from engine.decoding.prefix import PrefixTransformer
+    from theodolite.engine.decoding.prefix import PrefixTransformer
 
 ROOM = 8
 """Positions that a cache grows by."""
@@ -35,20 +35,28 @@ class Incremental:
         self._packed = device.type == "cpu" and onednn.available()
         self._layers = [
             [
-                block.before.weight, block.before.bias,
+                block.before.weight,
+                block.before.bias,
                 self._matrix(torch.cat([block.query.weight, block.kept.weight])),
                 torch.cat([block.query.bias, block.kept.bias]),
-                self._matrix(block.mix.weight), block.mix.bias,
-                block.between.weight, block.between.bias,
-                self._matrix(block.widen.weight), block.widen.bias,
-                self._matrix(block.narrow.weight), block.narrow.bias,
+                self._matrix(block.mix.weight),
+                block.mix.bias,
+                block.between.weight,
+                block.between.bias,
+                self._matrix(block.widen.weight),
+                block.widen.bias,
+                self._matrix(block.narrow.weight),
+                block.narrow.bias,
             ]
             for block in model.layers()
-        ]  # fmt: skip
+        ]
         self._layers = [[tensor.detach() for tensor in layer] for layer in self._layers]
         self._read = self._matrix(model.read.weight), model.read.bias.detach()
-        self._ends = [model.norm.weight.detach(), model.norm.bias.detach(),
-                      self._matrix(model.pieces.weight)]  # fmt: skip
+        self._ends = [
+            model.norm.weight.detach(),
+            model.norm.bias.detach(),
+            self._matrix(model.pieces.weight),
+        ]
         self._tokens, self._positions = model.pieces.weight.detach(), model.places.weight.detach()
         self._heads = next(model.layers()).heads
 
@@ -75,9 +83,19 @@ class Incremental:
         """
         cache, filled, rows = state
         logits, cache = _step(
-            self._layers, self._ends, self._tokens, self._positions, self.model.prefix, self._heads,
-            cache, filled, rows, last, ROOM, self._packed,
-        )  # fmt: skip
+            self._layers,
+            self._ends,
+            self._tokens,
+            self._positions,
+            self.model.prefix,
+            self._heads,
+            cache,
+            filled,
+            rows,
+            last,
+            ROOM,
+            self._packed,
+        )
         return logits, (cache, filled + 1, None)
 
     @staticmethod
@@ -110,10 +128,19 @@ def _fill(layers: list[list[Tensor]], read: Tensor, cache: Tensor, packed: bool)
 
 @scripted
 def _step(
-    layers: list[list[Tensor]], ends: list[Tensor], tokens: Tensor, positions: Tensor, prefix: int,
-    heads: int, cache: Tensor, filled: int, rows: Tensor | None, last: Tensor, room: int,
+    layers: list[list[Tensor]],
+    ends: list[Tensor],
+    tokens: Tensor,
+    positions: Tensor,
+    prefix: int,
+    heads: int,
+    cache: Tensor,
+    filled: int,
+    rows: Tensor | None,
+    last: Tensor,
+    room: int,
     packed: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """Logits, and a cache with one more position; see `PrefixTransformer` for what is computed."""
     width, n = tokens.shape[1], last.shape[0]
     chosen = cache.clone() if rows is None else cache.index_select(2, rows)

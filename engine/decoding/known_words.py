@@ -18,7 +18,7 @@ import torch
 from tokenizers import Tokenizer, pre_tokenizers
 from torch import Tensor
 
-from engine.decoding.scripted import scripted
+from theodolite.engine.decoding.scripted import scripted
 
 # A mark that is not ASCII may take several tokens: it counts as a word.
 _WORD = re.compile(r"\d*[^\W\d_]+(?:['’][^\W\d_]+)*|[^\x00-\x7f\w\s]")

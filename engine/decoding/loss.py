@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.decoding.vocabulary import PAD
-from engine.memory import to_device
+from theodolite.engine.decoding.vocabulary import PAD
+from theodolite.engine.memory import to_device
 
 ROWS = 512
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.decoding.loss import targets
+from theodolite.engine.decoding.loss import targets
 
 State = tuple[Tensor, Tensor, Tensor]
 """The vectors (n, dim), and hidden and cell states (layers, n, hidden)."""
@@ -27,9 +27,17 @@ class ConditionedLSTM(nn.Module):
     """
 
     def __init__(
-        self, dim: int, vocabulary: int, *, embedding: int = 300, hidden: int = 1024,
-        layers: int = 3, experts: int = 5, positions: int = 64, dropout: float = 0.4,
-    ) -> None:  # fmt: skip
+        self,
+        dim: int,
+        vocabulary: int,
+        *,
+        embedding: int = 300,
+        hidden: int = 1024,
+        layers: int = 3,
+        experts: int = 5,
+        positions: int = 64,
+        dropout: float = 0.4,
+    ) -> None:
         super().__init__()
         self.positions, self.experts = positions, experts
         self.pieces = nn.Embedding(vocabulary, embedding)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.decoding.loss import cross_entropy, targets
-from engine.decoding.spec import HEADS
+from theodolite.engine.decoding.loss import cross_entropy, targets
+from theodolite.engine.decoding.spec import HEADS
 
 
 class PrefixTransformer(nn.Module):
@@ -37,9 +37,17 @@ class PrefixTransformer(nn.Module):
     """
 
     def __init__(
-        self, dim: int, vocabulary: int, *, width: int = 256, layers: int = 4, heads: int = HEADS,
-        prefix: int = 8, positions: int = 64, dropout: float = 0.1,
-    ) -> None:  # fmt: skip
+        self,
+        dim: int,
+        vocabulary: int,
+        *,
+        width: int = 256,
+        layers: int = 4,
+        heads: int = HEADS,
+        prefix: int = 8,
+        positions: int = 64,
+        dropout: float = 0.1,
+    ) -> None:
         super().__init__()
         self.prefix, self.positions = prefix, positions
         self.read = nn.Linear(dim, prefix * width)
@@ -119,10 +127,12 @@ class Block(nn.Module):
         normed = self.before(x)
         before, own = self._kept(self.before(prefix)), self._kept(normed)
         found = F.scaled_dot_product_attention(
-            self._split(self.query(normed)), torch.cat([before[0], own[0]], 2),
-            torch.cat([before[1], own[1]], 2), attn_mask=seen,
+            self._split(self.query(normed)),
+            torch.cat([before[0], own[0]], 2),
+            torch.cat([before[1], own[1]], 2),
+            attn_mask=seen,
             dropout_p=self.p if self.training else 0.0,
-        )  # fmt: skip
+        )
         x = x + self.dropout(self.mix(found.transpose(1, 2).flatten(2)))
         out: Tensor = x + self.dropout(self.narrow(F.gelu(self.widen(self.between(x)))))
         return out

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.datasets.catalog import Catalog
-from engine.errors import UserError
-from engine.training.presets import STARTER, Preset
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.presets import STARTER, Preset
 
 TRAIN_TEXTS = ("unlabelled/wiki_split", "unlabelled/movie_reviews", "unlabelled/speeches")
 """Training texts of our own decoders, where the data folder has them."""
@@ -34,8 +34,11 @@ class DecoderPreset(Preset):
 
 
 _OF_PAPER: dict[str, Any] = {
-    "architecture": "lstm-mos", "clauses": False, "limit": 1_400_000, "vocabulary": 50_000,
-}  # fmt: skip
+    "architecture": "lstm-mos",
+    "clauses": False,
+    "limit": 1_400_000,
+    "vocabulary": 50_000,
+}
 
 PRESETS = (
     DecoderPreset(

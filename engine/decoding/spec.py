@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from engine.encoders.spec import from_legacy, to_legacy
-from engine.errors import UserError
-from engine.training.base_spec import BaseSpec, Ranges, relative_path
-from engine.training.spec import PrecisionName
+from theodolite.engine.encoders.spec import from_legacy, to_legacy
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.base_spec import BaseSpec, Ranges, relative_path
+from theodolite.engine.training.spec import PrecisionName
 
 VERSION = 1
 HEADS = 4

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.decoding import folder as folders
-from engine.decoding.folder import DecoderModel
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.vocabulary import Words
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.paths import named
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.folder import DecoderModel
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
 
 SAME = ("architecture", "vocabulary", "width", "layers")
 """Settings fixed by the weights."""

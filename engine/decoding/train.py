@@ -18,19 +18,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 
-from engine.datasets.catalog import Catalog
-from engine.decoding import folder as folders
-from engine.decoding.dataset import DecoderTexts, encoded, sentences_of, with_vectors
-from engine.decoding.events import DecoderFinished, finished
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.start import Start
-from engine.decoding.trainer import DecoderTrainer
-from engine.encoders import load
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.training.events import Event, Noted
-from engine.training.lock import lock
-from engine.training.loop import never
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.dataset import DecoderTexts, encoded, sentences_of, with_vectors
+from theodolite.engine.decoding.events import DecoderFinished, finished
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.start import Start
+from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Event, Noted
+from theodolite.engine.training.lock import lock
+from theodolite.engine.training.loop import never
 
 
 def train_decoder(

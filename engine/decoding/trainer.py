@@ -11,25 +11,25 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from engine import memory
-from engine.decoding import folder as folders
-from engine.decoding.dataset import DecoderDataset
-from engine.decoding.events import (
+from theodolite.engine import memory
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.dataset import DecoderDataset
+from theodolite.engine.decoding.events import (
     DecoderEvaluated,
     DecoderFinished,
     DecoderStarted,
     DecoderStepped,
     finished,
 )
-from engine.decoding.generate import greedy
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.start import Start
-from engine.decoding.vocabulary import Words
-from engine.errors import UserError
-from engine.training.events import Event, Noted, Stepped
-from engine.training.loop import State, Trainer
-from engine.training.optimiser import update
-from engine.training.precision import Precision
+from theodolite.engine.decoding.generate import greedy
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.start import Start
+from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Event, Noted, Stepped
+from theodolite.engine.training.loop import State, Trainer
+from theodolite.engine.training.optimiser import update
+from theodolite.engine.training.precision import Precision
 
 SAMPLES = 5
 """Held-out sentences shown at each evaluation with their reconstructions."""
@@ -66,9 +66,15 @@ class DecoderTrainer(Trainer):
     }
 
     def __init__(
-        self, spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Words, fingerprint: str,
-        data_hash: str, precision: Precision | None = None, start: Start | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        spec: DecoderSpec,
+        dataset: DecoderDataset,
+        vocabulary: Words,
+        fingerprint: str,
+        data_hash: str,
+        precision: Precision | None = None,
+        start: Start | None = None,
+    ) -> None:
         self.dataset, self.vocabulary = dataset, vocabulary
         precision = precision or Precision.on(spec.device, spec.precision)
         torch.manual_seed(spec.seed)
@@ -140,9 +146,13 @@ class DecoderTrainer(Trainer):
     def stepped(self, report: Stepped) -> DecoderStepped:
         """Report loss and speed; here the meter counts tokens."""
         return DecoderStepped(
-            report.step, self.steps, report.loss, report.sentences_per_second, report.seconds,
+            report.step,
+            self.steps,
+            report.loss,
+            report.sentences_per_second,
+            report.seconds,
             report.seconds_left,
-        )  # fmt: skip
+        )
 
     @torch.no_grad()
     def score(self) -> tuple[float, DecoderEvaluated]:
@@ -183,15 +193,27 @@ class DecoderTrainer(Trainer):
         if state.best_score is None:  # these weights are from a checkpoint before any evaluation
             state.best_score, _ = self.score()
         facts = {
-            "architecture": spec.architecture, "sizes": self.sizes, "encoder": spec.encoder,
-            "dim": int(dataset.vectors.shape[1]), "fingerprint": state.fingerprint,
-            "mean": dataset.mean.tolist(), "scale": dataset.scale, "words": spec.words,
-            "sentences": dataset.learned, "held_out": len(dataset.sentences) - dataset.learned,
-            "spec": spec.relative_paths().to_dict(), "hash": spec.hash,
-            "data_hash": state.data_hash, "steps": self.step, "step": state.best_step,
-            "loss": state.best_score, "seconds": self.meter.seconds, "curve": state.curve,
-            "notes": state.notes, "why": why,
-        }  # fmt: skip
+            "architecture": spec.architecture,
+            "sizes": self.sizes,
+            "encoder": spec.encoder,
+            "dim": int(dataset.vectors.shape[1]),
+            "fingerprint": state.fingerprint,
+            "mean": dataset.mean.tolist(),
+            "scale": dataset.scale,
+            "words": spec.words,
+            "sentences": dataset.learned,
+            "held_out": len(dataset.sentences) - dataset.learned,
+            "spec": spec.relative_paths().to_dict(),
+            "hash": spec.hash,
+            "data_hash": state.data_hash,
+            "steps": self.step,
+            "step": state.best_step,
+            "loss": state.best_score,
+            "seconds": self.meter.seconds,
+            "curve": state.curve,
+            "notes": state.notes,
+            "why": why,
+        }
         out, part = spec.out_folder, self.folder / "written"
         try:
             shutil.rmtree(part, ignore_errors=True)
@@ -215,9 +237,12 @@ def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:
         for of_base, share in ((False, 1.0), (True, BASE_SHARE))
     ]
     return torch.optim.AdamW(
-        [group for group in groups if group["params"]], spec.learning_rate, betas=(0.9, 0.98),
-        weight_decay=0.01, fused=named[0][1].device.type in ("cpu", "cuda"),
-    )  # fmt: skip
+        [group for group in groups if group["params"]],
+        spec.learning_rate,
+        betas=(0.9, 0.98),
+        weight_decay=0.01,
+        fused=named[0][1].device.type in ("cpu", "cuda"),
+    )
 
 
 def _epoch(lengths: np.ndarray, tokens: int, seed: int, number: int) -> list[np.ndarray]:

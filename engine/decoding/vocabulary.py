@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from engine.decoding.known_words import KnownWords
+from theodolite.engine.decoding.known_words import KnownWords
 
 PAD, BEGIN, END = 0, 1, 2
 _SPECIAL = ["<pad>", "<s>", "</s>"]
@@ -61,14 +61,18 @@ class Vocabulary:
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             # Digits one by one: a number not seen in training can then be written too.
-            [pre_tokenizers.ByteLevel(add_prefix_space=True),
-             pre_tokenizers.Digits(individual_digits=True)]
-        )  # fmt: skip
+            [
+                pre_tokenizers.ByteLevel(add_prefix_space=True),
+                pre_tokenizers.Digits(individual_digits=True),
+            ]
+        )
         tokenizer.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
-            vocab_size=size, special_tokens=_SPECIAL, show_progress=False,
+            vocab_size=size,
+            special_tokens=_SPECIAL,
+            show_progress=False,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        )  # fmt: skip
+        )
         tokenizer.train_from_iterator(sentences, trainer)
         return cls(tokenizer)
 

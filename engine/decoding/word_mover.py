@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.decoding.diagnostics import tokens
-from engine.encoders.base import Encoder
-from engine.search.index import unit_rows
+from theodolite.engine.decoding.diagnostics import tokens
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.search.index import unit_rows
 
 AT_ONCE = 40
 """Pairs of sentences solved as one linear programme: far faster than one by one."""
@@ -80,9 +80,11 @@ def _least(pairs: Sequence[tuple[Bag, Bag]], vectors: np.ndarray) -> np.ndarray:
         shares.append(np.concatenate([left, right[:-1]]))
     cost = np.concatenate(costs)
     solved = linprog(
-        cost, A_eq=sparse.block_diag(sums, format="csr"), b_eq=np.concatenate(shares),
+        cost,
+        A_eq=sparse.block_diag(sums, format="csr"),
+        b_eq=np.concatenate(shares),
         method="highs",
-    )  # fmt: skip
+    )
     if solved.status != 0:
         raise RuntimeError(f"the transport of words was not solved: {solved.message}")
     ends = np.cumsum([len(part) for part in costs])[:-1]

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.encoders import gem
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.source import Source, Word, WordSource, in_chunks, slices
-from engine.errors import UserError
+from theodolite.engine.encoders import gem
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.source import Source, Word, WordSource, in_chunks, slices
+from theodolite.engine.errors import UserError
 
 MEANING = {
     "avg": "mean over words",

@@ -11,7 +11,7 @@ from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from engine.progress import Progress
+from theodolite.engine.progress import Progress
 
 
 @runtime_checkable

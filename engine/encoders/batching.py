@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -113,7 +113,7 @@ class TokenBudget:
 
     def _made(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> T | None:
         """Run a model on token lists; None, and a smaller budget, if they do not fit."""
-        from engine.memory import empty_cache, ran_out
+        from theodolite.engine.memory import empty_cache, ran_out
 
         began = time.process_time()
         try:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.encoders.base import VectorCache, sentence_key
-from engine.encoders.source import Source, check_finite
-from engine.given import texts
-from engine.progress import Progress
+from theodolite.engine.encoders.base import VectorCache, sentence_key
+from theodolite.engine.encoders.source import Source, check_finite
+from theodolite.engine.given import texts
+from theodolite.engine.progress import Progress
 
 BLOCK = 16_384
 """Sentences looked up at a time; with 1,024 dimensions a block takes 64 MiB."""

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from engine.encoders import kinds
-from engine.encoders.fingerprint import file_sha256
-from engine.encoders.modules import Module, dim_after, every, listed, modules_of
-from engine.errors import UserError
+from theodolite.engine.encoders import kinds
+from theodolite.engine.encoders.fingerprint import file_sha256
+from theodolite.engine.encoders.modules import Module, dim_after, every, listed, modules_of
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -26,16 +26,32 @@ if TYPE_CHECKING:
 T = TypeVar("T", dict[str, Any], list[Any])
 
 _TOKENIZER = (
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-    "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "spiece.model",
     "sentencepiece.bpe.model",
-)  # fmt: skip
+)
 _DECODERS = ("ForCausalLM", "LMHeadModel")
 # Their positions start after the padding id, so the table holds that many fewer tokens.
 _OFFSET_POSITIONS = (
-    "roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl", "xmod", "luke",
-    "roberta-prelayernorm", "data2vec-text", "esm",
-)  # fmt: skip
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "mpnet",
+    "longformer",
+    "xlm-roberta-xl",
+    "xmod",
+    "luke",
+    "roberta-prelayernorm",
+    "data2vec-text",
+    "esm",
+)
 _POSITIONS = re.compile(r"(^|\.)(position_embeddings|wpe)\.weight$")
 NO_LIMIT = 8192
 """Tokens kept of a text when neither model nor tokenizer states a limit."""

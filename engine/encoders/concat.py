@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.encoders.base import Encoder
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.prompts import PromptTask
-from engine.encoders.sides import bind_task, query_side
-from engine.given import texts
-from engine.progress import Progress
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.prompts import PromptTask
+from theodolite.engine.encoders.sides import bind_task, query_side
+from theodolite.engine.given import texts
+from theodolite.engine.progress import Progress
 
 
 class Concatenated:

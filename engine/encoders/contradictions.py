@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.prompts import Prompts
-from engine.encoders.spec import PROMPTS, TASK_DATA, SourceSpec
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.prompts import Prompts
+from theodolite.engine.encoders.spec import PROMPTS, TASK_DATA, SourceSpec
 
 _NAME = re.compile(r"[\w-]+")
 _NAMED = 4
@@ -74,8 +74,10 @@ def _unknown(checkpoint: Checkpoint, text: str, prompts: Prompts) -> Iterator[st
     """Warn where a prompt looks like a name that the model lacks, or like a text cut short."""
     own = next((own for own in prompts.own.values() if own != text and own.strip() == text), None)
     if own is not None:
-        yield f"{checkpoint.label} has the prompt {own!r}, and {text!r} is asked for: a space at " \
-              "the end is written %20."  # fmt: skip
+        yield (
+            f"{checkpoint.label} has the prompt {own!r}, and {text!r} is asked for: a space at "
+            "the end is written %20."
+        )
     elif _NAME.fullmatch(text) and (prompts.own or text in prompts.named):
         has = f"; it has {', '.join(prompts.own)}" if prompts.own else ""
         yield f"{checkpoint.label} has no prompt named {text!r}{has}."
@@ -92,8 +94,11 @@ def _length(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
 
 def _similarity(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
     if runs_modules(checkpoint, spec) and checkpoint.similarity != "cosine":
-        by = {"dot": "dot product", "euclidean": "Euclidean distance",
-              "manhattan": "Manhattan distance"}[checkpoint.similarity]  # fmt: skip
+        by = {
+            "dot": "dot product",
+            "euclidean": "Euclidean distance",
+            "manhattan": "Manhattan distance",
+        }[checkpoint.similarity]
         yield (
             f"{checkpoint.label} compares its vectors by the {by}. Retrieval and reranking do so "
             "too; searches, maps and all else compare them by the cosine."

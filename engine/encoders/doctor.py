@@ -6,8 +6,8 @@ files only; `engine.encoders.audit` measures.
 
 from __future__ import annotations
 
-from engine.encoders.loading import checkpoint_of
-from engine.encoders.pooling_choice import PoolingDiagnosis, examine
+from theodolite.engine.encoders.loading import checkpoint_of
+from theodolite.engine.encoders.pooling_choice import PoolingDiagnosis, examine
 
 
 def diagnose(source: str) -> PoolingDiagnosis:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.base import VectorCache, sentence_key
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.source import Source, clean, slices
-from engine.encoders.spec import MAX_DIM, SourceSpec
-from engine.endpoints import Address, Endpoint, Unacceptable
-from engine.errors import UserError
+from theodolite.engine.encoders.base import VectorCache, sentence_key
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.source import Source, clean, slices
+from theodolite.engine.encoders.spec import MAX_DIM, SourceSpec
+from theodolite.engine.endpoints import Address, Endpoint, Unacceptable
+from theodolite.engine.errors import UserError
 
 BATCH = 64
 """Texts per request; fewer once a server has refused that many."""
@@ -42,9 +42,15 @@ class EndpointSource(Source):
     """
 
     def __init__(
-        self, name: str, endpoint: Endpoint, dim: int, *, dimensions: int | None = None,
-        prompt: str = "", batch: int = BATCH,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        endpoint: Endpoint,
+        dim: int,
+        *,
+        dimensions: int | None = None,
+        prompt: str = "",
+        batch: int = BATCH,
+    ) -> None:
         address = endpoint.address
         self.name, self.endpoint, self.dim, self.prompt = name, endpoint, dim, prompt
         self.batch = batch
@@ -98,9 +104,13 @@ def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> E
     endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=given["rpm"], tpm=given["tpm"])
     dim = given["dimensions"] or _probed(endpoint, cache)
     return EndpointSource(
-        str(spec), endpoint, dim, dimensions=given["dimensions"],
-        prompt=spec.option("prompt") or "", batch=int(spec.option("batch") or BATCH),
-    )  # fmt: skip
+        str(spec),
+        endpoint,
+        dim,
+        dimensions=given["dimensions"],
+        prompt=spec.option("prompt") or "",
+        batch=int(spec.option("batch") or BATCH),
+    )
 
 
 def _probed(endpoint: Endpoint, cache: VectorCache) -> int:
@@ -114,9 +124,12 @@ def _probed(endpoint: Endpoint, cache: VectorCache) -> int:
 
 
 def ask(
-    endpoint: Endpoint, texts: Sequence[str], dimensions: int | None = None,
-    dim: int | None = None, **options: int,
-) -> np.ndarray:  # fmt: skip
+    endpoint: Endpoint,
+    texts: Sequence[str],
+    dimensions: int | None = None,
+    dim: int | None = None,
+    **options: int,
+) -> np.ndarray:
     """Request the vectors of texts, float32 (n, dim). A blank text is not sent: its vector is 0.
 
     Args:
@@ -201,9 +214,12 @@ class Sending:
         """Count for sentences that are in no cache."""
         texts = [source.prompt + text for text in sentences]
         return cls(
-            source.endpoint.address.host, len(texts), sum(map(len, texts)), tokens(texts),
+            source.endpoint.address.host,
+            len(texts),
+            sum(map(len, texts)),
+            tokens(texts),
             sum(1 for _ in slices(texts, source.batch, CHARACTERS)),
-        )  # fmt: skip
+        )
 
     def __str__(self) -> str:
         return (

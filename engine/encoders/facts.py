@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
-from engine.encoders.lengths import limit_of, too_long
-from engine.encoders.loading import checkpoint_at, load
-from engine.encoders.pooling_choice import examine, own_poolings
-from engine.encoders.probe import TEXTS
-from engine.encoders.prompts import Prompts
-from engine.encoders.spec import MODELS, PROMPTS, SourceSpec, parse
-from engine.endpoints import Address
-from engine.errors import UserError
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
+from theodolite.engine.encoders.lengths import limit_of, too_long
+from theodolite.engine.encoders.loading import checkpoint_at, load
+from theodolite.engine.encoders.pooling_choice import examine, own_poolings
+from theodolite.engine.encoders.probe import TEXTS
+from theodolite.engine.encoders.prompts import Prompts
+from theodolite.engine.encoders.spec import MODELS, PROMPTS, SourceSpec, parse
+from theodolite.engine.endpoints import Address
+from theodolite.engine.errors import UserError
 
 LATER = "It is downloaded when it is first used."
 """The `problem` of a hub model that is not downloaded yet, which is no error."""
@@ -44,15 +44,19 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
     """
     parsed = parse(spec)
     facts = [_facts(source, read=read) for source in parsed.sources]
-    whole = facts[0] if len(facts) == 1 else {
-        "kind": "concatenation",
-        **{key: _sum([f[key] for f in facts]) for key in _ADDED},
-        "pooling": None,
-        "why": [],
-        "warnings": [w for f in facts for w in f["warnings"]],
-        "available": all(f["available"] for f in facts),
-        "problem": next((f["problem"] for f in facts if f["problem"]), None),
-    }  # fmt: skip
+    whole = (
+        facts[0]
+        if len(facts) == 1
+        else {
+            "kind": "concatenation",
+            **{key: _sum([f[key] for f in facts]) for key in _ADDED},
+            "pooling": None,
+            "why": [],
+            "warnings": [w for f in facts for w in f["warnings"]],
+            "available": all(f["available"] for f in facts),
+            "problem": next((f["problem"] for f in facts if f["problem"]), None),
+        }
+    )
     for step in parsed.steps:
         if step.k is not None and step.name not in ("drop", "common"):
             whole["dim"] = step.k
@@ -121,7 +125,7 @@ def _facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
             dim = int(spec.option("dimensions") or 0) or None
             facts |= {"dim": dim, "warnings": _cautions(spec), **_prompt_texts({}, spec)}
         elif spec.kind == "vectors":
-            from engine.encoders.vectors import open_vectors
+            from theodolite.engine.encoders.vectors import open_vectors
 
             known = open_vectors(spec)
             if read:
@@ -135,8 +139,8 @@ def _facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
 
 
 def _mteb_facts(model: str) -> dict[str, Any]:
-    from engine.encoders.hub import cached
-    from engine.mteb import models
+    from theodolite.engine.encoders.hub import cached
+    from theodolite.engine.mteb import models
 
     known = models.facts(model)
     here = Path(model).is_dir() or cached(model) is not None
@@ -147,14 +151,23 @@ def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
     pooling = spec.option("pooling")
     facts: dict[str, Any] = {"pooling": pooling or "avg"}
     if spec.kind == "wordllama":
-        from engine.encoders.packaged import WORDLLAMA_LICENCE, WORDLLAMA_WEIGHTS, WordLlama
+        from theodolite.engine.encoders.packaged import (
+            WORDLLAMA_LICENCE,
+            WORDLLAMA_WEIGHTS,
+            WordLlama,
+        )
 
         size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
         table = 32_000 * 256
-        facts |= {"dim": 256, "parameters": table, "embedding_parameters": table, "bytes": size,
-                  "licence": WORDLLAMA_LICENCE}  # fmt: skip
+        facts |= {
+            "dim": 256,
+            "parameters": table,
+            "embedding_parameters": table,
+            "bytes": size,
+            "licence": WORDLLAMA_LICENCE,
+        }
     elif spec.kind == "words":
-        from engine.encoders.words import WordVectors
+        from theodolite.engine.encoders.words import WordVectors
 
         vectors = WordVectors(spec.value, spec.value)
         if read:
@@ -207,7 +220,7 @@ def _read(spec: SourceSpec, warnings: list[str]) -> dict[str, Any]:
 
 
 def _cautions(spec: SourceSpec) -> list[str]:
-    from engine.encoders.endpoint import cautions
+    from theodolite.engine.encoders.endpoint import cautions
 
     return list(cautions(Address.parse(spec.value)))
 
@@ -246,7 +259,7 @@ def _here(spec: SourceSpec) -> Checkpoint | None:
     """The folder of a model; None for one that is not downloaded yet."""
     if spec.kind != "hf":
         return checkpoint_at(spec)
-    from engine.encoders.hub import cached
+    from theodolite.engine.encoders.hub import cached
 
     folder = cached(spec.value, spec.option("revision"))
     return None if folder is None else Checkpoint(folder, spec.value)

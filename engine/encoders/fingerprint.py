@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from engine.stamps import of_file
+from theodolite.engine.stamps import of_file
 
 FORMAT = "1"
 """Part of every fingerprint: raised when the same weights and options start to give new vectors."""

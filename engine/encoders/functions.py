@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.fingerprint import fingerprint
-from engine.errors import UserError
-from engine.given import texts
-from engine.progress import Progress
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import texts
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.datasets import Catalog
+    from theodolite.engine.datasets import Catalog
 
 Tokens = list[str]
 Prepare = Callable[[Any, list[Tokens]], Any]
@@ -120,9 +120,9 @@ class FunctionEncoder:
         Raises:
             UserError: an unknown task, data that cannot be read, or invalid vectors.
         """
-        from engine import tasks as registry
-        from engine.datasets import Catalog
-        from engine.encoders import vectors
+        from theodolite.engine import tasks as registry
+        from theodolite.engine.datasets import Catalog
+        from theodolite.engine.encoders import vectors
 
         catalog = Catalog.of(data)
         names = registry.expand(tasks, catalog)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 # Other frameworks' copies of the same weights, and what belongs to training.
 _SKIPPED = re.compile(
@@ -86,7 +86,8 @@ def needed(files: list[str]) -> list[str]:
     weights = [f for f in files if re.search(r"(^|/)model[^/]*\.safetensors$", f)]
     covered = {f.rpartition("/")[0] for f in weights}
     weights += [
-        f for f in files
+        f
+        for f in files
         if re.search(r"(^|/)pytorch_model[^/]*\.bin$", f) and f.rpartition("/")[0] not in covered
-    ]  # fmt: skip
+    ]
     return [f for f in files if f.endswith(_TEXT)] + weights

@@ -15,8 +15,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from engine.encoders.onednn import OneDnnLinear
-from engine.errors import UserError
+from theodolite.engine.encoders.onednn import OneDnnLinear
+from theodolite.engine.errors import UserError
 
 _STEPS = 127
 """Steps on either side of the middle."""

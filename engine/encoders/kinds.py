@@ -10,25 +10,46 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
-from engine.filetypes import refuse_pointer
+from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import refuse_pointer
 
 if TYPE_CHECKING:
-    from engine.encoders.checkpoint import Checkpoint
+    from theodolite.engine.encoders.checkpoint import Checkpoint
 
 _POINTER_BYTES = 1024
 """A Git LFS pointer is shorter."""
 _READ = (".json", ".txt", ".model", ".safetensors", ".bin")
 _OTHER_WEIGHTS = {
-    ".onnx": "ONNX", ".xml": "OpenVINO", ".gguf": "GGUF", ".h5": "TensorFlow", ".msgpack": "Flax",
-    ".ot": "Rust", ".mlpackage": "Core ML", ".tflite": "TensorFlow Lite",
-}  # fmt: skip
-_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers",
-           "decoder_layers", "num_decoder_layers", "layers")  # fmt: skip
+    ".onnx": "ONNX",
+    ".xml": "OpenVINO",
+    ".gguf": "GGUF",
+    ".h5": "TensorFlow",
+    ".msgpack": "Flax",
+    ".ot": "Rust",
+    ".mlpackage": "Core ML",
+    ".tflite": "TensorFlow Lite",
+}
+_LAYERS = (
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "num_decoder_layers",
+    "layers",
+)
 SIZED = ("Dense", "CNN", "LSTM", "LayerNorm")
 """Modules of sentence-transformers whose configuration says how large they are built."""
-_WIDTHS = ("in_features", "out_features", "hidden_dim", "out_channels", "in_embedding_dimension",
-           "in_word_embedding_dimension", "dimension")  # fmt: skip
+_WIDTHS = (
+    "in_features",
+    "out_features",
+    "hidden_dim",
+    "out_channels",
+    "in_embedding_dimension",
+    "in_word_embedding_dimension",
+    "dimension",
+)
 """Sizes in their configurations, each of which their weights have."""
 
 
@@ -79,8 +100,12 @@ def refuse_denied_sizes(checkpoint: Checkpoint) -> None:
     for config in (checkpoint.config, checkpoint.config.get("text_config") or {}):
         for key in _LAYERS:
             if isinstance(config.get(key), int) and not 0 <= config[key] <= len(shapes):
-                raise _denied(checkpoint.label, "config.json", f"{key} is {config[key]:,}",
-                              f"the weights hold {len(shapes):,} tensors")  # fmt: skip
+                raise _denied(
+                    checkpoint.label,
+                    "config.json",
+                    f"{key} is {config[key]:,}",
+                    f"the weights hold {len(shapes):,} tensors",
+                )
     if checkpoint.width is not None:
         _check_width(checkpoint.label, "config.json", "hidden size", checkpoint.width, shapes)
 
@@ -94,8 +119,9 @@ def refuse_denied_module(label: str, name: str, config: Any, shapes: dict[str, A
             _check_width(label, name, key, config[key], shapes)
     layers = config.get("num_layers")
     if isinstance(layers, int) and not 0 <= layers <= len(shapes):
-        raise _denied(label, name, f"num_layers is {layers:,}",
-                      f"its weights hold {len(shapes):,} tensors")  # fmt: skip
+        raise _denied(
+            label, name, f"num_layers is {layers:,}", f"its weights hold {len(shapes):,} tensors"
+        )
 
 
 def _check_width(label: str, file: str, what: str, width: int, shapes: dict[str, Any]) -> None:
@@ -121,16 +147,25 @@ def _other(checkpoint: Checkpoint) -> tuple[str, str, str] | None:
         return any(part in one for one in types)
 
     if saved == "CrossEncoder" or has(".cross_encoder.") or _scores_pairs(checkpoint, names):
-        return ("a cross-encoder", "it scores two texts together, and has no vector for one",
-                "a bi-encoder")  # fmt: skip
+        return (
+            "a cross-encoder",
+            "it scores two texts together, and has no vector for one",
+            "a bi-encoder",
+        )
     if saved == "SparseEncoder" or has(".sparse_encoder."):
-        return ("a sparse encoder", "it weighs the words of its vocabulary, and vectors here are "
-                "dense", "a dense model")  # fmt: skip
+        return (
+            "a sparse encoder",
+            "it weighs the words of its vocabulary, and vectors here are dense",
+            "a dense model",
+        )
     late = any("ColBERT" in name or name.endswith("ForRetrieval") for name in names)
     late = late or (checkpoint.folder / "artifact.metadata").is_file()
     if saved == "MultiVectorEncoder" or has(".multi_vector_encoder.") or has("pylate.") or late:
-        return ("a late-interaction model", "it has a vector for each token, and none for a "
-                "sentence", "a model with one vector a sentence")  # fmt: skip
+        return (
+            "a late-interaction model",
+            "it has a vector for each token, and none for a sentence",
+            "a model with one vector a sentence",
+        )
     return None
 
 

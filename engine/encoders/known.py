@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.encoders.source import Source, in_chunks
-from engine.errors import UserError
-from engine.given import texts
-from engine.progress import Progress
+from theodolite.engine.encoders.source import Source, in_chunks
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import texts
+from theodolite.engine.progress import Progress
 
 
 class KnownVectors(Source):

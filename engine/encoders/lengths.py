@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.contradictions import chooses_nothing, runs_modules
-from engine.encoders.prompts import Prompts
-from engine.encoders.source import clean
-from engine.encoders.spec import TASK_DATA, SourceSpec
-from engine.errors import UserError
-from engine.stamps import Stamp, stamp
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.contradictions import chooses_nothing, runs_modules
+from theodolite.engine.encoders.prompts import Prompts
+from theodolite.engine.encoders.source import clean
+from theodolite.engine.encoders.spec import TASK_DATA, SourceSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import Stamp, stamp
 
 COUNTED = 1000
 """Texts that are tokenized; of more, these are a sample."""
@@ -90,7 +90,7 @@ def _tokens(part: Checkpoint, _: Stamp) -> Callable[[list[str]], list[int]]:
         core.no_truncation()
         core.no_padding()
         return lambda texts: [len(one) for one in core.encode_batch_fast([*map(clean, texts)])]
-    from engine.encoders.transformer import quiet, read_tokenizer
+    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 
     with quiet():
         slow = read_tokenizer(part)

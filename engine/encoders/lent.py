@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from engine.encoders.source import Source
+from theodolite.engine.encoders.source import Source
 
 Encode = Callable[[int, list[str]], list[np.ndarray]]
 _lender: list[Encode] = []

@@ -7,18 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from engine.encoders.base import Encoder, VectorCache
-from engine.encoders.cached import CachedEncoder, MemoryCache
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.concat import Concatenated
-from engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
-from engine.encoders.lent import where_lent
-from engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
-from engine.encoders.sides import PromptedByTask, RoutedByTask, TwoSided
-from engine.encoders.source import Source, WordSource
-from engine.encoders.spec import MODELS, TASK_DATA, EncoderSpec, SourceSpec, parse
-from engine.encoders.steps import DatasetSource, SteppedEncoder
-from engine.errors import UserError
+from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.concat import Concatenated
+from theodolite.engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
+from theodolite.engine.encoders.lent import where_lent
+from theodolite.engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
+from theodolite.engine.encoders.sides import PromptedByTask, RoutedByTask, TwoSided
+from theodolite.engine.encoders.source import Source, WordSource
+from theodolite.engine.encoders.spec import MODELS, TASK_DATA, EncoderSpec, SourceSpec, parse
+from theodolite.engine.encoders.steps import DatasetSource, SteppedEncoder
+from theodolite.engine.errors import UserError
 
 _live: WeakValueDictionary[tuple[str, str | None, str], Source] = WeakValueDictionary()
 """Sources in use: two encoders with one source share its weights."""
@@ -95,15 +95,18 @@ def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
 
 
 def _catalogue(name: str) -> tuple[Sequence[str], str]:
-    from engine.datasets import Catalog
+    from theodolite.engine.datasets import Catalog
 
     return Catalog().every_sentence(name)
 
 
 def _part(
-    spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None,
+    spec: SourceSpec,
+    cache: VectorCache,
+    datasets: DatasetSource,
+    device: str | None,
     send_texts: Collection[str],
-) -> Encoder:  # fmt: skip
+) -> Encoder:
     # Looked up once: for a model of the hub that is a request.
     checkpoint = checkpoint_at(spec) if spec.kind in MODELS else None
     if checkpoint is not None:
@@ -118,7 +121,7 @@ def _part(
 
     def one_sided(spec: SourceSpec, side: Side | None = None) -> Encoder:
         if spec.kind == "api":
-            from engine.encoders import endpoint
+            from theodolite.engine.encoders import endpoint
 
             return CachedEncoder(endpoint.make(spec, cache, send_texts), cache)
         return kept(_source(spec, checkpoint, datasets, device, side))
@@ -132,7 +135,7 @@ def _part(
         )
 
     if spec.kind == "mteb":
-        from engine.mteb.source import Model
+        from theodolite.engine.mteb.source import Model
 
         return Model(str(spec), spec.value, kept, device)
     routed = checkpoint is not None and checkpoint.is_routed and runs_modules(checkpoint, spec)
@@ -142,10 +145,11 @@ def _part(
             str(spec),
             one_sided(spec.with_options(prompt=None, query_prompt=None)),
             lambda task: two_sided(
-                _sides(spec, own, task, routed=routed), "two-sided by task",
+                _sides(spec, own, task, routed=routed),
+                "two-sided by task",
                 routed=routed and task.type in TWO_SIDED,
             ),
-        )  # fmt: skip
+        )
     if routed:
         return RoutedByTask(
             str(spec),
@@ -187,16 +191,19 @@ def _sides(
 
 
 def _source(
-    spec: SourceSpec, checkpoint: Checkpoint | None, datasets: DatasetSource, device: str | None,
+    spec: SourceSpec,
+    checkpoint: Checkpoint | None,
+    datasets: DatasetSource,
+    device: str | None,
     side: Side | None,
-) -> Source:  # fmt: skip
+) -> Source:
     if checkpoint is not None:
         return _model(spec, checkpoint, device, side)
     match spec.kind:
         case "borep":
             return _borep(spec)
         case "vectors":
-            from engine.encoders.vectors import open_vectors
+            from theodolite.engine.encoders.vectors import open_vectors
 
             return open_vectors(spec)
     return _words(spec, datasets)
@@ -207,7 +214,7 @@ def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
     pooling = spec.option("pooling")
     if pooling in (None, "avg"):
         return base
-    from engine.encoders.averaging import Pooled, make
+    from theodolite.engine.encoders.averaging import Pooled, make
 
     data = spec.option("data")
     learnt_on = None if data is None else datasets(data)
@@ -216,21 +223,21 @@ def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
 
 def _word_source(name: str, kind: str, value: str) -> WordSource:
     if kind == "wordllama":
-        from engine.encoders.packaged import WordLlama
+        from theodolite.engine.encoders.packaged import WordLlama
 
         return WordLlama(name)
     if kind == "random":
-        from engine.encoders.random_words import RandomWords
+        from theodolite.engine.encoders.random_words import RandomWords
 
         return RandomWords(name, int(value))
-    from engine.encoders.words import WordVectors
+    from theodolite.engine.encoders.words import WordVectors
 
     return WordVectors(name, value)
 
 
 def _borep(spec: SourceSpec) -> Source:
-    from engine.encoders.averaging import plain
-    from engine.encoders.words import Borep
+    from theodolite.engine.encoders.averaging import plain
+    from theodolite.engine.encoders.words import Borep
 
     words = spec.option("words") or "wordllama"
     base = _word_source(words, "wordllama" if words == "wordllama" else "words", words)
@@ -247,8 +254,8 @@ def _window(spec: SourceSpec) -> int | None:
 def _model(
     spec: SourceSpec, checkpoint: Checkpoint, device: str | None, side: Side | None
 ) -> Source:
-    from engine.encoders import transformer
-    from engine.encoders.sentence_transformer import SentenceTransformerSource
+    from theodolite.engine.encoders import transformer
+    from theodolite.engine.encoders.sentence_transformer import SentenceTransformerSource
 
     name = str(spec)
     dtype = spec.option("dtype")
@@ -268,7 +275,7 @@ def _model(
             name, checkpoint, side=side, prompt=prompt, max_length=max_length, **options
         )
     if spec.kind == "minilm" and spec.option("pooling") is None and layer is None:
-        from engine.encoders.packaged import minilm
+        from theodolite.engine.encoders.packaged import minilm
 
         return minilm(name, checkpoint, max_length, prompt or "", **options)
     return transformer.make(
@@ -289,11 +296,11 @@ def checkpoint_at(spec: SourceSpec) -> Checkpoint:
         UserError: the model cannot be found.
     """
     if spec.kind == "minilm":
-        from engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
+        from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
 
         return Checkpoint(verified_folder(MINILM, MINILM_FILES), "minilm")
     if spec.kind == "dir":
         return Checkpoint(Path(spec.value), spec.value)
-    from engine.encoders.hub import download
+    from theodolite.engine.encoders.hub import download
 
     return Checkpoint(download(spec.value, spec.option("revision")), spec.value)

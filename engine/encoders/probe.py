@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import UserError, first_line
+from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     from torch import nn

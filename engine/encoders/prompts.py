@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from engine.encoders.checkpoint import Checkpoint
+    from theodolite.engine.encoders.checkpoint import Checkpoint
 
 Side = Literal["query", "document"]
 TWO_SIDED = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")

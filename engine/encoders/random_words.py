@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.source import Word, WordSource
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.source import Word, WordSource
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 

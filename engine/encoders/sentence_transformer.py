@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.float32 import exact_float32
-from engine.encoders.probe import Probe, refusal
-from engine.encoders.prompts import Prompts, Side
-from engine.encoders.source import Source, clean, in_chunks
-from engine.encoders.transformer import default_device
-from engine.encoders.weights import Weights, weights
-from engine.errors import UserError
-from engine.stamps import check_unchanged
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
+from theodolite.engine.encoders.float32 import exact_float32
+from theodolite.engine.encoders.probe import Probe, refusal
+from theodolite.engine.encoders.prompts import Prompts, Side
+from theodolite.engine.encoders.source import Source, clean, in_chunks
+from theodolite.engine.encoders.transformer import default_device
+from theodolite.engine.encoders.weights import Weights, weights
+from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import check_unchanged
 
 if TYPE_CHECKING:
-    from engine.encoders.st_model import Loaded
+    from theodolite.engine.encoders.st_model import Loaded
 
 BATCH = 64
 
@@ -120,7 +120,7 @@ class SentenceTransformerSource(Source):
 
     def _tried(self, model: Loaded, texts: list[str]) -> np.ndarray | None:
         """The library's vectors; None, and smaller batches, if one does not fit the memory."""
-        from engine.memory import empty_cache, ran_out
+        from theodolite.engine.memory import empty_cache, ran_out
 
         try:
             return model.encode(texts, self._side, self._prompt, self._batch)
@@ -143,7 +143,7 @@ class SentenceTransformerSource(Source):
         return self._weights.get(self._load)
 
     def _load(self) -> Loaded:
-        from engine.encoders.st_model import read
+        from theodolite.engine.encoders.st_model import read
 
         device = self._device or default_device()
         model = read(self.checkpoint, self._max_length, self._dtype, device)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.base import Encoder
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.prompts import TWO_SIDED, PromptTask
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.prompts import TWO_SIDED, PromptTask
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 
 def query_side(encoder: Encoder) -> Encoder:

@@ -12,8 +12,8 @@ from itertools import chain
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 CHUNK = 1024
 """Sentences encoded at a time: the most that a killed job loses, and a bound on the memory.

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from engine.endpoints import Address
-from engine.errors import UserError
-from engine.given import text
-from engine.paths import named
+from theodolite.engine.endpoints import Address
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import text
+from theodolite.engine.paths import named
 
 TASK_DATA = "@task"
 """As a step's data: the sentences of the task being measured. As a prompt: the one that the model

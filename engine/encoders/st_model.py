@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.float32 import exact_float32
-from engine.encoders.probe import Probe, positions, probe
-from engine.encoders.prompts import Side
-from engine.encoders.transformer import check_vocabulary, cut_to, quiet, read_as
-from engine.errors import UserError, first_line
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.float32 import exact_float32
+from theodolite.engine.encoders.probe import Probe, positions, probe
+from theodolite.engine.encoders.prompts import Side
+from theodolite.engine.encoders.transformer import check_vocabulary, cut_to, quiet, read_as
+from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import torch
@@ -123,7 +123,7 @@ def read(checkpoint: Checkpoint, max_length: int | None, dtype: str, device: str
             _bound(part, max_length, checkpoint.label)
             _watch(part, loaded.cut)
     if dtype == "int8":
-        from engine.encoders.int8 import use_int8
+        from theodolite.engine.encoders.int8 import use_int8
 
         use_int8(model, checkpoint.label)
     return loaded

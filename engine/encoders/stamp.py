@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engine.encoders.spec import TASK_DATA, SourceSpec, parse
-from engine.stamps import Stamp, stamp
+from theodolite.engine.encoders.spec import TASK_DATA, SourceSpec, parse
+from theodolite.engine.stamps import Stamp, stamp
 
 
 def stamp_of(spec: str, data: Callable[[str], object]) -> Stamp:
@@ -36,7 +36,7 @@ def _paths(source: SourceSpec) -> Iterator[Path]:
     if words and words != "wordllama":
         yield Path(words)
     if source.kind == "hf":
-        from engine.encoders.hub import cached
+        from theodolite.engine.encoders.hub import cached
 
         folder = cached(source.value, source.option("revision"))
         if folder is not None:  # the folder of one commit, whose files never change

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.encoders.base import Encoder
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.prompts import PromptTask
-from engine.encoders.sides import bind_task, query_side
-from engine.encoders.spec import TASK_DATA, StepSpec
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.prompts import PromptTask
+from theodolite.engine.encoders.sides import bind_task, query_side
+from theodolite.engine.encoders.spec import TASK_DATA, StepSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 DatasetSource = Callable[[str], tuple[Sequence[str], str]]
 """From a data set's name to its sentences and their hash."""

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.batching import TokenBudget, padded
-from engine.encoders.checkpoint import NO_LIMIT, Checkpoint
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.float32 import exact_float32
-from engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
-from engine.encoders.pooling_choice import examine
-from engine.encoders.probe import Probe, positions, probe
-from engine.encoders.source import CHUNK, Source, clean, slices
-from engine.encoders.weights import Weights, weights
-from engine.errors import UserError, first_line
-from engine.progress import nobody
-from engine.search.index import unit_rows
-from engine.stamps import check_unchanged
+from theodolite.engine.encoders.batching import TokenBudget, padded
+from theodolite.engine.encoders.checkpoint import NO_LIMIT, Checkpoint
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.float32 import exact_float32
+from theodolite.engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
+from theodolite.engine.encoders.pooling_choice import examine
+from theodolite.engine.encoders.probe import Probe, positions, probe
+from theodolite.engine.encoders.source import CHUNK, Source, clean, slices
+from theodolite.engine.encoders.weights import Weights, weights
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.progress import nobody
+from theodolite.engine.search.index import unit_rows
+from theodolite.engine.stamps import check_unchanged
 
 if TYPE_CHECKING:
     import torch
@@ -70,11 +70,11 @@ class Transformer:
             self.tokenizer = read_tokenizer(checkpoint)
             self.model = _model(checkpoint, read_as(dtype)).to(self.device)
         if self.device.type == "cpu":
-            from engine.encoders.onednn import use_onednn
+            from theodolite.engine.encoders.onednn import use_onednn
 
             use_onednn(self.model)
         if dtype == "int8":
-            from engine.encoders.int8 import use_int8
+            from theodolite.engine.encoders.int8 import use_int8
 
             use_int8(self.model, checkpoint.label)
         self.dim = checkpoint.dim
@@ -103,9 +103,12 @@ class Transformer:
         self.truncated = 0
 
     def pooled(
-        self, ids: Sequence[Sequence[int]], poolings: Sequence[str], layer: int = -1,
+        self,
+        ids: Sequence[Sequence[int]],
+        poolings: Sequence[str],
+        layer: int = -1,
         tick: Callable[[int], None] = nobody,
-    ) -> list[np.ndarray]:  # fmt: skip
+    ) -> list[np.ndarray]:
         """Vectors of tokenized texts under several poolings from one pass.
 
         Args:

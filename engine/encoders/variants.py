@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from engine.encoders.spec import MODELS, SourceSpec, StepSpec, parse
-from engine.errors import UserError
+from theodolite.engine.encoders.spec import MODELS, SourceSpec, StepSpec, parse
+from theodolite.engine.errors import UserError
 
 
 def ladder(dim: int, lowest: int = 16) -> list[int]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import UserError, first_line
-from engine.filetypes import refuse_pointer
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.filetypes import refuse_pointer
 
 if TYPE_CHECKING:
-    from engine.datasets.parquet import ParquetFile
+    from theodolite.engine.datasets.parquet import ParquetFile
 
 SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
 
@@ -26,7 +26,7 @@ class NpyVectors:
     """`x.npy` beside `x.txt`; the array is mapped, not read."""
 
     def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
-        from engine.datasets.files import find
+        from theodolite.engine.datasets.files import find
 
         beside = find(path.with_suffix(".txt"))
         if beside is None:
@@ -41,7 +41,7 @@ class NpyVectors:
 
     def sentences(self) -> list[str]:
         """The texts, one for each vector."""
-        from engine.datasets.files import lines
+        from theodolite.engine.datasets.files import lines
 
         sentences = list(lines(self.paths[1]))
         _same_length(len(sentences), len(self._array), self.paths[1].name, self.paths[0].name)
@@ -56,7 +56,7 @@ class NpzVectors:
     """`x.npz` with `sentences` and `vectors`; refused if its arrays unpack to too much."""
 
     def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
-        from engine.datasets.archives import BROKEN_ZIP
+        from theodolite.engine.datasets.archives import BROKEN_ZIP
 
         self.paths = (path,)
         _check_unpacked(path)
@@ -113,7 +113,7 @@ class ParquetVectors:
 
     def _open(self) -> ParquetFile:
         """Open both columns, and check the sizes that the file states for them."""
-        from engine.datasets.parquet import ParquetFile
+        from theodolite.engine.datasets.parquet import ParquetFile
 
         path = self.paths[0]
         return ParquetFile(path, path.name, (self._text, self._vector))
@@ -185,7 +185,7 @@ def _check_unpacked(path: Path) -> None:
     Texts are padded to the longest, and so compress well: there is no ratio below the size of an
     upload.
     """
-    from engine.datasets.limits import MAX_BYTES, Unpacking
+    from theodolite.engine.datasets.limits import MAX_BYTES, Unpacking
 
     if not zipfile.is_zipfile(path):
         return  # reading it will say what it is

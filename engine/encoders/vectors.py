@@ -20,13 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.known import KnownVectors
-from engine.encoders.spec import SourceSpec, parse
-from engine.encoders.vector_file import READERS, SHAPES, ParquetVectors
-from engine.errors import UserError
-from engine.filetypes import refuse_pointer
-from engine.stamps import check_unchanged, stamp
+from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
+from theodolite.engine.encoders.known import KnownVectors
+from theodolite.engine.encoders.spec import SourceSpec, parse
+from theodolite.engine.encoders.vector_file import READERS, SHAPES, ParquetVectors
+from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import refuse_pointer
+from theodolite.engine.stamps import check_unchanged, stamp
 
 
 def open_vectors(spec: SourceSpec) -> KnownVectors:
@@ -37,7 +37,7 @@ def open_vectors(spec: SourceSpec) -> KnownVectors:
     """
     columns = (spec.option("text"), spec.option("vector"))
     if (folder := Path(spec.value)).is_dir():
-        from engine.corpus.source import open_folder
+        from theodolite.engine.corpus.source import open_folder
 
         return open_folder(str(spec), folder, columns)
     return VectorFile(str(spec), spec.value, *columns)

@@ -18,12 +18,12 @@ from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
-from engine.encoders.spec import MAX_DIM
-from engine.errors import UserError
-from engine.filetypes import refuse_pointer
+from theodolite.engine.encoders.spec import MAX_DIM
+from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import refuse_pointer
 
 if TYPE_CHECKING:
-    from engine.datasets.limits import Unpacking
+    from theodolite.engine.datasets.limits import Unpacking
 
 _HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s*$")
 _BOM = b"\xef\xbb\xbf"
@@ -175,7 +175,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
         UserError: the file has none of the layouts, lacks words that its first line states, or
             has a value that is not finite; names the vector.
     """
-    from engine.datasets.limits import Unpacking
+    from theodolite.engine.datasets.limits import Unpacking
 
     how = layout(path)
     words: dict[str, int] = {}

@@ -8,13 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.encoders.averaging import Pool
-from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.random_words import split_words
-from engine.encoders.source import Source, TableSource, Word, WordSource, in_chunks, mean_rows
-from engine.encoders.word_file import layout, read_vectors
-from engine.errors import UserError
-from engine.stamps import check_unchanged
+from theodolite.engine.encoders.averaging import Pool
+from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
+from theodolite.engine.encoders.random_words import split_words
+from theodolite.engine.encoders.source import (
+    Source,
+    TableSource,
+    Word,
+    WordSource,
+    in_chunks,
+    mean_rows,
+)
+from theodolite.engine.encoders.word_file import layout, read_vectors
+from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import check_unchanged
 
 
 class WordVectors(TableSource):
@@ -77,8 +84,9 @@ class Borep(Source):
     of random features. The matrix comes from numpy's default generator with `seed` (0).
     """
 
-    def __init__(self, name: str, dim: int, base: WordSource, pool: Pool | None, seed: int = 0
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, name: str, dim: int, base: WordSource, pool: Pool | None, seed: int = 0
+    ) -> None:
         """`pool` None is the mean."""
         self.name = name
         self.dim = dim if pool is None else pool.factor * dim

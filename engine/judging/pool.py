@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.judging.sampling import Units
+from theodolite.engine.judging.sampling import Units
 
 Measure = Literal["dcg", "precision"]
 Rankings = Mapping[str, Sequence[Sequence[int]]]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.stats.betting import Observations, confidence_sequence
+from theodolite.engine.stats.betting import Observations, confidence_sequence
 
 _LEAST_VARIANCE = 0.04
 """Least variance of a mark, as a share of its range squared: keeps each probability above 0.4 of
@@ -227,9 +227,13 @@ def draw(
 
 
 def observations(
-    units: Units, draws: Sequence[Draw], marks: np.ndarray, second: SecondMarks | None = None,
-    *, heard: bool = True,
-) -> list[Observations]:  # fmt: skip
+    units: Units,
+    draws: Sequence[Draw],
+    marks: np.ndarray,
+    second: SecondMarks | None = None,
+    *,
+    heard: bool = True,
+) -> list[Observations]:
     """Turn each draw into an unbiased observation of the difference, for each pair.
 
     Args:
@@ -266,9 +270,14 @@ def observations(
 
 
 def estimates(
-    units: Units, draws: Sequence[Draw], marks: np.ndarray, alpha: float = 0.05,
-    second: SecondMarks | None = None, *, heard: bool = True,
-) -> list[Estimate]:  # fmt: skip
+    units: Units,
+    draws: Sequence[Draw],
+    marks: np.ndarray,
+    alpha: float = 0.05,
+    second: SecondMarks | None = None,
+    *,
+    heard: bool = True,
+) -> list[Estimate]:
     """Estimate the difference of each pair, with intervals that hold simultaneously at 1 - alpha.
 
     Alpha is divided among the pairs (Bonferroni). The units not yet judged also bound each

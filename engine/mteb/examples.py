@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.stats.v_measure import v_measure_parts
+from theodolite.engine.stats.v_measure import v_measure_parts
 
 Values = dict[str, np.ndarray]
 Part = tuple[str, str]
@@ -258,7 +258,7 @@ def _signs(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
 
 def _nearest(task: Any, rows: Any, predictions: Any) -> Values:
     """Return each sentence's contribution to the F1; nothing for several pairs of columns."""
-    from engine.tasks.bitext import shares
+    from theodolite.engine.tasks.bitext import shares
 
     if list(predictions) != ["sentence1-sentence2"]:
         return {}

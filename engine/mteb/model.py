@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.base import Encoder
-from engine.encoders.prompts import PromptTask
-from engine.encoders.sides import bind_task, query_side, similarity_of
-from engine.errors import UserError
-from engine.mteb.package import part
-from engine.mteb.results import model_name
-from engine.progress import Progress
-from engine.search.ranked import comparable, compare, first_of_each
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.prompts import PromptTask
+from theodolite.engine.encoders.sides import bind_task, query_side, similarity_of
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.package import part
+from theodolite.engine.mteb.results import model_name
+from theodolite.engine.progress import Progress
+from theodolite.engine.search.ranked import comparable, compare, first_of_each
 
 if TYPE_CHECKING:
     import torch
 
-    from engine.encoders.base import VectorCache
+    from theodolite.engine.encoders.base import VectorCache
 
 Hear = Callable[[int], None]
 """Called with the number of sentences encoded so far, repeats counted."""
@@ -48,7 +48,7 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
         UserError: mteb is not installed, or the spec cannot be loaded.
     """
     part("evaluate")
-    from engine.encoders import is_encoder, load
+    from theodolite.engine.encoders import is_encoder, load
 
     if not is_encoder(encoder):
         encoder = load(encoder, cache=cache)  # type: ignore[arg-type]

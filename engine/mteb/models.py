@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from engine.errors import UserError, first_line
-from engine.mteb.package import causes, is_offline, part
-from engine.protocols.package import version
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.mteb.package import causes, is_offline, part
+from theodolite.engine.protocols.package import version
 
 _OTHER_KINDS = {
     "cross-encoder": "a cross-encoder: it scores two texts at once and gives no vectors",
@@ -78,15 +78,20 @@ def dense(model: str) -> Any:
         raise UserError(
             f"MTEB lists no model {model!r}.",
             f"Did you mean {' or '.join(f'mteb:{name}' for name in close)}?"
-            if close else f"A model of the hub is written hf:{model}.",
-        )  # fmt: skip
+            if close
+            else f"A model of the hub is written hf:{model}.",
+        )
     other = next((kind for kind in meta.model_type if kind in _OTHER_KINDS), None)
     if "dense" not in meta.model_type and other:
-        raise UserError(f"{meta.name} is {_OTHER_KINDS[other]}.", "Encoders here give one vector "
-                        "a text; take a dense model.")  # fmt: skip
+        raise UserError(
+            f"{meta.name} is {_OTHER_KINDS[other]}.",
+            "Encoders here give one vector a text; take a dense model.",
+        )
     if "text" not in meta.modalities:
-        raise UserError(f"{meta.name} reads {' and '.join(meta.modalities)}.",
-                        "Encoders here read text; take a model of texts.")  # fmt: skip
+        raise UserError(
+            f"{meta.name} reads {' and '.join(meta.modalities)}.",
+            "Encoders here read text; take a model of texts.",
+        )
     if "API" in meta.framework or not meta.open_weights:
         raise UserError(
             f"{meta.name} runs on its owner's servers alone; no text leaves this machine.",
@@ -187,7 +192,7 @@ def facts(model: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """`python -m engine.mteb.models NAME...`: print each model's training tasks as JSON.
+    """`python -m theodolite.engine.mteb.models NAME...`: print each model's training tasks as JSON.
 
     For callers that must not wait for the import of mteb. Runs at a low priority.
     """

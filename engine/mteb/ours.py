@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.mteb.package import part
-from engine.mteb.theirs import UNKNOWN_LANGUAGE
-from engine.protocols.mteb_tasks import shots
-from engine.tasks import bitext, clustering, few_shot, pair_classification, retrieval, sts
-from engine.tasks import summarization as summaries
-from engine.tasks.splits import scored_split
-from engine.tasks.task import MTEB_TYPES
+from theodolite.engine.mteb.package import part
+from theodolite.engine.mteb.theirs import UNKNOWN_LANGUAGE
+from theodolite.engine.protocols.mteb_tasks import shots
+from theodolite.engine.tasks import (
+    bitext,
+    clustering,
+    few_shot,
+    pair_classification,
+    retrieval,
+    sts,
+)
+from theodolite.engine.tasks import summarization as summaries
+from theodolite.engine.tasks.splits import scored_split
+from theodolite.engine.tasks.task import MTEB_TYPES
 
 if TYPE_CHECKING:
-    from engine.datasets.types import (
+    from theodolite.engine.datasets.types import (
         Dataset,
         LabelledPairs,
         LabelledSentences,
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
         ScoredPairs,
         Summaries,
     )
-    from engine.tasks.task import Task
+    from theodolite.engine.tasks.task import Task
 
 _Made = tuple[str, Any, dict[str, Any]]
 """The scored split, the data by split, and attributes for the task's class."""

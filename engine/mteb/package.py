@@ -7,8 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from engine.errors import UserError, first_line
-from engine.protocols.package import version
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.protocols.package import version
 
 TESTED = "2.26.24"
 """The version that this release was tested with."""
@@ -57,9 +57,11 @@ def part(path: str) -> Any:
 def caution() -> list[str]:
     """Return a note if the installed version is not the one this release was tested with."""
     here = version()
-    return [] if here == TESTED else [
-        f"Scored by mteb {here}; this release of Theodolite was tested with {TESTED}."
-    ]  # fmt: skip
+    return (
+        []
+        if here == TESTED
+        else [f"Scored by mteb {here}; this release of Theodolite was tested with {TESTED}."]
+    )
 
 
 def causes(error: BaseException) -> list[BaseException]:
@@ -71,9 +73,16 @@ def causes(error: BaseException) -> list[BaseException]:
 
 
 _OFFLINE = {
-    "ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError",
-    "ConnectTimeout", "ReadTimeout", "MaxRetryError", "OfflineModeError", "ProxyError",
-}  # fmt: skip
+    "ConnectionError",
+    "OfflineModeIsEnabled",
+    "LocalEntryNotFoundError",
+    "ConnectError",
+    "ConnectTimeout",
+    "ReadTimeout",
+    "MaxRetryError",
+    "OfflineModeError",
+    "ProxyError",
+}
 
 
 def is_offline(chain: Sequence[BaseException]) -> bool:

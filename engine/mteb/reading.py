@@ -17,20 +17,35 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.datasets import archives
-from engine.errors import UserError, first_line
-from engine.mteb.package import TESTED
-from engine.mteb.results import BESIDE, META, PublishedResult, scores_of
-from engine.mteb.theirs import PREFIX
-from engine.results import Score
+from theodolite.engine.datasets import archives
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.mteb.package import TESTED
+from theodolite.engine.mteb.results import BESIDE, META, PublishedResult, scores_of
+from theodolite.engine.mteb.theirs import PREFIX
+from theodolite.engine.results import Score
 
 YAML = (".yaml", ".yml")
 ENDINGS = (".json", *YAML)
-_FACTS = {"n_parameters": "parameters", "embed_dim": "dim", "max_tokens": "max_tokens",
-          "license": "licence"}  # fmt: skip
+_FACTS = {
+    "n_parameters": "parameters",
+    "embed_dim": "dim",
+    "max_tokens": "max_tokens",
+    "license": "licence",
+}
 """Names of a model's facts: in `model_meta.json` -> here."""
-_MAIN = ("ndcg_at_10", "map_at_1000", "accuracy", "v_measure", "cosine_spearman", "max_ap",
-         "cosine_ap", "f1", "lrap", "kendalltau", "p-MRR")  # fmt: skip
+_MAIN = (
+    "ndcg_at_10",
+    "map_at_1000",
+    "accuracy",
+    "v_measure",
+    "cosine_spearman",
+    "max_ap",
+    "cosine_ap",
+    "f1",
+    "lrap",
+    "kendalltau",
+    "p-MRR",
+)
 """Usual main metrics first: a file repeats the main score's value without naming its metric."""
 _SPLITS = ("test", "validation", "dev", "train")
 _VERSION = re.compile(r"MTEB v?(\d[\w.]*)")
@@ -237,13 +252,19 @@ def _of_json(name: str, raw: bytes) -> PublishedResult:
             [split, one["hf_subset"], 100.0 * float(one["main_score"])] for split, one in parts
         ],
         "date": datetime.fromtimestamp(date, UTC).date().isoformat()
-        if isinstance(date, (int, float)) else date,
-    }  # fmt: skip
+        if isinstance(date, (int, float))
+        else date,
+    }
     scores = scores_of(parts, _main_metric([one for _, one in parts]))
     return PublishedResult(
-        "", "", PREFIX + str(content["task_name"]), str(content["dataset_revision"]), version,
-        tuple(scores), facts,
-    )  # fmt: skip
+        "",
+        "",
+        PREFIX + str(content["task_name"]),
+        str(content["dataset_revision"]),
+        version,
+        tuple(scores),
+        facts,
+    )
 
 
 def _main_metric(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -282,13 +303,21 @@ def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
     if not scores:
         raise UserError("holds means of whole suites, and no result of a task")
     return [
-        PublishedResult("", "", PREFIX + task, data, version, tuple(_with_mean(of)), {
-            "file": name,
-            "parts": [[s.split, s.aggregation or "default", s.score] for s in of],
-            "date": dates[task, data, version] or None,
-        })
+        PublishedResult(
+            "",
+            "",
+            PREFIX + task,
+            data,
+            version,
+            tuple(_with_mean(of)),
+            {
+                "file": name,
+                "parts": [[s.split, s.aggregation or "default", s.score] for s in of],
+                "date": dates[task, data, version] or None,
+            },
+        )
         for (task, data, version), of in scores.items()
-    ]  # fmt: skip
+    ]
 
 
 def _task_id(text: str) -> tuple[str, str, str | None]:

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.mteb.theirs import UNKNOWN_LANGUAGE
-from engine.results import Score
+from theodolite.engine.mteb.theirs import UNKNOWN_LANGUAGE
+from theodolite.engine.results import Score
 
 META = "model_meta.json"
 BESIDE = ("main_score", "hf_subset", "languages", "mteb_version", "scores_per_experiment")
@@ -164,22 +164,26 @@ def as_yaml(results: Iterable[Mapping[str, Any]], data_sets: Mapping[str, str]) 
     rows = []
     for one in results:
         content = as_mteb(one)
-        notes = f"Obtained using MTEB v{content['mteb_version']}" if content["mteb_version"] else (
-            "Obtained using Theodolite"
-        )  # fmt: skip
+        notes = (
+            f"Obtained using MTEB v{content['mteb_version']}"
+            if content["mteb_version"]
+            else ("Obtained using Theodolite")
+        )
         for split, parts in content["scores"].items():
             for part in parts:
                 task_id = f"{content['task_name']}_{part['hf_subset']}_{split}"
-                rows.append({
-                    "dataset": {
-                        "id": data_sets.get(one["task"], content["task_name"]),
-                        "task_id": task_id,
-                        "revision": content["dataset_revision"],
-                    },
-                    "value": round(100.0 * part["main_score"], 5),
-                    "date": datetime.fromtimestamp(one["created"], UTC).date().isoformat(),
-                    "notes": notes,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "dataset": {
+                            "id": data_sets.get(one["task"], content["task_name"]),
+                            "task_id": task_id,
+                            "revision": content["dataset_revision"],
+                        },
+                        "value": round(100.0 * part["main_score"], 5),
+                        "date": datetime.fromtimestamp(one["created"], UTC).date().isoformat(),
+                        "notes": notes,
+                    }
+                )
     return str(yaml.safe_dump(rows, sort_keys=False, allow_unicode=True))
 
 

@@ -17,21 +17,21 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.datasets.mteb_types import MtebTask
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.mteb import ours, texts, theirs
-from engine.mteb.examples import NONE, Values, Watch
-from engine.mteb.model import Hear, Model
-from engine.mteb.package import caution, package
-from engine.mteb.results import scores_of
-from engine.protocols.package import installed, version
-from engine.results import Score
-from engine.tasks.task import Measurement
+from theodolite.engine.datasets.mteb_types import MtebTask
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import ours, texts, theirs
+from theodolite.engine.mteb.examples import NONE, Values, Watch
+from theodolite.engine.mteb.model import Hear, Model
+from theodolite.engine.mteb.package import caution, package
+from theodolite.engine.mteb.results import scores_of
+from theodolite.engine.protocols.package import installed, version
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.task import Measurement
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Dataset
-    from engine.tasks.task import Task
+    from theodolite.engine.datasets.types import Dataset
+    from theodolite.engine.tasks.task import Task
 
 _SAME = 1e-2
 """Points of 100 by which two ways to the same score may differ: MTEB rounds some."""
@@ -70,10 +70,14 @@ def measure(
     with tempfile.TemporaryDirectory() as folder, _quiet():
         try:
             (found,) = mteb.evaluate(
-                model, made, cache=None, co2_tracker=False, show_progress_bar=False,
+                model,
+                made,
+                cache=None,
+                co2_tracker=False,
+                show_progress_bar=False,
                 encode_kwargs={"batch_size": 32, "show_progress_bar": False},
                 prediction_folder=Path(folder) if watch and watch.writes else None,
-            ).task_results  # fmt: skip
+            ).task_results
         except Exception as error:
             why = theirs.explained(error, made) if own else None
             raise why or error from None

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.base import Encoder
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.float32 import exact_float32
-from engine.encoders.prompts import TWO_SIDED, PromptTask, Side
-from engine.encoders.sides import PromptedByTask, TwoSided
-from engine.encoders.source import Source, clean, in_chunks
-from engine.encoders.transformer import quiet
-from engine.encoders.weights import weights
-from engine.errors import UserError
-from engine.mteb import models
-from engine.mteb.package import part
-from engine.mteb.theirs import UNKNOWN_LANGUAGE
-from engine.progress import Progress
-from engine.protocols.package import version
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.float32 import exact_float32
+from theodolite.engine.encoders.prompts import TWO_SIDED, PromptTask, Side
+from theodolite.engine.encoders.sides import PromptedByTask, TwoSided
+from theodolite.engine.encoders.source import Source, clean, in_chunks
+from theodolite.engine.encoders.transformer import quiet
+from theodolite.engine.encoders.weights import weights
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import models
+from theodolite.engine.mteb.package import part
+from theodolite.engine.mteb.theirs import UNKNOWN_LANGUAGE
+from theodolite.engine.progress import Progress
+from theodolite.engine.protocols.package import version
 
 _BATCH = 32
 """The default batch size of `mteb.evaluate`."""
@@ -88,10 +88,14 @@ class ModelSource(Source):
             model = self._weights.get(lambda: models.load(self._meta, self._device))
             with exact_float32():
                 vectors = model.encode(
-                    DataLoader(texts, batch_size=_BATCH), task_metadata=self._task, hf_split="test",
-                    hf_subset="default", prompt_type=side, batch_size=_BATCH,
+                    DataLoader(texts, batch_size=_BATCH),
+                    task_metadata=self._task,
+                    hf_split="test",
+                    hf_subset="default",
+                    prompt_type=side,
+                    batch_size=_BATCH,
                     show_progress_bar=False,
-                )  # fmt: skip
+                )
         if hasattr(vectors, "detach"):
             vectors = vectors.detach().cpu().float()
         return np.asarray(vectors, np.float32)

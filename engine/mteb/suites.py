@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.errors import UserError
-from engine.mteb.package import package, part
-from engine.mteb.theirs import PREFIX, counted, make, named, read
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.package import package, part
+from theodolite.engine.mteb.theirs import PREFIX, counted, make, named, read
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 """A Markdown link: descriptions are Markdown."""
@@ -75,9 +75,10 @@ def suites() -> list[SuiteInfo]:
         UserError: mteb is not installed.
     """
     found = [
-        _about(one) for one in part("get_benchmarks")()
+        _about(one)
+        for one in part("get_benchmarks")()
         if all(list(task.metadata.modalities) == ["text"] for task in one.tasks)
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda one: not one.name.startswith("MTEB("))
 
 
@@ -176,9 +177,10 @@ def _suite(name: str) -> Any:
         close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=3)
         raise UserError(
             f"MTEB has no suite named {name!r}.",
-            f"Did you mean {' or '.join(close)}?" if close
+            f"Did you mean {' or '.join(close)}?"
+            if close
             else "`theodolite data suite` lists them.",
-        )  # fmt: skip
+        )
     return found
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.mteb import suites, theirs
-from engine.mteb.examples import embedded, parts_of, rows_of
-from engine.tasks import clusters
-from engine.tasks.task import ExampleTexts, Measurement
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import suites, theirs
+from theodolite.engine.mteb.examples import embedded, parts_of, rows_of
+from theodolite.engine.tasks import clusters
+from theodolite.engine.tasks.task import ExampleTexts, Measurement
 
 _Read = Callable[[Any, Any], ExampleTexts]
 

@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.datasets.info import content_hash
-from engine.datasets.mteb_types import MtebTask
-from engine.errors import UserError, first_line
-from engine.mteb.package import causes, is_offline, package, part
+from theodolite.engine.datasets.info import content_hash
+from theodolite.engine.datasets.mteb_types import MtebTask
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.mteb.package import causes, is_offline, package, part
 
 PREFIX = "mteb:"
 UNKNOWN_LANGUAGE = "und-Zyyy"
@@ -68,8 +68,9 @@ def make(name: str, seed: int = 42) -> Any:
         raise UserError(
             f"MTEB has no task named {task!r}.",
             f"Did you mean {' or '.join(PREFIX + found for found in close)}?"
-            if close else "`theodolite data suite` lists its suites and their tasks.",
-        )  # fmt: skip
+            if close
+            else "`theodolite data suite` lists its suites and their tasks.",
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result's notes say that a task is superseded
         made = known[task](seed=seed)

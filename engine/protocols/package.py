@@ -7,9 +7,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
-from engine.errors import UserError
-from engine.protocols.mteb import MTEB_V2
-from engine.protocols.protocol import Protocol
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols.mteb import MTEB_V2
+from theodolite.engine.protocols.protocol import Protocol
 
 SHORT = "mteb"
 """Alias of the installed version's protocol."""
@@ -53,16 +53,20 @@ def of(name: str) -> Protocol | None:
             )
         name = here
     found = _NAME.fullmatch(name)
-    return None if found is None else Protocol(
-        name=name,
-        description=f"What MTEB's own package, version {found[1]}, gives on the same vectors.",
-        types=(*MTEB_V2.types, TASK),
-        seed=42,
-        choices=(
-            ("everything", f"as the code of mteb {found[1]} decides it"),
-            ("similarity", "cosine, as mteb computes it"),
-            ("prompts", "those that the encoder's spec names"),
-            ("vectors with NaN", "an error"),
-        ),
-        sources=("embeddings-benchmark/mteb",),
-    )  # fmt: skip
+    return (
+        None
+        if found is None
+        else Protocol(
+            name=name,
+            description=f"What MTEB's own package, version {found[1]}, gives on the same vectors.",
+            types=(*MTEB_V2.types, TASK),
+            seed=42,
+            choices=(
+                ("everything", f"as the code of mteb {found[1]} decides it"),
+                ("similarity", "cosine, as mteb computes it"),
+                ("prompts", "those that the encoder's spec names"),
+                ("vectors with NaN", "an error"),
+            ),
+            sources=("embeddings-benchmark/mteb",),
+        )
+    )

@@ -88,7 +88,7 @@ _BEFORE_SCORES = ("table", "training", "model", "origin", "aggregation", "averag
 def _read() -> dict[str, tuple[Published, ...]]:
     """Return the rows of `published.csv`, grouped by table."""
     rows: dict[str, list[Published]] = {}
-    text = files("engine.protocols").joinpath("published.csv").read_text("utf-8")
+    text = files("theodolite.engine.protocols").joinpath("published.csv").read_text("utf-8")
     for row in csv.DictReader(text.splitlines()):
         scores = {task: float(v) for task, v in row.items() if v and task not in _BEFORE_SCORES}
         row_of = Published(
@@ -123,9 +123,10 @@ TABLE_INFERSENT = _TABLES["README of facebookresearch/InferSent"]
 """The baselines of SentEval's authors, to one decimal; no average is printed."""
 
 FURTHER = {
-    name: rows for name, rows in _TABLES.items()
+    name: rows
+    for name, rows in _TABLES.items()
     if name.startswith(("SentEval", "Vec2Sent", "Pitfalls"))
-}  # fmt: skip
+}
 """Table -> rows: accuracies and correlations of a trained regressor, comparable with SentEval's
 protocols; and a correlation, comparable with the similarity protocols."""
 

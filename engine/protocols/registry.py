@@ -9,20 +9,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from engine.errors import UserError
-from engine.protocols import package
-from engine.protocols.mteb import MTEB_V1, MTEB_V2
-from engine.protocols.pitfalls import PITFALLS, PITFALLS_MLP
-from engine.protocols.protocol import Protocol
-from engine.protocols.published import TABLE_B1
-from engine.protocols.senteval import (
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import package
+from theodolite.engine.protocols.mteb import MTEB_V1, MTEB_V2
+from theodolite.engine.protocols.pitfalls import PITFALLS, PITFALLS_MLP
+from theodolite.engine.protocols.protocol import Protocol
+from theodolite.engine.protocols.published import TABLE_B1
+from theodolite.engine.protocols.senteval import (
     SENTEVAL,
     SENTEVAL_EXACT,
     SENTEVAL_FAST,
     SENTEVAL_MLP,
     SENTEVAL_SKLEARN,
 )
-from engine.protocols.vec2sent import VEC2SENT
+from theodolite.engine.protocols.vec2sent import VEC2SENT
 
 SIMCSE_2021 = Protocol(
     name="simcse-2021",
@@ -33,17 +33,25 @@ SIMCSE_2021 = Protocol(
         ("similarity", "cosine in float64, rounded to 12 decimals; 0 for a zero vector"),
         ("regressor", "none, on no data set"),
         ("correlation", "Spearman (main), average ranks for ties; Pearson beside it"),
-        ("STS12 to STS16", "`all`: one correlation over the concatenated subsets of a year (main); "
-         "mean and mean weighted by pairs beside it; STS13 without SMT"),
+        (
+            "STS12 to STS16",
+            "`all`: one correlation over the concatenated subsets of a year (main); "
+            "mean and mean weighted by pairs beside it; STS13 without SMT",
+        ),
         ("STS-B, SICK-R", "test split (main); train, dev and all beside it"),
         ("other scored pairs", "test split, or everything without one"),
         ("text", "as in the file, not truncated by the protocol"),
         ("pairs without a gold score", "dropped"),
         ("alignment", "mean squared distance of unit vectors, pairs scored above 4, all splits"),
-        ("uniformity", "log mean exp(-2 d^2) over all pairs of positions of all sentences, "
-         "duplicates kept, float64, never by mini-batch"),
-        ("alignment, uniformity on", "STS-B and other pairs scored 0 to 5 in splits, up to 40,000 "
-         "sentences"),
+        (
+            "uniformity",
+            "log mean exp(-2 d^2) over all pairs of positions of all sentences, "
+            "duplicates kept, float64, never by mini-batch",
+        ),
+        (
+            "alignment, uniformity on",
+            "STS-B and other pairs scored 0 to 5 in splits, up to 40,000 sentences",
+        ),
         ("average of the seven", "plain mean; SimCSE's tables round each to 2 decimals first"),
         ("vectors with NaN", "an error (the original counts them as zeros)"),
         ("seed", "nothing is drawn"),
@@ -53,11 +61,13 @@ SIMCSE_2021 = Protocol(
         "princeton-nlp/SimCSE, SentEval/senteval/sts.py and evaluation.py",
     ),
     context=tuple(
-        (f"SimCSE table B.1: {row.paper}",
-         f"{'regressor' if row.regressor else 'no regressor'}, {row.metric}, {row.aggregation}")
+        (
+            f"SimCSE table B.1: {row.paper}",
+            f"{'regressor' if row.regressor else 'no regressor'}, {row.metric}, {row.aggregation}",
+        )
         for row in TABLE_B1
     ),
-)  # fmt: skip
+)
 
 STARTER_1 = Protocol(
     name="starter-1",
@@ -67,19 +77,25 @@ STARTER_1 = Protocol(
     choices=(
         ("classification: folds", "5, stratified, shuffled by the seed; splits of the data unused"),
         ("classification: columns", "standardised by mean and deviation of the fitted folds"),
-        ("classification: classifier", "scikit-learn logistic regression, lbfgs, C = 0.01, "
-         "at most 500 iterations"),
-        ("classification: score", "accuracy over all sentences, each predicted once (main); "
-         "macro F1 beside it"),
+        (
+            "classification: classifier",
+            "scikit-learn logistic regression, lbfgs, C = 0.01, at most 500 iterations",
+        ),
+        (
+            "classification: score",
+            "accuracy over all sentences, each predicted once (main); macro F1 beside it",
+        ),
         ("classification: labels", "those with at least 5 sentences; others left out and counted"),
         ("search: queries", "every sentence, against all others"),
-        ("search: similarity", "cosine in float32, exact; itself left out by position; ties by "
-         "position"),
+        (
+            "search: similarity",
+            "cosine in float32, exact; itself left out by position; ties by position",
+        ),
         ("search: score", "share of the 10 nearest with the query's label, mean of queries (main)"),
         ("vectors with NaN", "an error"),
     ),
     sources=("ours",),
-)  # fmt: skip
+)
 
 STARTER_2 = Protocol(
     name="starter-2",
@@ -87,17 +103,23 @@ STARTER_2 = Protocol(
     types=("classification",),
     seed=1111,
     choices=(
-        ("splits", "fitted on train, scored on test, dev unused; data without these two: 5 folds, "
-         "stratified, shuffled by the seed, as starter-1"),
+        (
+            "splits",
+            "fitted on train, scored on test, dev unused; data without these two: 5 folds, "
+            "stratified, shuffled by the seed, as starter-1",
+        ),
         ("columns", "standardised by mean and deviation of what is fitted on"),
         ("classifier", "scikit-learn logistic regression, lbfgs, C = 0.01, at most 500 iterations"),
         ("score", "accuracy over what is predicted (main); macro F1 beside it"),
-        ("labels", "those with at least 5 sentences in train (without splits: in all); others left "
-         "out and counted"),
+        (
+            "labels",
+            "those with at least 5 sentences in train (without splits: in all); others left "
+            "out and counted",
+        ),
         ("vectors with NaN", "an error"),
     ),
     sources=("ours",),
-)  # fmt: skip
+)
 
 STARTER_3 = Protocol(
     name="starter-3",
@@ -106,19 +128,29 @@ STARTER_3 = Protocol(
     seed=1111,
     choices=(
         ("splits", "as starter-2: fitted on train, scored on test, if the data has both"),
-        ("folds", "else 5, stratified, shuffled by the seed, drawn 10 times; above 1,000 sentences "
-         "10,000 divided by their number, at least once"),
-        ("columns", "standardised by mean and deviation of all sentences in folds, of train in "
-         "splits"),
+        (
+            "folds",
+            "else 5, stratified, shuffled by the seed, drawn 10 times; above 1,000 sentences "
+            "10,000 divided by their number, at least once",
+        ),
+        (
+            "columns",
+            "standardised by mean and deviation of all sentences in folds, of train in splits",
+        ),
         ("classifier", "L2-penalised logistic regression, C = 0.01, intercept not penalised"),
-        ("score", "mean over sentences of the share of draws in which a sentence is predicted "
-         "right (main); mean of the draws' macro F1 beside it"),
-        ("labels", "those with at least 5 sentences (in splits: in train); others left out and "
-         "counted"),
+        (
+            "score",
+            "mean over sentences of the share of draws in which a sentence is predicted "
+            "right (main); mean of the draws' macro F1 beside it",
+        ),
+        (
+            "labels",
+            "those with at least 5 sentences (in splits: in train); others left out and counted",
+        ),
         ("vectors with NaN", "an error"),
     ),
     sources=("ours",),
-)  # fmt: skip
+)
 
 MOST_SEEDS = 20
 

@@ -5,7 +5,7 @@ The numbers on a card are those of `engine.tasks.transfer.SETTINGS`; a test comp
 
 from __future__ import annotations
 
-from engine.protocols.protocol import Protocol
+from theodolite.engine.protocols.protocol import Protocol
 
 _TYPES = ("transfer", "probing", "relatedness", "retrieval")
 SOURCES = (
@@ -16,44 +16,74 @@ SOURCES = (
 Choices = tuple[tuple[str, str], ...]
 
 WHAT: Choices = (
-    ("order of samples", "by number of tokens, then label; pairs by tokens of the first, of the "
-     "second, label (SNLI: the second first)"),
+    (
+        "order of samples",
+        "by number of tokens, then label; pairs by tokens of the first, of the "
+        "second, label (SNLI: the second first)",
+    ),
     ("pair features", "|u-v|, u*v; SNLI u, v, u*v, |u-v|"),
-    ("text", "as in the file, tokens joined by one space; MR, CR, SUBJ, MPQA, TREC and SNLI "
-     "decoded as latin-1"),
+    (
+        "text",
+        "as in the file, tokens joined by one space; MR, CR, SUBJ, MPQA, TREC and SNLI "
+        "decoded as latin-1",
+    ),
     ("rounding", "each regulariser's mean, each outer fold and each average to 2 decimals"),
     ("choice", "the best accuracy by regulariser, the first of equals"),
-)  # fmt: skip
+)
 _RELATEDNESS: Choices = (
-    ("SICK-R, STS-B: regressor", "softmax over the scores 1 to 5 of |u-v|, u*v against the "
-     "two-point distribution, mean squared error, Adam, batch 64"),
-    ("SICK-R, STS-B: stopping", "dev Pearson (…-finetune: Spearman) after every 50 passes, stopped "
-     "at the 4th round without a better one, at most 1,050 passes; the best round is kept"),
-    ("SICK-R, STS-B: score", "test Pearson (…-finetune: Spearman) (main); the other and the mean "
-     "squared error beside it; never in one column with a cosine"),
+    (
+        "SICK-R, STS-B: regressor",
+        "softmax over the scores 1 to 5 of |u-v|, u*v against the "
+        "two-point distribution, mean squared error, Adam, batch 64",
+    ),
+    (
+        "SICK-R, STS-B: stopping",
+        "dev Pearson (…-finetune: Spearman) after every 50 passes, stopped "
+        "at the 4th round without a better one, at most 1,050 passes; the best round is kept",
+    ),
+    (
+        "SICK-R, STS-B: score",
+        "test Pearson (…-finetune: Spearman) (main); the other and the mean "
+        "squared error beside it; never in one column with a cosine",
+    ),
     ("vectors with NaN", "an error"),
-)  # fmt: skip
+)
 _RETRIEVAL: Choices = (
     ("COCO: projections", "captions and image features linearly to 1,000 dimensions, unit length"),
-    ("COCO: loss", "pairwise ranking, margin 0.2, against 30 captions and 30 images drawn outside "
-     "of the batch, summed; Adam, lr 0.001, batch 128; the same under every setting above"),
-    ("COCO: stopping", "sum of the six dev recalls after every pass; stopped at the 4th pass in "
-     "all without a better one, at most 21 passes; the best is kept"),
-    ("COCO: score", "mean of recall at 1, 5 and 10 in both directions (main) over five folds of "
-     "1,000 images with five captions each; median rank beside it; ties in the order of a stable "
-     "sort, reversed"),
-)  # fmt: skip
+    (
+        "COCO: loss",
+        "pairwise ranking, margin 0.2, against 30 captions and 30 images drawn outside "
+        "of the batch, summed; Adam, lr 0.001, batch 128; the same under every setting above",
+    ),
+    (
+        "COCO: stopping",
+        "sum of the six dev recalls after every pass; stopped at the 4th pass in "
+        "all without a better one, at most 21 passes; the best is kept",
+    ),
+    (
+        "COCO: score",
+        "mean of recall at 1, 5 and 10 in both directions (main) over five folds of "
+        "1,000 images with five captions each; median rank beside it; ties in the order of a "
+        "stable sort, reversed",
+    ),
+)
 _TRAINED = (*_RELATEDNESS, *_RETRIEVAL)
 
 
 def _folds(k: int) -> Choices:
     return (
-        ("MR, CR, SUBJ, MPQA", f"nested: {k} stratified outer and inner folds, always seed 1111; "
-         "the mean over outer folds (main), of the best inner means (dev)"),
-        ("TREC, MRPC", f"{k} stratified folds of train choose, by the run's seed; all of train is "
-         "fitted, the test split scored (main)"),
+        (
+            "MR, CR, SUBJ, MPQA",
+            f"nested: {k} stratified outer and inner folds, always seed 1111; "
+            "the mean over outer folds (main), of the best inner means (dev)",
+        ),
+        (
+            "TREC, MRPC",
+            f"{k} stratified folds of train choose, by the run's seed; all of train is "
+            "fitted, the test split scored (main)",
+        ),
         ("SST, SICK-E, SNLI, probing", "train is fitted, dev chooses, test is scored (main)"),
-    )  # fmt: skip
+    )
 
 
 LOGISTIC = "softmax regression, cross-entropy (mean over the batch)"
@@ -82,13 +112,16 @@ def trained(
         ("classifier", classifier),
         ("optimiser", f"{optimiser}, batch {batch}"),
         ("regulariser", "weight decay 1e-5, 1e-4, 1e-3, 1e-2; SNLI 1e-9 alone"),
-        ("stopping", f"accuracy on the stopping rows after every {passes} passes; stopped at the "
-         f"{tenacity + 1}th round in all without a better one, no round begun beyond pass 200; the "
-         "best round is kept"),
+        (
+            "stopping",
+            f"accuracy on the stopping rows after every {passes} passes; stopped at the "
+            f"{tenacity + 1}th round in all without a better one, no round begun beyond pass 200; "
+            "the best round is kept",
+        ),
         ("stopping rows", stopping_rows),
         ("SNLI", "rounds of 1 pass, at most 16"),
         ("WordContent", "never a hidden layer"),
-    )  # fmt: skip
+    )
 
 
 _FULL = trained("Adam, lr 0.001", 64, 5, 4)
@@ -98,10 +131,11 @@ _SAME_DRAWS = (
 )
 
 _SHARED_DRAWS = (
-    "random draws", "the reference's order where a task has its own splits; with folds, one "
+    "random draws",
+    "the reference's order where a task has its own splits; with folds, one "
     "shuffle shared by all fits, whose batches are as large as lets a fit see 64 rows on "
     "average; every fit starts from the same weights, as in the reference",
-)  # fmt: skip
+)
 
 
 def _protocol(
@@ -154,9 +188,12 @@ SENTEVAL_SKLEARN = _protocol(
     "SentEval with scikit-learn's logistic regression.",
     10,
     (
-        ("classifier", "logistic regression with the defaults of the scikit-learn installed "
-         "(lbfgs, multinomial, at most 100 iterations)"),
+        (
+            "classifier",
+            "logistic regression with the defaults of the scikit-learn installed "
+            "(lbfgs, multinomial, at most 100 iterations)",
+        ),
         ("regulariser", "C = 2^-2 to 2^3; TREC and MRPC 2^-1 to 2^5; SNLI 1e9 alone"),
     ),
     ("random draws", "none but the folds"),
-)  # fmt: skip
+)

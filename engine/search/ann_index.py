@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.progress import Progress
-from engine.search.index import Index, checked, unit_rows
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
+from theodolite.engine.search.index import Index, checked, unit_rows
 
 EXACT_BELOW = 200_000
 RECALL_AT = 10
@@ -234,9 +234,14 @@ def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
     centroids = None
     for _ in range(_ROUNDS):
         rounds = faiss.Kmeans(
-            sample.shape[1], lists, niter=1, spherical=True, seed=1,
-            min_points_per_centroid=1, max_points_per_centroid=_SAMPLE_A_LIST + 1,
-        )  # fmt: skip
+            sample.shape[1],
+            lists,
+            niter=1,
+            spherical=True,
+            seed=1,
+            min_points_per_centroid=1,
+            max_points_per_centroid=_SAMPLE_A_LIST + 1,
+        )
         rounds.train(sample, init_centroids=centroids)
         centroids = rounds.centroids
         steps.one()

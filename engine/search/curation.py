@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.progress import Progress
-from engine.search.index import neighbours_of_each, unit_rows
+from theodolite.engine.progress import Progress
+from theodolite.engine.search.index import neighbours_of_each, unit_rows
 
 _NEAREST = 20
 """Neighbours compared for near duplicates: larger groups are linked transitively."""
@@ -168,7 +168,7 @@ def leaks(
         progress: called with (sentences done, sentences); may raise.
         use_index: builds the index of `seen_vectors`; by default an exact one.
     """
-    from engine.search.index import Index
+    from theodolite.engine.search.index import Index
 
     words: dict[str, int] = {}
     for position, sentence in enumerate(seen):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.threads import libraries, usable_threads
+from theodolite.engine.threads import libraries, usable_threads
 
 _QUERIES = 2048
 """Rows searched between two reports of progress."""

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.progress import Progress
-from engine.search.curation import plain_text
+from theodolite.engine.progress import Progress
+from theodolite.engine.search.curation import plain_text
 
 GRAM = 5
 LEAST = 0.8

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.classifiers.features import accelerator
-from engine.progress import ProgressCallback, nobody
+from theodolite.engine.classifiers.features import accelerator
+from theodolite.engine.progress import ProgressCallback, nobody
 
 _DOCUMENTS = 50_000
 _CELLS = 50_000_000
@@ -18,9 +18,12 @@ _CELLS = 50_000_000
 
 
 def first_of_each(
-    queries: np.ndarray, documents: np.ndarray, k: int, tick: ProgressCallback = nobody,
+    queries: np.ndarray,
+    documents: np.ndarray,
+    k: int,
+    tick: ProgressCallback = nobody,
     similarity: str = "cosine",
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the k most similar documents of each query in float32, in no order.
 
     Args:
@@ -42,10 +45,15 @@ def first_of_each(
         some = comparable(documents[start : start + _DOCUMENTS], similarity).to(device)
         block = max(1, _CELLS // len(some))
         parts = [
-            _merged(scores[a : a + block], positions[a : a + block],
-                    compare(targets[a : a + block], some, similarity), start, k)
+            _merged(
+                scores[a : a + block],
+                positions[a : a + block],
+                compare(targets[a : a + block], some, similarity),
+                start,
+                k,
+            )
             for a in range(0, len(queries), block)
-        ]  # fmt: skip
+        ]
         scores, positions = (torch.cat(side) for side in zip(*parts, strict=True))
         tick(min(1.0, (start + len(some)) / len(documents)))
     return scores.cpu().numpy(), positions.cpu().numpy()

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 LONGEST = 1000
 """Most characters of a pattern."""
@@ -61,13 +61,19 @@ def matching(
         raise UserError(
             f"The pattern has {len(pattern)} characters.", f"Write from 1 to {LONGEST}."
         )
-    given = {"pattern": pattern, "flags": 0 if case else int(re.IGNORECASE),
-             "sentences": list(sentences)}  # fmt: skip
+    given = {
+        "pattern": pattern,
+        "flags": 0 if case else int(re.IGNORECASE),
+        "sentences": list(sentences),
+    }
     try:
         done = subprocess.run(  # noqa: S603 - this interpreter, code of ours, data on its input
             [sys.executable, "-I", "-S", "-c", _CHILD],
-            input=json.dumps(given).encode(), capture_output=True, timeout=seconds, check=False,
-        )  # fmt: skip
+            input=json.dumps(given).encode(),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise UserError(
             f"The pattern was not through {len(sentences):,} sentences after "

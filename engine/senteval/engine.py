@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
-from engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
-from engine.errors import UserError
-from engine.progress import nobody
-from engine.senteval import optimisers, sts
+from theodolite.engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
+from theodolite.engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import nobody
+from theodolite.engine.senteval import optimisers, sts
 
 if TYPE_CHECKING:
-    from engine.classifiers.setting import SolverSetting
-    from engine.datasets.types import Dataset
-    from engine.tasks.task import Measurement
+    from theodolite.engine.classifiers.setting import SolverSetting
+    from theodolite.engine.datasets.types import Dataset
+    from theodolite.engine.tasks.task import Measurement
 
 _FINETUNE = "-finetune"
 _SOLVERS = ("exact", "columns")
@@ -53,8 +53,13 @@ class SE:
         self, params: dict[str, Any], batcher: Batcher, prepare: Prepare | None = None
     ) -> None:
         self.params = dotdict(params)
-        for name, default in (("usepytorch", True), ("seed", 1111), ("batch_size", BATCH),
-                              ("nhid", 0), ("kfold", 5)):  # fmt: skip
+        for name, default in (
+            ("usepytorch", True),
+            ("seed", 1111),
+            ("batch_size", BATCH),
+            ("nhid", 0),
+            ("kfold", 5),
+        ):
             self.params.setdefault(name, default)
         if not self.params.classifier:
             self.params.classifier = {"nhid": 0}
@@ -89,8 +94,8 @@ class SE:
         return self.results
 
     def _load(self, name: str) -> Dataset:
-        from engine.datasets import Catalog
-        from engine.tasks import TASKS
+        from theodolite.engine.datasets import Catalog
+        from theodolite.engine.tasks import TASKS
 
         task = TASKS.get(name)
         if task is None or task.name.startswith("Starter"):
@@ -113,7 +118,7 @@ class SE:
         raise UserError(f"{name} cannot be evaluated here.")
 
     def _retrieval(self, dataset: Captions, vectors: np.ndarray) -> dict[str, Any]:
-        from engine.tasks import captions
+        from theodolite.engine.tasks import captions
 
         _check_finite(dataset, vectors)
         measured = captions.measure(dataset, vectors, int(self.params.seed), nobody)
@@ -132,7 +137,7 @@ class SE:
     def _transfer(
         self, dataset: LabelledSentences | LabelledPairs, vectors: np.ndarray
     ) -> dict[str, Any]:
-        from engine.tasks import transfer
+        from theodolite.engine.tasks import transfer
 
         _check_finite(dataset, vectors)
         seed = int(self.params.seed)
@@ -146,7 +151,7 @@ class SE:
     def _relatedness(
         self, dataset: ScoredPairs, vectors: np.ndarray, select: Any
     ) -> dict[str, Any]:
-        from engine.tasks import relatedness
+        from theodolite.engine.tasks import relatedness
 
         _check_finite(dataset, vectors)
         measured = relatedness.measure(dataset, vectors, select, int(self.params.seed), nobody)
@@ -168,8 +173,8 @@ def setting(params: dotdict) -> SolverSetting:
     Raises:
         UserError: `nhid` is missing, or an optimiser or solver is unknown or not available.
     """
-    from engine.classifiers.optimisers import OPTIMISERS
-    from engine.classifiers.setting import SolverSetting
+    from theodolite.engine.classifiers.optimisers import OPTIMISERS
+    from theodolite.engine.classifiers.setting import SolverSetting
 
     given = params.classifier
     if "nhid" not in given:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 import re
 
-from engine.classifiers.optimisers import BY_TORCH
-from engine.errors import UserError
+from theodolite.engine.classifiers.optimisers import BY_TORCH
+from theodolite.engine.errors import UserError
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 """Without an exponent, as in the reference."""

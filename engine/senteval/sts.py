@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.datasets.types import PairPart, ScoredPairs
-from engine.senteval.utils import cosine
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
+from theodolite.engine.senteval.utils import cosine
 
 Similarity = Callable[[np.ndarray, np.ndarray], Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.functions import dotdict
+from theodolite.engine.encoders.functions import dotdict
 
 __all__ = ["cosine", "dotdict"]
 

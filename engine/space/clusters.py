@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.search.index import Index, unit_rows
+from theodolite.engine.search.index import Index, unit_rows
 
 Method = Literal["k-means", "hdbscan"]
 NOISE = -1

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.progress import ProgressCallback, nobody
-from engine.search.index import Index, unit_rows
-from engine.space.geometry import sample_pair_cosines
+from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.search.index import Index, unit_rows
+from theodolite.engine.space.geometry import sample_pair_cosines
 
 PERSISTENCE = 0.9
 """p of rank-biased overlap: the first ten ranks carry 86 % of the weight."""
@@ -266,9 +266,11 @@ def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
     """
     both = products(unit_rows(first), unit_rows(second))
     return Figures(
-        float(found.jaccard.mean()), float(found.overlap.mean()), linear_cka(*both),
+        float(found.jaccard.mean()),
+        float(found.overlap.mean()),
+        linear_cka(*both),
         procrustes_residual(*both),
-    )  # fmt: skip
+    )
 
 
 def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.search.index import unit_rows
+from theodolite.engine.errors import UserError
+from theodolite.engine.search.index import unit_rows
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Dataset, DatasetInfo
+    from theodolite.engine.datasets.types import Dataset, DatasetInfo
 
 SENTENCES = 100
 """Most sentences of each collection, as in MTEB's figure."""
@@ -56,7 +56,7 @@ class Collection:
 
 
 def _texts(data: Dataset, part: str) -> Sequence[str]:
-    from engine.datasets.types import LabelledSentences, Parallel
+    from theodolite.engine.datasets.types import LabelledSentences, Parallel
 
     if part and isinstance(data, Parallel):
         return [text for one in data.parts.values() for text in getattr(one, part)]
@@ -83,9 +83,8 @@ def everything(infos: Sequence[DatasetInfo]) -> list[Collection]:
     """Every data set; of a family in several languages the English member or the first."""
     chosen = {name: _first(members) for name, members in families(infos).items()}
     kept = [
-        info for info in infos
-        if chosen.get(info.name.partition("/")[0], info.name) == info.name
-    ]  # fmt: skip
+        info for info in infos if chosen.get(info.name.partition("/")[0], info.name) == info.name
+    ]
     return [Collection(info.name, info.name, group=info.type or "No task") for info in kept]
 
 
@@ -105,7 +104,7 @@ def by_label(data: Dataset) -> list[Collection]:
     Raises:
         UserError: the data set has fewer than two labels.
     """
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
     if not isinstance(data, LabelledSentences) or len(labels := set(data.labels) - {""}) < 2:
         raise UserError(

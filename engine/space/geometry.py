@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.progress import Progress
-from engine.search.index import unit_rows
+from theodolite.engine.progress import Progress
+from theodolite.engine.search.index import unit_rows
 
 _BLOCK = 2048
 """Rows per block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""

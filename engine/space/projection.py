@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.progress import ProgressCallback
-from engine.search.index import (
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.search.index import (
     Index,
     approximate_index,
     neighbours_of_each,
@@ -132,7 +132,7 @@ def umap(
 
     Source: McInnes, Healy, Melville 2018.
     """
-    from engine.space.umap import fuzzy_graph, layout
+    from theodolite.engine.space.umap import fuzzy_graph, layout
 
     rows = unit_rows(vectors)
     n = len(rows)
@@ -143,9 +143,11 @@ def umap(
     start = 10 * start / (np.abs(start).max() or 1.0) + noise
     index = approximate_index(rows) if n > _MANY else None
     cosines, ids = neighbours_of_each(
-        rows, min(neighbours, n - 1) - 1, index,
+        rows,
+        min(neighbours, n - 1) - 1,
+        index,
         None if tick is None else lambda done, of: tick(_FINDING * done / of),
-    )  # fmt: skip
+    )
     graph = fuzzy_graph(ids, np.clip(1 - cosines, 0, 2))
     epochs = _EPOCHS_OF_MANY if n > _MANY else _EPOCHS
     points, shown = start, time.monotonic()

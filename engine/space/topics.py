@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.space.clusters import numbered
-from engine.threads import one_blas_thread
+from theodolite.engine.space.clusters import numbered
+from theodolite.engine.threads import one_blas_thread
 
 LEVELS = (8, 24, 72)
 """Number of regions at each level, from the coarsest."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.progress import ProgressCallback
-from engine.search.index import unit_rows
-from engine.threads import usable_threads
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.search.index import unit_rows
+from theodolite.engine.threads import usable_threads
 
 _BLOCK_CELLS = 500_000
 """Distances ranked at once by each thread, so that they fit the processor's cache."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.threads import usable_threads
+from theodolite.engine.threads import usable_threads
 
 _HALVINGS = 40
 _LEAST_BANDWIDTH = 1e-3

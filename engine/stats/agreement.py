@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.stats.bootstrap import spearman
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import spearman
 
 LEAST_ENCODERS = 6
 """With fewer points, a single one can decide a correlation."""

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.stats.average_precision import average_precision
-from engine.stats.clusters import are_clusters, effective
-from engine.stats.luck import deviations, factors
-from engine.threads import one_blas_thread
+from theodolite.engine.stats.average_precision import average_precision
+from theodolite.engine.stats.clusters import are_clusters, effective
+from theodolite.engine.stats.luck import deviations, factors
+from theodolite.engine.threads import one_blas_thread
 
 _CELLS = 100_000
 """Examples times resamples processed at once, 0.8 MB an array, to stay in the processor's cache:
@@ -210,9 +210,7 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
     return resample_all([sample], resamples, seed)[0].draws
 
 
-def _draw(
-    n: int, clusters: np.ndarray | None, resamples: int, seed: int
-) -> Iterator[np.ndarray]:  # fmt: skip
+def _draw(n: int, clusters: np.ndarray | None, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """How often each example occurs in each resample, block by block: float64 (rows, n)."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // max(n, 1))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.stats.bootstrap import ranks
+from theodolite.engine.stats.bootstrap import ranks
 
 
 def by_group(scores: np.ndarray, groups: Sequence[str]) -> dict[str, np.ndarray]:

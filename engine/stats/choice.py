@@ -16,8 +16,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from engine.stats.bootstrap import Sample, resample_all
-from engine.stats.intervals import LEVEL, interval
+from theodolite.engine.stats.bootstrap import Sample, resample_all
+from theodolite.engine.stats.intervals import LEVEL, interval
 
 RESAMPLES = 2000
 REFIT = 0.5

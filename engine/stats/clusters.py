@@ -45,8 +45,10 @@ def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     n, places = len(rows), dict[str, int]()
     edges = [
         (row, places.setdefault(text, len(places) + n))
-        for row, texts in enumerate(rows) for text in texts if text
-    ]  # fmt: skip
+        for row, texts in enumerate(rows)
+        for text in texts
+        if text
+    ]
     ends = np.array(edges, np.int64).reshape(-1, 2).T
     size = n + len(places)
     graph = coo_array((np.ones(ends.shape[1], bool), (ends[0], ends[1])), (size, size))

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from engine.stats.bootstrap import Resampled
+    from theodolite.engine.stats.bootstrap import Resampled
 
 _VARYING = {
-    "share_right": "accuracies", "v_measure": "v_measures", "lrap": "", "kendalltau": "",
-}  # fmt: skip
+    "share_right": "accuracies",
+    "v_measure": "v_measures",
+    "lrap": "",
+    "kendalltau": "",
+}
 """Values per example of tasks with luck -> where results of earlier versions have the scores of the
 draws in their details."""
 _LEAST = 4

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from engine.stats.choice import Behind
+from theodolite.engine.stats.choice import Behind
 
 POWER = 0.8
 LEAST, REACH = 0.1, 20

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.stats.bootstrap import Resampled
-from engine.stats.significance import mean_draws
+from theodolite.engine.stats.bootstrap import Resampled
+from theodolite.engine.stats.significance import mean_draws
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from itertools import combinations
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.stats.agreement import LEAST_ENCODERS
-from engine.stats.bootstrap import spearman
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.agreement import LEAST_ENCODERS
+from theodolite.engine.stats.bootstrap import spearman
 
 Numbers = Mapping[str, Mapping[str, float]]
 """Encoder -> name of a number -> the number."""
@@ -100,9 +100,7 @@ def relate(diagnostics: Numbers, scores: Numbers) -> Relations:
     pairs, most = [], dict.fromkeys(tasks, 0)
     for task in tasks:
         for name in _names(diagnostics, encoders):
-            both = sum(
-                _known(diagnostics[e], name) and _known(scores[e], task) for e in encoders
-            )  # fmt: skip
+            both = sum(_known(diagnostics[e], name) and _known(scores[e], task) for e in encoders)
             most[task] = max(most[task], both)
             if both >= LEAST_ENCODERS:
                 pairs.append((name, task))
@@ -125,16 +123,20 @@ def without_each(diagnostics: Numbers, scores: Numbers) -> dict[str, Relations]:
     whole = relate(diagnostics, scores)
     pairs = [(cell.diagnostic, cell.score) for cell in whole.cells]
     return {
-        left_out: _related(diagnostics, scores, [e for e in whole.encoders if e != left_out],
-                           pairs, whole.missing)
+        left_out: _related(
+            diagnostics, scores, [e for e in whole.encoders if e != left_out], pairs, whole.missing
+        )
         for left_out in whole.encoders
-    }  # fmt: skip
+    }
 
 
 def _related(
-    diagnostics: Numbers, scores: Numbers, encoders: Sequence[str],
-    pairs: Sequence[tuple[str, str]], missing: Mapping[str, int],
-) -> Relations:  # fmt: skip
+    diagnostics: Numbers,
+    scores: Numbers,
+    encoders: Sequence[str],
+    pairs: Sequence[tuple[str, str]],
+    missing: Mapping[str, int],
+) -> Relations:
     cells = []
     for name, task in pairs:
         both = [e for e in encoders if _known(diagnostics[e], name) and _known(scores[e], task)]

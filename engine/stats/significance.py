@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
-from engine.stats import luck
-from engine.stats.bootstrap import Resampled
-from engine.stats.intervals import LEVEL as LEVEL
-from engine.stats.intervals import deviations, interval, p_values
+from theodolite.engine.stats import luck
+from theodolite.engine.stats.bootstrap import Resampled
+from theodolite.engine.stats.intervals import LEVEL as LEVEL
+from theodolite.engine.stats.intervals import deviations, interval, p_values
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,11 @@ def _expected_information(left: np.ndarray, right: np.ndarray, total: int) -> fl
     ways = log[left] + log[right] + log[total - left] + log[total - right] - log[total]
     left, right = left[pair], right[pair]
     likely = np.exp(
-        ways[pair] - log[overlap] - log[left - overlap] - log[right - overlap]
+        ways[pair]
+        - log[overlap]
+        - log[left - overlap]
+        - log[right - overlap]
         - log[total - left - right + overlap]
-    )  # fmt: skip
+    )
     information = overlap / total * np.log(total * overlap / (left * right))
     return float((pairs[pair] * likely) @ information)

@@ -1,6 +1,6 @@
 """The tasks, each one measurement on one data set."""
 
-from engine.tasks.registry import (
+from theodolite.engine.tasks.registry import (
     MTEB_HERE,
     PROBING,
     SENTEVAL,
@@ -18,7 +18,7 @@ from engine.tasks.registry import (
     seeds_of,
     type_of,
 )
-from engine.tasks.task import Measurement, Task, TaskType, prompt_task
+from theodolite.engine.tasks.task import Measurement, Task, TaskType, prompt_task
 
 __all__ = [
     "MTEB_HERE",

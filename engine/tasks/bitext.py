@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.splits import scored_split
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.splits import scored_split
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Parallel
+    from theodolite.engine.datasets.types import Parallel
 
 _QUERIES, _DOCUMENTS = 100, 500_000
 """Chunk sizes of the comparison, as in mteb: they decide which of tied sentences is found."""
@@ -83,7 +83,7 @@ def scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarr
 def _nearest(left: np.ndarray, right: np.ndarray, tick: ProgressCallback) -> np.ndarray:
     import torch
 
-    from engine.search.ranked import unit
+    from theodolite.engine.search.ranked import unit
 
     queries = unit(left)
     best = torch.full((len(left),), -torch.inf)
@@ -141,17 +141,20 @@ def examples(data: Parallel, protocol: str = "", seed: int = 0) -> ExampleTexts:
 def of_data(name: str, description: str = "") -> Task:
     """Build the task on a data set of parallel sentences."""
     return Task(
-        name, "bitext", name, "parallel", "mteb-v2", "f1",
+        name,
+        "bitext",
+        name,
+        "parallel",
+        "mteb-v2",
+        "f1",
         description or f"Find the translations of {name}.",
-    )  # fmt: skip
+    )
 
 
 def _work(data: Parallel, protocol: str, seed: int) -> Work:
     _, (left, right), _ = scored(data)
     sentences = data.sentences
-    return Work(
-        [sentences[i] for i in rows(data)], "neighbours", pairs=len(left) * len(right)
-    )  # fmt: skip
+    return Work([sentences[i] for i in rows(data)], "neighbours", pairs=len(left) * len(right))
 
 
 TYPE = TaskType(

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers import ranking
-from engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.classifiers import ranking
+from theodolite.engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Captions
+    from theodolite.engine.datasets.types import Captions
 
 _SPLITS = ("train", "dev", "test")
 _DIRECTIONS = ("image_to_text", "text_to_image")
@@ -43,7 +43,7 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
     Raises:
         UserError: a split is missing or empty, or has too few images to train on.
     """
-    from engine.datasets.types import CAPTIONS
+    from theodolite.engine.datasets.types import CAPTIONS
 
     _check_splits(data)
     parts = _matched(data, vectors)
@@ -110,7 +110,7 @@ def _matched(data: Captions, vectors: np.ndarray) -> dict[str, Matched]:
 
 
 def _examples(data: Captions, protocol: str, seed: int) -> ExampleTexts:
-    from engine.datasets.types import CAPTIONS
+    from theodolite.engine.datasets.types import CAPTIONS
 
     texts = data.parts["test"].captions
     found = (texts[start : start + CAPTIONS] for start in range(0, len(texts), CAPTIONS))
@@ -121,9 +121,15 @@ def _work(data: Captions, protocol: str, seed: int) -> Work:
     train = data.parts["train"]
     n = len(train.captions)
     return Work(
-        list(data.sentences), "retrieval", rows=n, fits=1, fit_rows=n, classes=1000,
-        image_dim=train.images.shape[1], passes=_PASSES,
-    )  # fmt: skip
+        list(data.sentences),
+        "retrieval",
+        rows=n,
+        fits=1,
+        fit_rows=n,
+        classes=1000,
+        image_dim=train.images.shape[1],
+        passes=_PASSES,
+    )
 
 
 TYPE = TaskType(

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.setting import Fit, SolverSetting
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
-from engine.threads import one_blas_thread
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
 FOLDS = 5
 PENALTY = 0.01
@@ -102,7 +102,7 @@ def measure_repeatedly(
     Raises:
         UserError: fewer than two labels with at least five sentences.
     """
-    from engine.classifiers import folds
+    from theodolite.engine.classifiers import folds
 
     rows, names = _enough(data, None)
     classes, labels = np.unique(names, return_inverse=True)
@@ -216,14 +216,23 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
         names = np.array(data.splits)
         parts = [(np.flatnonzero(names == "train"), np.flatnonzero(names == "test"))]
     else:
-        parts = [(np.flatnonzero(np.arange(n) % FOLDS != k), np.arange(k, n, FOLDS))
-                 for k in range(FOLDS)]  # fmt: skip
+        parts = [
+            (np.flatnonzero(np.arange(n) % FOLDS != k), np.arange(k, n, FOLDS))
+            for k in range(FOLDS)
+        ]
     fits = [Fit(fitted, predicted, PENALTY) for fitted, predicted in parts]
     return Work(
-        list(data.sentences), "standardised", rows=n, classes=int(labels.max()) + 1,
-        fits=len(fits), fit_rows=sum(len(fit.train) for fit in fits),
-        setting=SolverSetting("logistic"), asked=fits, labels=labels, passes=_ITERATIONS,
-    )  # fmt: skip
+        list(data.sentences),
+        "standardised",
+        rows=n,
+        classes=int(labels.max()) + 1,
+        fits=len(fits),
+        fit_rows=sum(len(fit.train) for fit in fits),
+        setting=SolverSetting("logistic"),
+        asked=fits,
+        labels=labels,
+        passes=_ITERATIONS,
+    )
 
 
 TYPE = TaskType(

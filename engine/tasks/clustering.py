@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
-from engine.tasks.cost import Work
-from engine.tasks.splits import scored_split
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
-from engine.threads import one_blas_thread
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.splits import scored_split
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
 DRAWS, DRAWN, EMBEDDED, SEEDS = 10, 16_384, 2_048, 10
 _BATCH, _BATCH_OF_ALL = 512, 500
@@ -144,8 +144,11 @@ def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
     """
     split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
     names = data.splits or ["all"] * len(data.labels)
-    every = [i for i, (name, label) in enumerate(zip(names, data.labels, strict=True))
-             if name == split and label]  # fmt: skip
+    every = [
+        i
+        for i, (name, label) in enumerate(zip(names, data.labels, strict=True))
+        if name == split and label
+    ]
     if not every:
         raise UserError(
             f"{data.name} has no labelled sentence to cluster.",
@@ -170,8 +173,10 @@ def _drawn(
 def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[str]:
     notes = []
     if labels == 1:
-        notes.append("There is a single label, hence a single cluster: V-measure is 100 whatever "
-                     "the encoder.")  # fmt: skip
+        notes.append(
+            "There is a single label, hence a single cluster: V-measure is 100 whatever "
+            "the encoder."
+        )
     names = data.splits or [split] * len(data.labels)
     rows = zip(names, data.labels, strict=True)
     without = sum(name == split and not label for name, label in rows)

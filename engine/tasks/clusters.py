@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.stats.bootstrap import main_sample
-from engine.stats.clusters import codes_of, sharing
-from engine.tasks.task import ExampleTexts, Measurement, TaskType
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.stats.clusters import codes_of, sharing
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Dataset
+    from theodolite.engine.datasets.types import Dataset
 
 
 def attach(

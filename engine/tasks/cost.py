@@ -14,11 +14,21 @@ from typing import Literal
 
 import numpy as np
 
-from engine.classifiers.features import KEPT_BYTES
-from engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.classifiers.features import KEPT_BYTES
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
 
-By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "retrieval",
-             "uniformity", "neighbours", "k-means", "cosines"]  # fmt: skip
+By = Literal[
+    "exact",
+    "columns",
+    "logistic",
+    "standardised",
+    "relatedness",
+    "retrieval",
+    "uniformity",
+    "neighbours",
+    "k-means",
+    "cosines",
+]
 """The dominant computation: one of SentEval's solvers, the regression of `starter-1`, a trained
 similarity, or a comparison of vectors."""
 _KEY_BYTES = 24

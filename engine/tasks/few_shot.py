@@ -14,22 +14,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.setting import Fit, SolverSetting
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.protocols.mteb_tasks import USUAL_SHOTS, shots
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.splits import scored_split
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
-from engine.threads import one_blas_thread
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.protocols.mteb_tasks import USUAL_SHOTS, shots
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.splits import scored_split
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
 DRAWS, FOLDS, MAX_ITER = 10, 5, 100
-METRICS = ("accuracy", "f1", "f1_weighted", "precision", "precision_weighted", "recall",
-           "recall_weighted", "ap", "ap_weighted")  # fmt: skip
+METRICS = (
+    "accuracy",
+    "f1",
+    "f1_weighted",
+    "precision",
+    "precision_weighted",
+    "recall",
+    "recall_weighted",
+    "ap",
+    "ap_weighted",
+)
 """Unweighted ones are macro averages; average precision is for two labels only."""
 
 
@@ -203,8 +212,9 @@ def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[s
         notes.append(f"{most} sentences a label are known, as in MTEB's own task on {data.name}.")
     short = sum(count < most for count in few.values())
     if short:
-        notes.append(f"{short:,} of {len(few):,} labels have fewer than {most} sentences to learn "
-                     "from.")  # fmt: skip
+        notes.append(
+            f"{short:,} of {len(few):,} labels have fewer than {most} sentences to learn from."
+        )
     return notes
 
 
@@ -229,11 +239,17 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     fits = [Fit(learnt, held_out, 1.0) for learnt, held_out in draws.parts]
     return Work(
-        [data.sentences[i] for i in draws.rows], "logistic", rows=len(labels),
-        classes=int(labels.max()) + 1, fits=len(fits),
-        fit_rows=sum(len(fit.train) for fit in fits), setting=SolverSetting("logistic"),
-        asked=fits, labels=labels, passes=MAX_ITER,
-    )  # fmt: skip
+        [data.sentences[i] for i in draws.rows],
+        "logistic",
+        rows=len(labels),
+        classes=int(labels.max()) + 1,
+        fits=len(fits),
+        fit_rows=sum(len(fit.train) for fit in fits),
+        setting=SolverSetting("logistic"),
+        asked=fits,
+        labels=labels,
+        passes=MAX_ITER,
+    )
 
 
 TYPE = TaskType(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.errors import UserError
-from engine.protocols import package
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import package
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 
 def of_name(name: str) -> Task:
@@ -25,7 +25,7 @@ def _measure(task: Task, *_: object) -> Measurement:
 
 
 def _examples(data: Any, protocol: str, seed: int) -> ExampleTexts:
-    from engine.mteb import texts
+    from theodolite.engine.mteb import texts
 
     return texts.of_task(data.name, seed)
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.results import Score
-from engine.stats.bootstrap import pearson, spearman
-from engine.tasks import sts
-from engine.tasks.cost import Work
-from engine.tasks.pair_classification import pair_similarities
-from engine.tasks.task import Measurement, TaskType
+from theodolite.engine.results import Score
+from theodolite.engine.stats.bootstrap import pearson, spearman
+from theodolite.engine.tasks import sts
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.pair_classification import pair_similarities
+from theodolite.engine.tasks.task import Measurement, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import ScoredPairs
+    from theodolite.engine.datasets.types import ScoredPairs
 
 
 def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
@@ -37,11 +37,17 @@ def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
     sts.refuse_undefined(data.name, found["cosine"], gold)
     split = "test" if sts.is_scored_by_test(data) else "all"
     scores = tuple(
-        Score(split, None, f"{name}_{kind}", 100.0 * correlate(found[name], gold), len(gold),
-              main=name == "cosine" and kind == "spearman")
+        Score(
+            split,
+            None,
+            f"{name}_{kind}",
+            100.0 * correlate(found[name], gold),
+            len(gold),
+            main=name == "cosine" and kind == "spearman",
+        )
         for name in ("cosine", "manhattan", "euclidean")
         for kind, correlate in (("spearman", spearman), ("pearson", pearson))
-    )  # fmt: skip
+    )
     examples = {
         "cosine": found["cosine"].astype(np.float64),
         "gold": gold,

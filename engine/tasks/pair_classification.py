@@ -10,18 +10,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.splits import scored_split
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.splits import scored_split
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import LabelledPairs
+    from theodolite.engine.datasets.types import LabelledPairs
 
 _SAME = ("1", "1.0", "true", "yes", "entailment", "entailed", "duplicate", "paraphrase", "same")
-_OTHER = ("0", "0.0", "false", "no", "contradiction", "contradictory", "not_entailment",
-          "not_duplicate", "not_paraphrase", "different")  # fmt: skip
+_OTHER = (
+    "0",
+    "0.0",
+    "false",
+    "no",
+    "contradiction",
+    "contradictory",
+    "not_entailment",
+    "not_duplicate",
+    "not_paraphrase",
+    "different",
+)
 _NEITHER = ("neutral",)
 SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
 METRICS = ("ap", "f1", "accuracy", "precision", "recall")
@@ -89,7 +99,7 @@ def pair_similarities(
         paired_manhattan_distances,
     )
 
-    from engine.search.ranked import unit
+    from theodolite.engine.search.ranked import unit
 
     a, b = vectors[left], vectors[right]
     return {
@@ -146,8 +156,10 @@ def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:
     rows = sum(name == (split if any(data.splits) else "") for name in data.splits)
     if rows == used:
         return []
-    return [f"{rows - used:,} of {rows:,} pairs are labelled neutral and left out, as mteb leaves "
-            "them out."]  # fmt: skip
+    return [
+        f"{rows - used:,} of {rows:,} pairs are labelled neutral and left out, as mteb leaves "
+        "them out."
+    ]
 
 
 def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
@@ -166,9 +178,14 @@ def examples(data: LabelledPairs, protocol: str = "", seed: int = 0) -> ExampleT
 def of_data(name: str, description: str = "") -> Task:
     """Build the task on a data set of labelled pairs."""
     return Task(
-        name, "pair-classification", name, "labelled-pairs", "mteb-v2", "max_ap",
+        name,
+        "pair-classification",
+        name,
+        "labelled-pairs",
+        "mteb-v2",
+        "max_ap",
         description or f"Which pairs of {name} mean the same.",
-    )  # fmt: skip
+    )
 
 
 def _work(data: LabelledPairs, protocol: str, seed: int) -> Work:

@@ -6,8 +6,8 @@ and test splits. Measured like transfer tasks.
 
 from __future__ import annotations
 
-from engine.tasks import transfer
-from engine.tasks.task import Task, TaskType
+from theodolite.engine.tasks import transfer
+from theodolite.engine.tasks.task import Task, TaskType
 
 
 def of_data(name: str, dataset: str, description: str) -> Task:

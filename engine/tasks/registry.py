@@ -14,14 +14,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from engine import protocols
-from engine.datasets.info import ENDINGS
-from engine.errors import UserError
-from engine.given import texts
-from engine.mteb import suites, theirs
-from engine.mteb.theirs import PREFIX
-from engine.protocols import Protocol
-from engine.tasks import (
+from theodolite.engine import protocols
+from theodolite.engine.datasets.info import ENDINGS
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import texts
+from theodolite.engine.mteb import suites, theirs
+from theodolite.engine.mteb.theirs import PREFIX
+from theodolite.engine.protocols import Protocol
+from theodolite.engine.tasks import (
     bitext,
     captions,
     classification,
@@ -40,11 +40,11 @@ from engine.tasks import (
     summarization,
     transfer,
 )
-from engine.tasks.task import Task, TaskType
+from theodolite.engine.tasks.task import Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets import Catalog
-    from engine.datasets.types import DatasetInfo, Kind
+    from theodolite.engine.datasets import Catalog
+    from theodolite.engine.datasets.types import DatasetInfo, Kind
 
 _MODULES = (
     *(sts, similarity, mteb_sts, relatedness, classification, search, transfer, captions, probing),

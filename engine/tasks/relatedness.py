@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from engine.classifiers import relatedness
-from engine.classifiers.features import Features
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.stats.bootstrap import pearson, spearman
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.classifiers import relatedness
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.stats.bootstrap import pearson, spearman
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import ScoredPairs
+    from theodolite.engine.datasets.types import ScoredPairs
 
 Select = Literal["pearson", "spearman"]
 _SPLITS = ("train", "dev", "test")
@@ -114,9 +114,15 @@ def work(data: ScoredPairs, protocol: str, seed: int) -> Work:
     """Count the work of training a regressor."""
     sizes = {name: len(part.gold) for name, part in data.parts.items()}
     return Work(
-        list(data.sentences), "relatedness", rows=sum(sizes.values()), width=2, classes=5, fits=1,
-        fit_rows=sizes.get("train", 0), passes=_PASSES,
-    )  # fmt: skip
+        list(data.sentences),
+        "relatedness",
+        rows=sum(sizes.values()),
+        width=2,
+        classes=5,
+        fits=1,
+        fit_rows=sizes.get("train", 0),
+        passes=_PASSES,
+    )
 
 
 def _measured(

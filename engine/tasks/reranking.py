@@ -5,16 +5,21 @@ Protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and judgement
 
 from __future__ import annotations
 
-from engine.tasks import retrieval
-from engine.tasks.task import Task, TaskType
+from theodolite.engine.tasks import retrieval
+from theodolite.engine.tasks.task import Task, TaskType
 
 
 def of_data(name: str, description: str = "") -> Task:
     """Build the task on a data set of queries with candidates."""
     return Task(
-        name, "reranking", name, "retrieval", "mteb-v2", "map_at_1000",
+        name,
+        "reranking",
+        name,
+        "retrieval",
+        "mteb-v2",
+        "map_at_1000",
         description or f"Put the candidates of {name} in order.",
-    )  # fmt: skip
+    )
 
 
 TYPE = TaskType(

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.protocols import mteb_tasks
-from engine.results import Score
-from engine.stats import ranking
-from engine.tasks.cost import Work
-from engine.tasks.splits import scored_split
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.protocols import mteb_tasks
+from theodolite.engine.results import Score
+from theodolite.engine.stats import ranking
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.splits import scored_split
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Retrieval
+    from theodolite.engine.datasets.types import Retrieval
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 _KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}
@@ -151,7 +151,7 @@ def _searched(
     tick: ProgressCallback,
     similarity: str,
 ) -> Iterator[_Ranked]:
-    from engine.search.ranked import first_of_each
+    from theodolite.engine.search.ranked import first_of_each
 
     n = len(judged)
     scores, positions = first_of_each(vectors[:n], vectors[n:], max(CUTOFFS), tick, similarity)
@@ -165,7 +165,7 @@ def _reranked(
     tick: ProgressCallback,
     similarity: str,
 ) -> Iterator[_Ranked]:
-    from engine.search.ranked import comparable, compare
+    from theodolite.engine.search.ranked import comparable, compare
 
     n, keys = len(judged), list(data.documents)
     left, right = (comparable(part, similarity) for part in (vectors[:n], vectors[n:]))
@@ -219,9 +219,14 @@ def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts
 def of_data(name: str, description: str = "") -> Task:
     """Build the task on a data set of queries, documents and judgements."""
     return Task(
-        name, "document-retrieval", name, "retrieval", "mteb-v2", "ndcg_at_10",
+        name,
+        "document-retrieval",
+        name,
+        "retrieval",
+        "mteb-v2",
+        "ndcg_at_10",
         description or f"Find the documents of {name} that answer a query.",
-    )  # fmt: skip
+    )
 
 
 def work(data: Retrieval, protocol: str, seed: int) -> Work:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.results import Score
-from engine.search.index import neighbours_of_each
-from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.results import Score
+from theodolite.engine.search.index import neighbours_of_each
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
 NEAREST = 10
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.space import geometry
-from engine.stats.bootstrap import pearson, spearman
-from engine.tasks import relatedness, sts
-from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, TaskType
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.space import geometry
+from theodolite.engine.stats.bootstrap import pearson, spearman
+from theodolite.engine.tasks import relatedness, sts
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import Measurement, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import ScoredPairs
+    from theodolite.engine.datasets.types import ScoredPairs
 
 _SCALES = ((0.0, 5.0), (1.0, 5.0))
 """Scales of gold scores that fit the regressor's five bins."""
@@ -48,9 +48,10 @@ def measure(
     plain = sts.measure(data, vectors, space=False)
     main = next(score for score in plain.scores if score.main)
     scores = [
-        score for score in plain.scores
+        score
+        for score in plain.scores
         if (score.split, score.aggregation) == (main.split, main.aggregation)
-    ]  # fmt: skip
+    ]
     rows, gold = sts.main_rows(data)
     cosines = normalised_cosine(vectors, *rows)
     for name, correlate in (("spearman", spearman), ("pearson", pearson)):

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.results import Score
-from engine.space import geometry
-from engine.stats.bootstrap import pearson, spearman
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.results import Score
+from theodolite.engine.space import geometry
+from theodolite.engine.stats.bootstrap import pearson, spearman
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import PairPart, ScoredPairs
+    from theodolite.engine.datasets.types import PairPart, ScoredPairs
 
 _CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 _POSITIVE_ABOVE = 4.0
@@ -149,10 +149,16 @@ def _correlations(
     main: bool = False,
 ) -> list[Score]:
     return [
-        Score(split, aggregation, metric, 100.0 * correlate(cosines, gold), len(gold),
-              main=main and metric == "spearman")
+        Score(
+            split,
+            aggregation,
+            metric,
+            100.0 * correlate(cosines, gold),
+            len(gold),
+            main=main and metric == "spearman",
+        )
         for metric, correlate in _CORRELATIONS.items()
-    ]  # fmt: skip
+    ]
 
 
 def _splits(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
@@ -207,9 +213,15 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
 def of_data(dataset: str, description: str = "", name: str = "", *also: str) -> Task:
     """Build the task on scored pairs, by default named like its data set."""
     return Task(
-        name or dataset, "sts", dataset, "pairs", "simcse-2021", "spearman",
-        description or f"Scored pairs of {dataset}.", also,
-    )  # fmt: skip
+        name or dataset,
+        "sts",
+        dataset,
+        "pairs",
+        "simcse-2021",
+        "spearman",
+        description or f"Scored pairs of {dataset}.",
+        also,
+    )
 
 
 def _work(data: ScoredPairs, protocol: str, seed: int) -> Work:

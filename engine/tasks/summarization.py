@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.progress import ProgressCallback
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Summaries
+    from theodolite.engine.datasets.types import Summaries
 
 RATED = "relevance"
 METRICS = ("cosine_spearman", "cosine_pearson", "dot_spearman", "dot_pearson")
@@ -49,9 +49,10 @@ def measure(
         if min(len(set(column)) for column in (cosine, dot, gold)) < 2:
             continue
         found = [
-            correlate(gold, similar) for similar in (cosine, dot)
+            correlate(gold, similar)
+            for similar in (cosine, dot)
             for correlate in (spearmanr, pearsonr)
-        ]  # fmt: skip
+        ]
         values[i] = [np.mean([x.statistic, x.pvalue]) if mistaken else x.statistic for x in found]
     defined = ~np.isnan(values[:, 0])
     if not defined.any():
@@ -81,7 +82,7 @@ def _similarities(
     """Yield per document its machine summaries' highest cosines, dot products, and ratings."""
     import torch
 
-    from engine.search.ranked import unit
+    from theodolite.engine.search.ranked import unit
 
     every = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
     units, start = unit(vectors), 0
@@ -118,15 +119,21 @@ def examples(data: Summaries, protocol: str = "", seed: int = 0) -> ExampleTexts
 def of_data(name: str, description: str = "") -> Task:
     """Build the task on a data set of rated summaries."""
     return Task(
-        name, "summarization", name, "summaries", "mteb-v2", "cosine_spearman",
+        name,
+        "summarization",
+        name,
+        "summaries",
+        "mteb-v2",
+        "cosine_spearman",
         description or f"Which summaries of {name} people like.",
-    )  # fmt: skip
+    )
 
 
 def _work(data: Summaries, protocol: str, seed: int) -> Work:
     sentences = data.sentences[len(data.documents) :]
-    return Work(sentences, pairs=sum(len(a) * len(b) for a, b in zip(data.human, data.machine,
-                                                                     strict=True)))  # fmt: skip
+    return Work(
+        sentences, pairs=sum(len(a) * len(b) for a, b in zip(data.human, data.machine, strict=True))
+    )
 
 
 TYPE = TaskType(

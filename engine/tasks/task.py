@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.results import Score
+from theodolite.engine.results import Score
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Kind
-    from engine.encoders.prompts import PromptTask
-    from engine.tasks.cost import Work
+    from theodolite.engine.datasets.types import Kind
+    from theodolite.engine.encoders.prompts import PromptTask
+    from theodolite.engine.tasks.cost import Work
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,6 @@ MTEB_TYPES = {
 
 def prompt_task(task: Task, kind: TaskType) -> PromptTask:
     """Return a task as models with prompts per task or type know it."""
-    from engine.encoders.prompts import PromptTask
+    from theodolite.engine.encoders.prompts import PromptTask
 
     return PromptTask(task.name, MTEB_TYPES.get(kind.name, ""))

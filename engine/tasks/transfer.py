@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.classifiers.features import Combination, Features, accelerator
-from engine.classifiers.setting import (
+from theodolite.engine.classifiers.features import Combination, Features, accelerator
+from theodolite.engine.classifiers.setting import (
     HOLD_OUT,
     Fit,
     Fitted,
     SolverSetting,
 )
-from engine.classifiers.validation import (
+from theodolite.engine.classifiers.validation import (
     FoldTrainer,
     Validated,
     folds,
@@ -34,14 +34,14 @@ from engine.classifiers.validation import (
     outer_folds,
     split,
 )
-from engine.errors import UserError
-from engine.progress import ProgressCallback, nobody
-from engine.results import Score
-from engine.tasks.cost import Work
-from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.results import Score
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Kind, LabelledPairs, LabelledSentences
+    from theodolite.engine.datasets.types import Kind, LabelledPairs, LabelledSentences
 
 SETTINGS: dict[str, SolverSetting] = {
     "senteval": SolverSetting("columns"),
@@ -175,7 +175,7 @@ def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
 
 def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
     """Sort by number of tokens, then label: the reference's folds and batches depend on it."""
-    from engine.datasets.types import LabelledPairs
+    from theodolite.engine.datasets.types import LabelledPairs
 
     names = np.array([_SPLITS.get(name.lower(), name.lower()) for name in data.splits])
     present = list(dict.fromkeys(names.tolist()))
@@ -206,7 +206,7 @@ def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
 def _features(
     data: LabelledSentences | LabelledPairs, rows: _Ordered, vectors: np.ndarray, device: str
 ) -> Features:
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
     if isinstance(data, LabelledSentences):
         return Features(vectors, rows.order, device=device)
@@ -319,7 +319,7 @@ def examples(
     data: LabelledSentences | LabelledPairs, protocol: str = "", seed: int = 0
 ) -> ExampleTexts:
     """Return the examples of the split `test`, or all, in the order of the data set."""
-    from engine.datasets.types import LabelledPairs
+    from theodolite.engine.datasets.types import LabelledPairs
 
     names = [_SPLITS.get(name.lower(), name.lower()) for name in data.splits]
     rows = [row for row in range(len(data.labels)) if not names or names[row] == "test"]

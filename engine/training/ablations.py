@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from engine.errors import UserError
-from engine.training.spec import TrainSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.spec import TrainSpec
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,10 @@ def _augmented(label: str, kind: str, percent: int, score: float) -> AblationRow
 _DELETE_ONE = {"augmentation": "delete-one"}
 
 _AUGMENTATION = Ablation(
-    "augmentation", "1", "Data augmentation instead of dropout alone", "unsup",
+    "augmentation",
+    "1",
+    "Data augmentation instead of dropout alone",
+    "unsup",
     (
         AblationRow("none (unsupervised SimCSE)", {}, 82.5),
         _augmented("crop", "crop", 10, 77.8),
@@ -79,13 +82,16 @@ _AUGMENTATION = Ablation(
         _augmented("MLM", "mlm", 15, 62.2),
     ),
     "Synonym replacement (77.4) needs a dictionary of synonyms.",
-)  # fmt: skip
+)
 
 _NEXT = {"objective": "next-sentence"}
 _NEXT_3 = _NEXT | {"next_sentences": 3}
 _DUAL = {"dual": True}
 _OBJECTIVES = Ablation(
-    "objective", "2", "Training objectives, one encoder or two (on text in reading order)", "unsup",
+    "objective",
+    "2",
+    "Training objectives, one encoder or two (on text in reading order)",
+    "unsup",
     (
         AblationRow("next sentence, one encoder", _NEXT, 67.1),
         AblationRow("next sentence, two encoders", _NEXT | _DUAL, 68.9),
@@ -96,24 +102,35 @@ _OBJECTIVES = Ablation(
         AblationRow("unsupervised SimCSE, one encoder", {}, 82.5),
         AblationRow("unsupervised SimCSE, two encoders", _DUAL, 80.7),
     ),
-)  # fmt: skip
+)
 
 _DROPOUT = Ablation(
-    "dropout", "3", "Dropout", "unsup",
+    "dropout",
+    "3",
+    "Dropout",
+    "unsup",
     (
         *(
             AblationRow(f"p = {p:g}", {"dropout": p}, score)
             for p, score in (
-                (0.0, 71.1), (0.01, 72.6), (0.05, 81.1), (0.1, 82.5),
-                (0.15, 81.4), (0.2, 80.5), (0.5, 71.0),
+                (0.0, 71.1),
+                (0.01, 72.6),
+                (0.05, 81.1),
+                (0.1, 82.5),
+                (0.15, 81.4),
+                (0.2, 80.5),
+                (0.5, 71.0),
             )
         ),
         AblationRow("fixed 0.1: the same mask twice", {"dropout": 0.1, "fixed_mask": True}, 43.6),
     ),
-)  # fmt: skip
+)
 
 _PAIRS = Ablation(
-    "pairs", "4", "Pairs to learn from", "sup",
+    "pairs",
+    "4",
+    "Pairs to learn from",
+    "sup",
     (
         AblationRow("entailment", {"hard_negatives": False}, 84.9),
         AblationRow("entailment and hard negatives", {}, 86.2),
@@ -121,28 +138,41 @@ _PAIRS = Ablation(
     ),
     "QQP, Flickr30k and ParaNMT as pairs, ANLI, and neutral or contradicted hypotheses as "
     "positives: each needs its own file. Two encoders are from section 4.",
-)  # fmt: skip
+)
 
 _POOLERS = (
     ("[CLS] with MLP", {"pooling": "cls_token", "head": "mlp"}, 81.7, 86.2),
-    ("[CLS] with MLP in training only", {"pooling": "cls_token", "head": "mlp-train-only"},
-     82.5, 85.8),
+    (
+        "[CLS] with MLP in training only",
+        {"pooling": "cls_token", "head": "mlp-train-only"},
+        82.5,
+        85.8,
+    ),
     ("[CLS] without MLP", {"pooling": "cls_token", "head": "none"}, 80.9, 86.2),
     ("mean of first and last layer", {"pooling": "avg_first_last", "head": "none"}, 81.2, 86.1),
-)  # fmt: skip
+)
 _POOLING = (
     Ablation(
-        "pooling", "6", "Pooling", "unsup",
+        "pooling",
+        "6",
+        "Pooling",
+        "unsup",
         tuple(AblationRow(label, changes, score) for label, changes, score, _ in _POOLERS),
     ),
     Ablation(
-        "pooling-sup", "6", "Pooling, supervised", "sup",
+        "pooling-sup",
+        "6",
+        "Pooling, supervised",
+        "sup",
         tuple(AblationRow(label, changes, score) for label, changes, _, score in _POOLERS),
     ),
-)  # fmt: skip
+)
 
 _HARD = Ablation(
-    "hard-negatives", "7", "Hard negatives and their weight", "sup",
+    "hard-negatives",
+    "7",
+    "Hard negatives and their weight",
+    "sup",
     (
         AblationRow("none", {"hard_negatives": False}, 84.9),
         *(
@@ -154,10 +184,13 @@ _HARD = Ablation(
         ),
     ),
     "Neutral hypotheses as further hard negatives (85.3) need a file with them.",
-)  # fmt: skip
+)
 
 _TEMPERATURE = Ablation(
-    "temperature", "D.1", "Similarity and temperature", "sup",
+    "temperature",
+    "D.1",
+    "Similarity and temperature",
+    "sup",
     (
         AblationRow("dot product", {"similarity": "dot", "temperature": 1.0}, 85.9),
         *(
@@ -165,10 +198,13 @@ _TEMPERATURE = Ablation(
             for t, score in ((0.001, 84.9), (0.01, 85.4), (0.05, 86.2), (0.1, 82.0), (1.0, 64.0))
         ),
     ),
-)  # fmt: skip
+)
 
 _MLM = Ablation(
-    "mlm", "D.2", "An auxiliary MLM loss", "sup",
+    "mlm",
+    "D.2",
+    "An auxiliary MLM loss",
+    "sup",
     (
         AblationRow("without MLM", {}, 86.2),
         *(
@@ -176,14 +212,21 @@ _MLM = Ablation(
             for weight, score in ((0.01, 85.7), (0.1, 85.7), (1.0, 85.1))
         ),
     ),
-)  # fmt: skip
+)
 
 ABLATIONS = {
     ablation.name: ablation
     for ablation in (
-        _AUGMENTATION, _OBJECTIVES, _DROPOUT, _PAIRS, *_POOLING, _HARD, _TEMPERATURE, _MLM
+        _AUGMENTATION,
+        _OBJECTIVES,
+        _DROPOUT,
+        _PAIRS,
+        *_POOLING,
+        _HARD,
+        _TEMPERATURE,
+        _MLM,
     )
-}  # fmt: skip
+}
 """By name, in the order of the paper."""
 
 

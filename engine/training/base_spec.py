@@ -10,9 +10,9 @@ from dataclasses import MISSING, Field, asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from engine.errors import UserError
-from engine.paths import named
-from engine.training.fields import written
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
+from theodolite.engine.training.fields import written
 
 Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
 """Field -> a check of its value, and the expected values in words."""
@@ -128,8 +128,11 @@ class BaseSpec:
     def hash(self) -> str:
         """32 hexadecimal digits over everything that determines the weights; not over `out`."""
         usual = {f.name: f.default for f in fields(self) if f.name in self.later}
-        facts = {name: value for name, value in self.to_dict().items()
-                 if name != "out" and (name not in usual or value != usual[name])}  # fmt: skip
+        facts = {
+            name: value
+            for name, value in self.to_dict().items()
+            if name != "out" and (name not in usual or value != usual[name])
+        }
         text = json.dumps(facts | self.to_legacy(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.training.base_spec import BaseSpec, short
-from engine.training.events import against_base
-from engine.training.record import Record
-from engine.training.spec import Pooling, TrainSpec
+from theodolite.engine.training.base_spec import BaseSpec, short
+from theodolite.engine.training.events import against_base
+from theodolite.engine.training.record import Record
+from theodolite.engine.training.spec import Pooling, TrainSpec
 
 MOST_ROWS = 25
 """Scores of the dev set that the card lists; `theodolite.json` has all."""
@@ -108,8 +108,11 @@ def _plainly(spec: TrainSpec) -> str:
 
 def settings(spec: BaseSpec, aside: Collection[str]) -> str:
     """A table of the fields of a spec, except those in `aside`."""
-    rows = [(code(name), code(value)) for name, value in spec.relative_paths().to_dict().items()
-            if name not in ("version", *aside)]  # fmt: skip
+    rows = [
+        (code(name), code(value))
+        for name, value in spec.relative_paths().to_dict().items()
+        if name not in ("version", *aside)
+    ]
     return table(("setting", "value"), rows)
 
 
@@ -135,9 +138,7 @@ def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
             values = (f"{event[key]:.3f}" for key in ("alignment", "uniformity"))
             rows.append((f"{event['step']:,}", f"{event['score']:.2f}", *values, loss))
     every = -(-len(rows) // MOST_ROWS) or 1
-    return [
-        row for i, row in enumerate(rows) if i % every == 0 or i in (best, len(rows) - 1)
-    ]  # fmt: skip
+    return [row for i, row in enumerate(rows) if i % every == 0 or i in (best, len(rows) - 1)]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

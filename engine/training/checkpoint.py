@@ -32,8 +32,8 @@ from safetensors.torch import load_file, save_file
 from safetensors.torch import save as to_bytes
 from torch import nn
 
-from engine.errors import UserError
-from engine.training import generators
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import generators
 
 Weights = dict[str, torch.Tensor]
 

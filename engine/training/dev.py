@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.datasets.catalog import Catalog
-from engine.datasets.types import PairPart, ScoredPairs
-from engine.errors import UserError
-from engine.space.geometry import alignment, cosine, uniformity
-from engine.stats.bootstrap import spearman
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
+from theodolite.engine.errors import UserError
+from theodolite.engine.space.geometry import alignment, cosine, uniformity
+from theodolite.engine.stats.bootstrap import spearman
 
 POSITIVE = 0.8
 """Pairs above this share of the scale are positives: above 4 of STS-B's 5 (footnote 3)."""

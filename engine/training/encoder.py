@@ -15,22 +15,22 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import torch
 
-from engine import memory
-from engine.errors import UserError, first_line
-from engine.training import distributed, export, generators
-from engine.training.dev import DevSet
-from engine.training.distributed import Ranks
-from engine.training.events import Evaluated, Event, Finished, Noted, Started, Stepped
-from engine.training.examples import Examples
-from engine.training.gradients import backward
-from engine.training.loop import State, Trainer
-from engine.training.model import TrainingModel
-from engine.training.objectives import Column, objective_of
-from engine.training.optimiser import adamw, learning_rate, update
-from engine.training.order import batches, steps_of
-from engine.training.precision import Precision
-from engine.training.record import Record, finished
-from engine.training.spec import TrainSpec
+from theodolite.engine import memory
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.training import distributed, export, generators
+from theodolite.engine.training.dev import DevSet
+from theodolite.engine.training.distributed import Ranks
+from theodolite.engine.training.events import Evaluated, Event, Finished, Noted, Started, Stepped
+from theodolite.engine.training.examples import Examples
+from theodolite.engine.training.gradients import backward
+from theodolite.engine.training.loop import State, Trainer
+from theodolite.engine.training.model import TrainingModel
+from theodolite.engine.training.objectives import Column, objective_of
+from theodolite.engine.training.optimiser import adamw, learning_rate, update
+from theodolite.engine.training.order import batches, steps_of
+from theodolite.engine.training.precision import Precision
+from theodolite.engine.training.record import Record, finished
+from theodolite.engine.training.spec import TrainSpec
 
 CURVE = 2000
 """Reports kept for the model card; beyond that, every second one is dropped."""

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.cost.speed import encoding_speed, extended, spread, timed_updates, trial
-from engine.datasets.catalog import Catalog
-from engine.training.examples import Examples, examples_of
-from engine.training.spec import TrainSpec
+from theodolite.engine.cost.speed import encoding_speed, extended, spread, timed_updates, trial
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.training.examples import Examples, examples_of
+from theodolite.engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:
     import torch
 
-    from engine.training.dev import DevSet
-    from engine.training.encoder import EncoderTrainer
+    from theodolite.engine.training.dev import DevSet
+    from theodolite.engine.training.encoder import EncoderTrainer
 
 _VOCABULARY_FROM = 5_000
 """Examples from which the estimate learns a new vocabulary; the run takes all of them."""
@@ -99,10 +99,10 @@ def estimate(
 
 
 def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> TrainEstimate:
-    from engine.training.dev import DevSet
-    from engine.training.encoder import EncoderTrainer
-    from engine.training.model import open_model
-    from engine.training.precision import Precision
+    from theodolite.engine.training.dev import DevSet
+    from theodolite.engine.training.encoder import EncoderTrainer
+    from theodolite.engine.training.model import open_model
+    from theodolite.engine.training.precision import Precision
 
     began = time.perf_counter()
     precision = Precision.of(spec)

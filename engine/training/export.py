@@ -25,13 +25,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from engine.encoders.pooling import ALL_LAYERS
-from engine.errors import UserError
-from engine.training.card import card
-from engine.training.checkpoint import flush, why_unwritten
-from engine.training.model import TrainingModel, trains_mlm
-from engine.training.packed import FAMILIES
-from engine.training.record import RECORD, Record, check_free, encoder_of
+from theodolite.engine.encoders.pooling import ALL_LAYERS
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.card import card
+from theodolite.engine.training.checkpoint import flush, why_unwritten
+from theodolite.engine.training.model import TrainingModel, trains_mlm
+from theodolite.engine.training.packed import FAMILIES
+from theodolite.engine.training.record import RECORD, Record, check_free, encoder_of
 
 _ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
 
@@ -94,7 +94,7 @@ def _has_place_for_head(model: TrainingModel) -> bool:
 
 
 def _write_transformer(model: TrainingModel, folder: Path) -> None:
-    from engine.encoders.transformer import quiet
+    from theodolite.engine.encoders.transformer import quiet
 
     first: Any = model.encoders[0]
     whole = first if trains_mlm(model.spec) else first.base_model
@@ -147,8 +147,10 @@ def _write_modules(model: TrainingModel, folder: Path) -> None:
         {},
     )
     if _keeps_head(model):
-        head = {f"linear.{name.removeprefix('dense.')}": tensor.detach().cpu().contiguous()
-                for name, tensor in model.heads[0].state_dict().items()}  # fmt: skip
+        head = {
+            f"linear.{name.removeprefix('dense.')}": tensor.detach().cpu().contiguous()
+            for name, tensor in model.heads[0].state_dict().items()
+        }
         tanh = "torch.nn.modules.activation.Tanh"
         config = {"in_features": dim, "out_features": dim, "bias": True}
         add("Dense", config | {"activation_function": tanh}, head)

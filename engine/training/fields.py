@@ -8,7 +8,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 
 @cache

@@ -12,15 +12,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from engine.encoders.source import clean
-from engine.errors import UserError
+from theodolite.engine.encoders.source import clean
+from theodolite.engine.errors import UserError
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 DEFAULTS = {"layers": 4, "hidden": 256, "heads": 4, "vocab": 8000, "positions": 512}
 _LIMITS = {
-    "layers": (1, 48), "hidden": (8, 4096), "heads": (1, 64), "vocab": (50, 200_000),
+    "layers": (1, 48),
+    "hidden": (8, 4096),
+    "heads": (1, 64),
+    "vocab": (50, 200_000),
     "positions": (8, 8192),
-}  # fmt: skip
+}
 _PREFIX = "##"
 
 

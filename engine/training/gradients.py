@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from engine.training import generators
-from engine.training.distributed import all_gather, is_stand_in, summed
-from engine.training.objectives import Column, Model, Objective
-from engine.training.objectives.mlm import Masked, mask_tokens, mlm_loss
+from theodolite.engine.training import generators
+from theodolite.engine.training.distributed import all_gather, is_stand_in, summed
+from theodolite.engine.training.objectives import Column, Model, Objective
+from theodolite.engine.training.objectives.mlm import Masked, mask_tokens, mlm_loss
 
 Scaled = Callable[[torch.Tensor], torch.Tensor]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from engine.errors import UserError, first_line
+from theodolite.engine.errors import UserError, first_line
 
 
 @contextmanager

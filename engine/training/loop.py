@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from engine import memory
-from engine.errors import UserError
-from engine.training import checkpoint, distributed, generators
-from engine.training.base_spec import BaseSpec
-from engine.training.distributed import Ranks
-from engine.training.events import Event, Noted, Stepped
-from engine.training.meter import Meter
-from engine.training.precision import Precision
+from theodolite.engine import memory
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import checkpoint, distributed, generators
+from theodolite.engine.training.base_spec import BaseSpec
+from theodolite.engine.training.distributed import Ranks
+from theodolite.engine.training.events import Event, Noted, Stepped
+from theodolite.engine.training.meter import Meter
+from theodolite.engine.training.precision import Precision
 
 CHECKPOINT_SECONDS = 120.0
 """The longest time between two checkpoints."""

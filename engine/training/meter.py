@@ -7,8 +7,8 @@ import time
 
 import torch
 
-from engine.memory import most_used
-from engine.training.events import Stepped
+from theodolite.engine.memory import most_used
+from theodolite.engine.training.events import Stepped
 
 REPORT_SECONDS = 1.0
 """Seconds between two reports."""

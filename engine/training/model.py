@@ -12,21 +12,29 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.encoders.batching import TokenBudget
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.pooling import ALL_LAYERS
-from engine.encoders.source import clean
-from engine.errors import UserError, first_line
-from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
-from engine.training.precision import exact
-from engine.training.spec import Pooling, TrainSpec
+from theodolite.engine.encoders.batching import TokenBudget
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.pooling import ALL_LAYERS
+from theodolite.engine.encoders.source import clean
+from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
+from theodolite.engine.training.precision import exact
+from theodolite.engine.training.spec import Pooling, TrainSpec
 
 Ids = Sequence[Sequence[int]]
 
 _DROPOUTS = (
-    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
-    "hidden_dropout", "embedding_dropout", "mlp_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
-)  # fmt: skip
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "hidden_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+    "attn_pdrop",
+    "embd_pdrop",
+    "resid_pdrop",
+)
 """Names of dropout in the `config.json` of the families of transformers."""
 _LM_HEADS = ("cls", "lm_head", "predictions")
 """Their names for the head that predicts masked tokens."""
@@ -245,7 +253,7 @@ def needs_mlm(spec: TrainSpec) -> bool:
 def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     from transformers import BertForMaskedLM
 
-    from engine.training.from_scratch import (
+    from theodolite.engine.training.from_scratch import (
         SentenceIterator,
         bert_config,
         learn_tokenizer,
@@ -265,9 +273,9 @@ def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
 def _opened(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
-    from engine.encoders.loading import checkpoint_of
-    from engine.encoders.pooling_choice import own_pooling
-    from engine.encoders.transformer import quiet, read_tokenizer, token_limit
+    from theodolite.engine.encoders.loading import checkpoint_of
+    from theodolite.engine.encoders.pooling_choice import own_pooling
+    from theodolite.engine.encoders.transformer import quiet, read_tokenizer, token_limit
 
     source, checkpoint = checkpoint_of(spec.base)
     checkpoint.check()
@@ -317,8 +325,11 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
 
 def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:
     """Set every dropout of a config; return the previous values."""
-    own = {name: getattr(config, name) for name in _DROPOUTS
-           if isinstance(getattr(config, name, None), int | float)}  # fmt: skip
+    own = {
+        name: getattr(config, name)
+        for name in _DROPOUTS
+        if isinstance(getattr(config, name, None), int | float)
+    }
     if p is not None:
         for name in own:
             setattr(config, name, p)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from engine.training.spec import TrainSpec
+from theodolite.engine.training.spec import TrainSpec
 
 
 def adamw(model: nn.Module, spec: TrainSpec) -> torch.optim.AdamW:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.training.spec import TrainSpec
+from theodolite.engine.training.spec import TrainSpec
 
 
 def steps_of(spec: TrainSpec, n: int) -> int:

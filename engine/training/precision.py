@@ -8,9 +8,9 @@ from typing import Literal
 
 import torch
 
-from engine.encoders.transformer import default_device
-from engine.errors import UserError
-from engine.training.spec import PrecisionName, TrainSpec
+from theodolite.engine.encoders.transformer import default_device
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.spec import PrecisionName, TrainSpec
 
 _HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.catalog import Catalog
 
 _WIKIPEDIA = ("unlabelled/wiki1m_for_simcse", "unlabelled/sentences_mix")
 """The paper's million sentences, or a substitute for them."""
@@ -24,9 +24,14 @@ DEV = ("STSBenchmark", "starter-pairs")
 """Default dev sets: the first one in the catalog is taken."""
 
 UNSUPERVISED: dict[str, Any] = {
-    "objective": "unsup", "epochs": 1.0, "pooling": "cls_token", "head": "mlp-train-only",
-    "temperature": 0.05, "max_length": 32, "dev_every": 125,
-}  # fmt: skip
+    "objective": "unsup",
+    "epochs": 1.0,
+    "pooling": "cls_token",
+    "head": "mlp-train-only",
+    "temperature": 0.05,
+    "max_length": 32,
+    "dev_every": 125,
+}
 """Settings shared by all unsupervised runs of the paper."""
 SUPERVISED: dict[str, Any] = UNSUPERVISED | {"objective": "sup", "epochs": 3.0, "head": "mlp"}
 """Settings shared by all supervised runs of the paper."""
@@ -67,7 +72,7 @@ class Machine:
         import psutil
         import torch
 
-        from engine.encoders.transformer import default_device
+        from theodolite.engine.encoders.transformer import default_device
 
         device = default_device()
         if device == "cuda":
@@ -136,11 +141,18 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
     }
     look = f"MiniLM, which is always here, on {where} of this machine, with {part}."
     pretrained = {
-        "objective": "mlm", "base": "new:layers=4,hidden=256,heads=4,vocab=8000",
-        "train": sentences, "batch_size": 128, "max_length": 64, "learning_rate": 5e-4,
-        "warmup": 0.06, "weight_decay": 0.01, "head": "none", "pooling": "avg",
+        "objective": "mlm",
+        "base": "new:layers=4,hidden=256,heads=4,vocab=8000",
+        "train": sentences,
+        "batch_size": 128,
+        "max_length": 64,
+        "learning_rate": 5e-4,
+        "warmup": 0.06,
+        "weight_decay": 0.01,
+        "head": "none",
+        "pooling": "avg",
         "epochs": 3.0 if gpu else 1.0,
-    }  # fmt: skip
+    }
     return [
         Preset(
             "here-unsup",
@@ -179,9 +191,11 @@ _PAPER: dict[str, tuple[str, _Shape, tuple[int, float], tuple[int, float]]] = {
     "roberta-large": ("hf:roberta-large", _LARGE, (512, 3e-5), (512, 1e-5)),
 }
 _LABELS = {
-    "bert-base": "BERT base", "bert-large": "BERT large",
-    "roberta-base": "RoBERTa base", "roberta-large": "RoBERTa large",
-}  # fmt: skip
+    "bert-base": "BERT base",
+    "bert-large": "BERT large",
+    "roberta-base": "RoBERTa base",
+    "roberta-large": "RoBERTa large",
+}
 
 
 def _of_paper(machine: Machine, sentences: str, triplets: str) -> list[Preset]:

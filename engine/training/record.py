@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.encoders.spec import EncoderSpec, SourceSpec
-from engine.errors import UserError
-from engine.training.events import Finished
-from engine.training.spec import TrainSpec
+from theodolite.engine.encoders.spec import EncoderSpec, SourceSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Finished
+from theodolite.engine.training.spec import TrainSpec
 
 VERSION = 1
 RECORD = "theodolite.json"

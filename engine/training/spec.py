@@ -12,9 +12,9 @@ from functools import partial
 from operator import contains
 from typing import Any, Literal, get_args, get_type_hints
 
-from engine.encoders.spec import TWO_MEANINGS, from_legacy, to_legacy
-from engine.errors import UserError
-from engine.training.base_spec import BaseSpec, Ranges, relative_path
+from theodolite.engine.encoders.spec import TWO_MEANINGS, from_legacy, to_legacy
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.base_spec import BaseSpec, Ranges, relative_path
 
 VERSION = 2
 """Version 1 called the pooling `cls_token` `cls`."""
@@ -189,8 +189,13 @@ def _share(n: Any) -> bool:
 
 _RANGES: Ranges = {
     "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
-    "batch_size": _whole(1), "micro_batch": _whole(1), "limit": _whole(1), "steps": _whole(1),
-    "max_length": _whole(3), "dev_every": _whole(1), "patience": _whole(1),
+    "batch_size": _whole(1),
+    "micro_batch": _whole(1),
+    "limit": _whole(1),
+    "steps": _whole(1),
+    "max_length": _whole(3),
+    "dev_every": _whole(1),
+    "patience": _whole(1),
     "processes": (lambda n: isinstance(n, int) and 1 <= n <= 64, "a whole number from 1 to 64"),
     "epochs": (lambda n: 0 < n < math.inf, "more than 0"),
     "learning_rate": (lambda n: 0 < n < 1, "more than 0 and below 1"),
@@ -204,4 +209,4 @@ _RANGES: Ranges = {
     "mlm_probability": (lambda n: 0 < n < 1, "more than 0 and below 1"),
     "dropout": (_share, "from 0 to below 1"),
     "augmentation_rate": (_share, "from 0 to below 1"),
-}  # fmt: skip
+}

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.training.fields import number, read, shown, types_of
-from engine.training.spec import TrainSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.fields import number, read, shown, types_of
+from theodolite.engine.training.spec import TrainSpec
 
 Changes = dict[str, Any]
 Values = Sequence[Any]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app import decoders
-from app.workspace import Workspace
 from tests.fakes.stores import starter_store
+from theodolite.app import decoders
+from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture

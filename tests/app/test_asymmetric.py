@@ -14,12 +14,12 @@ import pytest
 import pytrec_eval
 from sentence_transformers import SentenceTransformer
 
-from app.pages.evaluate.results import evaluated
-from app.pages.overview import views
-from app.pages.search import service as search
-from app.workspace import Workspace
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.overview import views
+from theodolite.app.pages.search import service as search
+from theodolite.app.workspace import Workspace
 
 PROMPTS = {"query": "the cat ", "document": "a dog ran "}
 SAID = {"prompt": "a dog ran ", "query_prompt": "the cat "}
@@ -38,8 +38,10 @@ def texts(prefix: str, n: int, seed: int) -> dict[str, str]:
 
 QUERIES, DOCUMENTS = texts("q", 12, 4), texts("d", 60, 5)
 JUDGED = {q: {f"d{5 * k + j}": j % 3 for j in range(5)} for k, q in enumerate(QUERIES)}
-CANDIDATES = {q: [f"d{i}" for i in range(60) if i % 3 == k % 3 or f"d{i}" in JUDGED[q]]
-              for k, q in enumerate(QUERIES)}  # fmt: skip
+CANDIDATES = {
+    q: [f"d{i}" for i in range(60) if i % 3 == k % 3 or f"d{i}" in JUDGED[q]]
+    for k, q in enumerate(QUERIES)
+}
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +86,13 @@ def expected(name: str, similar: np.ndarray) -> float:
     """The main score by trec_eval, in points."""
     metric = METRICS[name]
     run = {
-        q: {d: float(s) for d, s in zip(DOCUMENTS, row, strict=True)
-            if name == "ranked" or d in CANDIDATES[q]}
+        q: {
+            d: float(s)
+            for d, s in zip(DOCUMENTS, row, strict=True)
+            if name == "ranked" or d in CANDIDATES[q]
+        }
         for q, row in zip(QUERIES, similar, strict=True)
-    }  # fmt: skip
+    }
     judge = pytrec_eval.RelevanceEvaluator(JUDGED, {"ndcg_cut.10", "map"})
     return 100 * float(np.mean([values[metric] for values in judge.evaluate(run).values()]))
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.batches import Batches
-from engine.errors import UserError
+from theodolite.app.batches import Batches
+from theodolite.engine.errors import UserError
 
 PATIENCE = 20
 
@@ -39,9 +39,13 @@ class Line:
         self.batches, self._pool = batches, pool
 
     def ask(
-        self, items: list[int], model: Model, key: str = "one", most: int = 16,
+        self,
+        items: list[int],
+        model: Model,
+        key: str = "one",
+        most: int = 16,
         then: Callable[[int], None] | None = None,
-    ) -> Future[list[Any]]:  # fmt: skip
+    ) -> Future[list[Any]]:
         """Ask, and return once the request stands in the line."""
         standing = threading.Event()
 
@@ -62,7 +66,7 @@ class Line:
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
     """A line that tells its callers often."""
-    monkeypatch.setattr("app.batches.TOLD_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr("theodolite.app.batches.TOLD_EVERY_SECONDS", 0.01)
     with ThreadPoolExecutor(16) as pool:
         yield Line(Batches(), pool)
 

@@ -16,10 +16,10 @@ import pytest
 from rich.console import Console
 from typer.main import get_command
 
-from app import terminal as output
-from app.cli import app
-from app.formats import p_value
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app import terminal as output
+from theodolite.app.cli import app
+from theodolite.app.formats import p_value
 
 VERBS = sorted(get_command(app).commands)
 TWO = ["random:16", "random:64"]
@@ -51,8 +51,19 @@ def test_every_verb_has_an_example() -> None:
 def test_every_number_is_one_object_and_one_of_them_is_main(home: Path) -> None:
     """`evaluate --json` prints what the issue of record promises to scripts."""
     rows = objects(theodolite("evaluate", "random:16", "--tasks", "starter", "--json"))
-    fields = {"encoder", "fingerprint", "task", "protocol", "seed", "split", "aggregation",
-              "metric", "score", "n", "main"}  # fmt: skip
+    fields = {
+        "encoder",
+        "fingerprint",
+        "task",
+        "protocol",
+        "seed",
+        "split",
+        "aggregation",
+        "metric",
+        "score",
+        "n",
+        "main",
+    }
     assert all(fields <= row.keys() for row in rows)
     for task in ("StarterSTS", "StarterTopics", "StarterSearch"):
         assert sum(row["main"] for row in rows if row["task"] == task) == 1
@@ -87,7 +98,11 @@ def test_compare_says_which_differences_are_real(home: Path) -> None:
 def test_no_p_value_is_printed_as_zero() -> None:
     """A p that three decimals cannot hold is said to be smaller than they can."""
     assert [p_value(p) for p in (0.0344, 0.001, 0.00099, 0.0)] == [
-        "0.034", "0.001", "< 0.001", "< 0.001"]  # fmt: skip
+        "0.034",
+        "0.001",
+        "< 0.001",
+        "< 0.001",
+    ]
 
 
 @pytest.mark.slow
@@ -184,7 +199,7 @@ def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
 def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     """The place is named, and nothing is printed for programs but the error."""
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "encode", "random:4", "--json"],
+        [sys.executable, "-m", "theodolite.app.cli", "encode", "random:4", "--json"],
         capture_output=True,
         input=b"fine\ncaf\xe9\n",
     )
@@ -200,7 +215,7 @@ def test_json_is_whole_whatever_the_terminal_speaks(
     """Half a character of an argument is escaped; nothing depends on the locale."""
     monkeypatch.setenv("PYTHONIOENCODING", "ascii:strict")
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "encode", "random:4", "😀", b"\xff", "--json"],
+        [sys.executable, "-m", "theodolite.app.cli", "encode", "random:4", "😀", b"\xff", "--json"],
         capture_output=True,
         check=True,
     )
@@ -210,7 +225,7 @@ def test_json_is_whole_whatever_the_terminal_speaks(
 
 def test_what_is_not_a_number_is_null(capfd: pytest.CaptureFixture[str]) -> None:
     """JSON has no NaN and no infinity, however deep they lie."""
-    from app.terminal import emit_json
+    from theodolite.app.terminal import emit_json
 
     emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
     assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'
@@ -237,7 +252,7 @@ def test_a_pipe_gets_whole_lines(home: Path) -> None:
 def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
     """The traceback is in the store's log; the person gets its place."""
     broken = (
-        "import store.encoders as module, app.cli as cli\n"
+        "import theodolite.store.encoders as module, app.cli as cli\n"
         "def broken(self): raise AttributeError('a fault')\n"
         "module.Encoders.list = broken\n"
         "cli.main()\n"
@@ -256,8 +271,9 @@ def test_the_columns_say_what_a_table_holds(home: Path) -> None:
     """Named roles decide the kind, whatever the columns look like."""
     file = home / "odd.csv"
     file.write_text("p,q,r\none,two,1\nthree,four,2\nfive,six,0\n")
-    row = objects(theodolite("data", "add", str(file), "--columns", "left=p,right=q,score=r",
-                             "--json"))[0]  # fmt: skip
+    row = objects(
+        theodolite("data", "add", str(file), "--columns", "left=p,right=q,score=r", "--json")
+    )[0]
     assert row["kind"] == "pairs"
 
 
@@ -267,7 +283,15 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    arguments = [sys.executable, "-m", "app.cli", "serve", "--share", "--no-browser", "--json"]
+    arguments = [
+        sys.executable,
+        "-m",
+        "theodolite.app.cli",
+        "serve",
+        "--share",
+        "--no-browser",
+        "--json",
+    ]
     with (
         (home / "said").open("w") as file,
         subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
@@ -288,8 +312,19 @@ def test_an_upload_becomes_a_task(home: Path) -> None:
     file.write_text("sentence1,sentence2,score\n" + "\n".join(lines))
     theodolite("data", "add", str(file), "--name", "mine")
     listed = {row["name"]: row for row in objects(theodolite("data", "list", "--json"))}
-    fields = {"name", "kind", "origin", "type", "tasks", "languages", "splits", "bytes", "licence",
-            "description", "problem"}  # fmt: skip
+    fields = {
+        "name",
+        "kind",
+        "origin",
+        "type",
+        "tasks",
+        "languages",
+        "splits",
+        "bytes",
+        "licence",
+        "description",
+        "problem",
+    }
     assert all(fields <= row.keys() for row in listed.values())
     mine = listed["upload:mine"]
     assert (mine["kind"], mine["origin"], mine["problem"]) == ("pairs", "upload", None)

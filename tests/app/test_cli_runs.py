@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs.unit import conclude
-from app.pages.evaluate.job import EvaluateJob
-from store import Store
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
+from theodolite.app.jobs.unit import conclude
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.store import Store
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> 
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     """Ctrl-C ends it with 130; the checkpoint stays."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
-    words = [sys.executable, "-m", "app.cli", *spec.command()[1:], "--json"]
+    words = [sys.executable, "-m", "theodolite.app.cli", *spec.command()[1:], "--json"]
     pipe = subprocess.PIPE
 
     with subprocess.Popen(

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app import endpoints
-from app.pages.encoders import service
-from app.pages.evaluate.costs import estimates
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.service import evaluate
-from app.pages.evaluate.views import estimates as table
-from app.workspace import Workspace
-from engine.encoders.endpoint import Sending
-from engine.endpoints import KEY
-from engine.errors import UserError
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.openai import DIM, FakeOpenAI, vector
+from theodolite.app import endpoints
+from theodolite.app.pages.encoders import service
+from theodolite.app.pages.evaluate.costs import estimates
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.evaluate.views import estimates as table
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.endpoint import Sending
+from theodolite.engine.endpoints import KEY
+from theodolite.engine.errors import UserError
 
 AWAY = "api:https://api.invalid/v1#m"
 

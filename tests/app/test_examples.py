@@ -10,32 +10,32 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from app import decoders
-from app.examples import results, shipped
-from app.pages.board import leaks, similarity
-from app.pages.choose import example as choose
-from app.pages.choose import page as choosing
-from app.pages.compare import views as compare_views
-from app.pages.curate import service as curation
-from app.pages.curate.page import CONTROLS as CURATED
-from app.pages.decode import example as decode
-from app.pages.decode import service as decoding
-from app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
-from app.pages.diagnose import example as diagnosed
-from app.pages.evaluate.job import welcome
-from app.pages.evaluate.results import evaluated
-from app.pages.geometry import densities
-from app.pages.geometry import service as geometry
-from app.pages.judge import example as judged
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.pages.overview import views as overview
-from app.pages.search import example as search
-from app.pages.search import service as searching
-from app.pages.spaces.service import SpacesJob
-from app.pages.trainings import example as trainings
-from app.pages.trainings.service import table
-from app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.app import decoders
+from theodolite.app.examples import results, shipped
+from theodolite.app.pages.board import leaks, similarity
+from theodolite.app.pages.choose import example as choose
+from theodolite.app.pages.choose import page as choosing
+from theodolite.app.pages.compare import views as compare_views
+from theodolite.app.pages.curate import service as curation
+from theodolite.app.pages.curate.page import CONTROLS as CURATED
+from theodolite.app.pages.decode import example as decode
+from theodolite.app.pages.decode import service as decoding
+from theodolite.app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
+from theodolite.app.pages.diagnose import example as diagnosed
+from theodolite.app.pages.evaluate.job import welcome
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.pages.judge import example as judged
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.overview import views as overview
+from theodolite.app.pages.search import example as search
+from theodolite.app.pages.search import service as searching
+from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.pages.trainings import example as trainings
+from theodolite.app.pages.trainings.service import table
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 
 WAY = (decode.WALKED, decode.ENDS, STEPS, "linear", decode.COLLECTION)
 
@@ -113,14 +113,17 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
     assert list(found) == list(STARTER_ENCODERS)
     hits = searching.nearest(fresh, "random:256", usual.collection, [search.QUERY], usual.k)
     assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in hits[0]]
-    for other in (replace(usual, k=3), replace(usual, queries=("rain",)),
-                  replace(usual, collection="starter-pairs"),
-                  replace(usual, encoders=("random:64",))):  # fmt: skip
+    for other in (
+        replace(usual, k=3),
+        replace(usual, queries=("rain",)),
+        replace(usual, collection="starter-pairs"),
+        replace(usual, encoders=("random:64",)),
+    ):
         assert search.known(fresh, other) == {}
 
 
 def test_the_session_that_ships_is_of_these_encoders(fresh):
-    """If this fails, run `python -m app.examples.make judge`."""
+    """If this fails, run `python -m theodolite.app.examples.make judge`."""
     kept = shipped.read("judge")
     assert kept is not None and kept.is_of(fresh, *judged.ENCODERS)
     (pair,) = kept.answer["pairs"]
@@ -128,7 +131,7 @@ def test_the_session_that_ships_is_of_these_encoders(fresh):
 
 
 def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
-    """If this fails, run `python -m app.examples.make decode interpolate arithmetic`."""
+    """If this fails, run `python -m theodolite.app.examples.make decode interpolate arithmetic`."""
     assert set(decode.decoded(fresh, STARTER_ENCODERS, decode.SENTENCE, DEFAULTS)) == {
         *STARTER_ENCODERS
     }
@@ -196,7 +199,7 @@ def test_the_curation_is_what_the_page_asks_first(fresh):
 
 
 def test_the_diagnosis_is_of_the_decoder_that_ships(fresh):
-    """If this fails, run `python -m app.examples.make diagnose`."""
+    """If this fails, run `python -m theodolite.app.examples.make diagnose`."""
     found = diagnosed.read(fresh)
     assert found is not None
     assert (found.encoder, found.decoder["architecture"]) == (diagnosed.ENCODER, "prefix")
@@ -228,8 +231,15 @@ def welcomed(tmp_path, monkeypatch):
 
 def compared(workspace, *encoders):
     """Everything below the controls of Compare."""
-    wanted = SimpleNamespace(encoder=list(encoders), baseline=encoders[0], protocol="", tasks=[],
-                            published=[], drawn="within", stability="classifier")  # fmt: skip
+    wanted = SimpleNamespace(
+        encoder=list(encoders),
+        baseline=encoders[0],
+        protocol="",
+        tasks=[],
+        published=[],
+        drawn="within",
+        stability="classifier",
+    )
     shown = {}
     for part in compare_views.below(workspace, wanted):
         shown |= part
@@ -251,7 +261,7 @@ def test_results_ship_and_give_way_to_those_measured_here(welcomed):
 
 
 def test_a_result_that_ships_is_the_one_measured_here(fresh):
-    """If this fails, run `python -m app.examples.make results`."""
+    """If this fails, run `python -m theodolite.app.examples.make results`."""
     kept = results.scores(fresh, [*STARTER_ENCODERS, "random:64"])
     assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
     scratch = results.standing_in(fresh)
@@ -273,7 +283,7 @@ def test_the_first_table_has_scores_that_wait_for_ours(welcomed):
 
 
 def test_how_alike_the_topics_are_is_known_at_once(fresh):
-    """If this fails, run `python -m app.examples.make similarity`."""
+    """If this fails, run `python -m theodolite.app.examples.make similarity`."""
     for name in STARTER_ENCODERS:
         job = similarity.SimilarityJob.of(name, similarity.EXAMPLE)
         found = similarity.found(fresh, job)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.finite import finite
-from engine.errors import UserError
+from theodolite.app.finite import finite
+from theodolite.engine.errors import UserError
 
 
 def test_the_first_sentence_without_numbers_is_named() -> None:

@@ -7,21 +7,32 @@ import json
 import numpy as np
 import pytest
 
-from app import formats
+from theodolite.app import formats
 
 
 def test_json_has_no_number_that_is_none() -> None:
     """Arrays are lists, whatever lies between their numbers; NaN is null."""
     given = {"every other": np.arange(4)[::2], "one": np.float32(1), "none": [float("nan"), np.inf]}
     assert json.loads(formats.json_text(given)) == {
-        "every other": [0, 2], "one": 1.0, "none": [None, None]}  # fmt: skip
+        "every other": [0, 2],
+        "one": 1.0,
+        "none": [None, None],
+    }
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.0, "0.0 s"), (0.000541, "541 µs"), (0.00836, "8.4 ms"), (0.01249, "12 ms"),
-     (0.9996, "1.0 s"), (0.9994, "999 ms"), (0.0009996, "1.0 ms"), (200, "3 min 20 s")],
-)  # fmt: skip
+    [
+        (0.0, "0.0 s"),
+        (0.000541, "541 µs"),
+        (0.00836, "8.4 ms"),
+        (0.01249, "12 ms"),
+        (0.9996, "1.0 s"),
+        (0.9994, "999 ms"),
+        (0.0009996, "1.0 ms"),
+        (200, "3 min 20 s"),
+    ],
+)
 def test_a_duration_has_a_unit_that_fits(seconds: float, words: str) -> None:
     """Two or three figures, whatever it took."""
     assert formats.duration(seconds) == words

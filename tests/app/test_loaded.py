@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import sqlite_utils
 
-from app.pages.evaluate.results import evaluated
-from app.workspace import Workspace
-from engine.datasets import Catalog
-from engine.encoders import load
-from engine.errors import UserError
-from store.migrations import migrations
 from tests.engine.encoders.models import save
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
+from theodolite.store.migrations import migrations
 
 
 def words(path: Path, seed: int) -> Path:
@@ -29,7 +29,7 @@ def words(path: Path, seed: int) -> Path:
 
 def vectors(path: Path, seed: int) -> Path:
     """A file of vectors for the sentences of StarterSTS."""
-    from engine.encoders.vectors import save as save_vectors
+    from theodolite.engine.encoders.vectors import save as save_vectors
 
     sentences = list(dict.fromkeys(Catalog().load("starter-pairs").sentences))
     made = np.random.default_rng(seed).standard_normal((len(sentences), 8))
@@ -52,9 +52,12 @@ def checkpoint(path: Path, seed: int) -> Path:
     ],
 )
 def test_a_changed_file_is_another_encoder_at_once(
-    workspace: Workspace, tmp_path: Path, kind: str, name: str,
+    workspace: Workspace,
+    tmp_path: Path,
+    kind: str,
+    name: str,
     write: Callable[[Path, int], Path],
-) -> None:  # fmt: skip
+) -> None:
     """It is evaluated anew though the encoder was in memory; unchanged, it stays there."""
     spec = f"{kind}:{write(tmp_path / name, 0)}"
     first = evaluated(workspace, spec, "StarterSTS")
@@ -118,8 +121,9 @@ def test_half_precision_that_was_not_said_stands_apart(tmp_path: Path) -> None:
     assert len(table(encoders=[spec], all_versions=True)) == 4
     workspace.load(spec)
     assert {(r["task"], r["fingerprint"]) for r in table(encoders=[spec], all_versions=True)} == {
-        ("B", full), ("C", full),
-    }  # fmt: skip
+        ("B", full),
+        ("C", full),
+    }
     apart = table(encoders=[f"{spec}&dtype=float16"], all_versions=True)
     assert {(r["task"], r["fingerprint"]) for r in apart} == {("A", half), ("C", half)}
     assert workspace.store.precisions.unsaid(spec) == []

@@ -9,7 +9,7 @@ import pytest
 
 PINNED = """
 import ctypes, psutil
-from app import memory
+from theodolite.app import memory
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]

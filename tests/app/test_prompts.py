@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from app import vectors
-from app.pages.evaluate.results import evaluated
-from app.pages.overview import views
-from app.pages.search import service as search
-from app.workspace import Workspace
 from tests.engine.encoders.models import save_sentence_transformer
+from theodolite.app import vectors
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.overview import views
+from theodolite.app.pages.search import service as search
+from theodolite.app.workspace import Workspace
 
 PROMPTS = {"query": "the cat ", "document": "a ", "STS": "dog "}
 TOPICS = "starter-topics"
@@ -39,8 +39,9 @@ def test_a_search_asks_with_the_query_prompt(
     expected = theirs.similarity(theirs.encode_query([query]), theirs.encode_document(sentences))
     cosines = expected.numpy()[0]
     np.testing.assert_allclose([hit.cosine for hit in hits], np.sort(cosines)[::-1][:5], atol=1e-5)
-    np.testing.assert_allclose(cosines[[hit.index for hit in hits]], [hit.cosine for hit in hits],
-                               atol=1e-5)  # fmt: skip
+    np.testing.assert_allclose(
+        cosines[[hit.index for hit in hits]], [hit.cosine for hit in hits], atol=1e-5
+    )
     assert vectors.missing(starter, spec, TOPICS) == 0
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.recent import Recent
+from theodolite.app.recent import Recent
 
 PATIENCE = 20
 

@@ -11,11 +11,11 @@ import httpx
 import psutil
 import pytest
 
-from app import serve
-from app.web.guard.accounts import Accounts
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app import serve
+from theodolite.app.web.guard.accounts import Accounts
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 
 def test_a_login_is_made_of_what_is_typed_and_never_of_an_argument() -> None:
@@ -68,8 +68,20 @@ def test_a_demonstration_says_what_is_open_and_starts_no_worker(tmp_path: Path) 
     made = Workspace(tmp_path / "store")
     made.store.encoders.add("random:16")
     made.close()
-    arguments = [sys.executable, "-m", "app.cli", "--demo", "--no-browser", "--json", "--store",
-                 str(tmp_path / "store"), "--root-path", "tools", "--host", "0.0.0.0"]  # noqa: S104 # fmt: skip
+    arguments = [
+        sys.executable,
+        "-m",
+        "theodolite.app.cli",
+        "--demo",
+        "--no-browser",
+        "--json",
+        "--store",
+        str(tmp_path / "store"),
+        "--root-path",
+        "tools",
+        "--host",
+        "0.0.0.0",  # noqa: S104
+    ]
     with (
         (tmp_path / "said").open("w") as file,
         subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True) as serving,

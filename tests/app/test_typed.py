@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app import vectors
-from app.pages.decode import service as decode
-from app.pages.encoders import service as encoders
-from app.pages.map import job as map_job
-from app.pages.map import service as maps
-from app.pages.search import service as retrieval
-from app.typed import Typed
-from app.workspace import Workspace
-from engine.encoders import MemoryCache
-from engine.encoders.base import sentence_key
+from theodolite.app import vectors
+from theodolite.app.pages.decode import service as decode
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.map import job as map_job
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.search import service as retrieval
+from theodolite.app.typed import Typed
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import MemoryCache
+from theodolite.engine.encoders.base import sentence_key
 
 ENCODER = "random:64"
 COLLECTION = "starter-topics"

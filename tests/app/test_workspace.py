@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from app import vectors
-from app.pages.choose import service as choosing
-from app.pages.compare import service as comparison
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
-from app.pages.evaluate.results import evaluated
-from app.pages.evaluate.service import evaluate
-from app.pages.search import service as retrieval
-from app.workspace import STARTER_ENCODERS, Workspace
-from engine.errors import UserError
-from store.errors import StoreFull
+from theodolite.app import vectors
+from theodolite.app.pages.choose import service as choosing
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.search import service as retrieval
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreFull
 
 A, B = "random:32", "random:96"
 
@@ -88,8 +88,11 @@ def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -
     """A map of one's own does not wait until all of the starter set is measured."""
     welcome(workspace)
     row = workspace.store.runs.get(queue_evaluation(workspace, [A], ["StarterSTS"]))
-    assert all(run["priority"] > row["priority"] for run in workspace.store.runs.list()
-               if run["id"] != row["id"])  # fmt: skip
+    assert all(
+        run["priority"] > row["priority"]
+        for run in workspace.store.runs.list()
+        if run["id"] != row["id"]
+    )
 
 
 def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:

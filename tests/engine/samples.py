@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.stats.bootstrap import Sample
+from theodolite.engine.stats.bootstrap import Sample
 
 
 def pairs(n: int, noise: float, seed: int) -> Sample:

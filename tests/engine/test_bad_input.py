@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import evaluate
-from engine.datasets import Catalog, Upload
-from engine.encoders.functions import FunctionEncoder
-from engine.progress import Progress
-from engine.results import Result
 from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, ShrinkingEncoder
+from theodolite.engine import evaluate
+from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.encoders.functions import FunctionEncoder
+from theodolite.engine.progress import Progress
+from theodolite.engine.results import Result
 
 GOOD = "SubjNumber"
 
@@ -85,8 +85,11 @@ def test_one_class_among_files_of_a_class_each(folder: Path) -> None:
 def test_fewer_examples_than_folds(folder: Path) -> None:
     """Nested folds, and folds of a training split: which label, how many, where it begins."""
     output = run(binary(folder, 30, 4), "MR")
-    assert_told(output, "4 training examples of 'negative', fewer than the 10 folds",
-                "MR/rt-polarity.neg, line 1")  # fmt: skip
+    assert_told(
+        output,
+        "4 training examples of 'negative', fewer than the 10 folds",
+        "MR/rt-polarity.neg, line 1",
+    )
     pairs(pairs(folder, ["1"] * 20 + ["0"] * 3), ["1", "0"], "test")
     output = run(folder, "MRPC")
     assert_told(output, "3 training examples of '0'", "MRPC/msr_paraphrase_train.txt, line 22")
@@ -94,8 +97,11 @@ def test_fewer_examples_than_folds(folder: Path) -> None:
 
 def test_a_label_that_training_lacks(folder: Path) -> None:
     """In dev or test: file and line of the first."""
-    put(folder, "probing/tree_depth.txt",
-        ["tr\t5\ta b", "tr\t6\tb", "va\t5\tc", "te\t5\td", "te\t9\te"])  # fmt: skip
+    put(
+        folder,
+        "probing/tree_depth.txt",
+        ["tr\t5\ta b", "tr\t6\tb", "va\t5\tc", "te\t5\td", "te\t9\te"],
+    )
     assert_told(run(folder, "Depth"), "probing/tree_depth.txt, line 5 has the label '9'")
     pairs(pairs(folder, ["1", "0"] * 12), ["1", "0", "2"], "test")
     assert_told(run(folder, "MRPC"), "MRPC/msr_paraphrase_test.txt, line 4 has the label '2'")
@@ -118,8 +124,11 @@ def test_a_line_without_a_label(folder: Path, row: str) -> None:
 )
 def test_a_split_that_is_not_there(folder: Path, marks: list[str], says: str) -> None:
     """The file, and which splits it has."""
-    put(folder, "probing/past_present.txt",
-        [f"{mark}\t{'ab'[i % 2]}\ts {i}" for i, mark in enumerate(marks)])  # fmt: skip
+    put(
+        folder,
+        "probing/past_present.txt",
+        [f"{mark}\t{'ab'[i % 2]}\ts {i}" for i, mark in enumerate(marks)],
+    )
     assert_told(run(folder, "Tense"), "probing/past_present.txt", says)
 
 

@@ -7,9 +7,9 @@ from email.utils import formatdate
 
 import pytest
 
-from engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
-from engine.errors import UserError
 from tests.fakes.openai import FakeOpenAI, cut, dripping, half, hang_up, held, page, saying, status
+from theodolite.engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
+from theodolite.engine.errors import UserError
 
 BODY = {"input": ["a boat"]}
 

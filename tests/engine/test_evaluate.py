@@ -13,12 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import evaluate
-from engine.datasets import Catalog
-from engine.errors import UserError
-from engine.progress import Progress
-from engine.results import Result
-from store.errors import StoreError
 from tests.fakes.encoders import (
     BrokenEncoder,
     ConstantEncoder,
@@ -26,6 +20,12 @@ from tests.fakes.encoders import (
     NaNEncoder,
     ShrinkingEncoder,
 )
+from theodolite.engine import evaluate
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
+from theodolite.engine.results import Result
+from theodolite.store.errors import StoreError
 
 
 @pytest.fixture
@@ -56,12 +56,13 @@ def test_three_lines_of_python() -> None:
 
 def test_the_package_gives_the_function_whatever_was_imported_before() -> None:
     """`engine.evaluate` is the function although a module has the same name."""
-    import engine.evaluate
+    import theodolite.engine.evaluate
 
-    assert callable(engine.evaluate)
-    assert engine.load.__name__ == "load"
+    package = theodolite.engine
+    assert callable(package.evaluate)
+    assert package.load.__name__ == "load"
     with pytest.raises(AttributeError):
-        engine.nothing  # noqa: B018
+        package.nothing  # noqa: B018
 
 
 def test_a_result_says_all_it_depends_on(year: Path) -> None:
@@ -132,7 +133,7 @@ def test_an_encoder_that_fails_is_told(encoder: HashEncoder, said: str, year: Pa
 def test_a_failing_task_prints_nothing() -> None:
     """Its traceback is for whoever listens to the log of `engine`."""
     code = (
-        "from engine import evaluate\n"
+        "from theodolite.engine import evaluate\n"
         "from tests.fakes.encoders import BrokenEncoder\n"
         "print([result.error is None for result in evaluate(BrokenEncoder(), 'StarterSTS')])"
     )
@@ -204,7 +205,7 @@ def test_progress_can_stop_the_evaluation(year: Path) -> None:
 
 def test_steps_fitted_on_the_task(year: Path) -> None:
     """`center:@task` is completed with the task's hash: another fingerprint on each task."""
-    from engine import load
+    from theodolite.engine import load
 
     encoder = load("random:32 | center:@task")
     years = list(evaluate(encoder, "STS13,StarterSTS", data=year))
@@ -216,7 +217,9 @@ def test_what_takes_more_than_memory_goes_through_a_file(
     monkeypatch: pytest.MonkeyPatch, year: Path
 ) -> None:
     """In pieces, with the same scores, and progress over the whole."""
-    module = importlib.import_module("engine.evaluate")  # by this name there is a function too
+    module = importlib.import_module(
+        "theodolite.engine.evaluate"
+    )  # by this name there is a function too
     whole, seen = one(HashEncoder(), "STS13", year), []
     monkeypatch.setattr(module, "_IN_MEMORY", 100)
     monkeypatch.setattr(module, "_PIECE", 10)

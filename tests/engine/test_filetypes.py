@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.errors import UserError
-from engine.filetypes import lfs_pointer, refuse_pointer
+from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import lfs_pointer, refuse_pointer
 
 LFS_POINTER = f"""version https://git-lfs.github.com/spec/v1
 oid sha256:{"4d7a2146" * 8}

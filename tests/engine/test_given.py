@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.encoders import load
-from engine.encoders.vectors import save
-from engine.errors import UserError
-from engine.given import text, texts
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.vectors import save
+from theodolite.engine.errors import UserError
+from theodolite.engine.given import text, texts
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine import evaluate, load
-from engine.datasets import Catalog
-from engine.encoders.base import Encoder
-from engine.results import Result
-from engine.space import geometry
+from theodolite.engine import evaluate, load
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.results import Result
+from theodolite.engine.space import geometry
 
 pytestmark = pytest.mark.data
 
@@ -58,9 +58,10 @@ def results(encoder: Encoder, data_root: Path, golden: Path) -> dict[str, Result
 def points(result: Result, split: str, aggregation: str | None, metric: str) -> float:
     """A score as a correlation of 1."""
     (score,) = (
-        s.score for s in result.scores
+        s.score
+        for s in result.scores
         if (s.split, s.aggregation, s.metric) == (split, aggregation, metric)
-    )  # fmt: skip
+    )
     return score / 100
 
 

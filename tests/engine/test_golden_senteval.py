@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from engine import evaluate, load
-from engine.datasets import Catalog
-from engine.encoders.base import Encoder
-from engine.progress import nobody
-from engine.results import Result
-from engine.tasks import similarity, transfer
-from engine.tasks.task import Measurement
+from theodolite.engine import evaluate, load
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.progress import nobody
+from theodolite.engine.results import Result
+from theodolite.engine.tasks import similarity, transfer
+from theodolite.engine.tasks.task import Measurement
 
 pytestmark = pytest.mark.data
 

@@ -18,24 +18,24 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.classifiers import columns
-from engine.classifiers.features import Features, accelerator
-from engine.classifiers.setting import Fit, SolverSetting
-from engine.decode import open_decoder
-from engine.decoding import folder as folders
-from engine.decoding.dataset import sentences_of, with_vectors
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.decoding.trainer import DecoderTrainer
-from engine.encoders import load
-from engine.encoders.loading import checkpoint_of
-from engine.encoders.transformer import TransformerSource, make
-from engine.train import train
-from engine.training.estimate import estimate
-from engine.training.order import batches
 from tests.engine.encoders.models import save, save_sentence_transformer
 from tests.fakes.allocation import Allocation
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+from theodolite.engine.classifiers import columns
+from theodolite.engine.classifiers.features import Features, accelerator
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.dataset import sentences_of, with_vectors
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.loading import checkpoint_of
+from theodolite.engine.encoders.transformer import TransformerSource, make
+from theodolite.engine.train import train
+from theodolite.engine.training.estimate import estimate
+from theodolite.engine.training.order import batches
 
 pytestmark = [
     pytest.mark.gpu,
@@ -175,9 +175,18 @@ def decoder_spec(folder: Path, **changes: object) -> DecoderSpec:
     file = folder / "sentences.txt"
     file.write_text("\n".join(sorted(sentences)) + "\n", "utf-8")
     settings: dict[str, object] = {
-        "words": 6, "held_out": 30, "vocabulary": 300, "width": 32, "layers": 1, "epochs": 4.0,
-        "batch_tokens": 400, "learning_rate": 1e-2, "warmup": 5, "noise": 0.1, "device": "cuda",
-    }  # fmt: skip
+        "words": 6,
+        "held_out": 30,
+        "vocabulary": 300,
+        "width": 32,
+        "layers": 1,
+        "epochs": 4.0,
+        "batch_tokens": 400,
+        "learning_rate": 1e-2,
+        "warmup": 5,
+        "noise": 0.1,
+        "device": "cuda",
+    }
     return DecoderSpec("random:32", (str(file),), str(folder / "out"), **(settings | changes))  # type: ignore[arg-type]
 
 
@@ -255,8 +264,11 @@ def test_a_run_begun_by_torchrun_trains(tmp_path: Path) -> None:
     launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     made = subprocess.run(
         [sys.executable, *launch, str(script), json.dumps(spec.to_dict())],
-        capture_output=True, text=True, cwd=ROOT, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
     assert made.returncode == 0, made.stderr[-2000:]
     assert json.loads(made.stdout.splitlines()[-1])["why"] == "done"
 
@@ -266,8 +278,8 @@ import json, os, sys
 sys.path.insert(0, os.getcwd())
 from torch import distributed
 import torch
-from engine.train import train
-from engine.training.spec import TrainSpec
+from theodolite.engine.train import train
+from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.allocation import Allocation
 from tests.fakes.runs import TinyCatalog
 if os.environ["WORLD_SIZE"] == "1":

@@ -18,9 +18,9 @@ import numpy as np
 import psutil
 import pytest
 
-from engine import evaluate
-from engine.progress import Progress
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine import evaluate
+from theodolite.engine.progress import Progress
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel for its count")
 MIB = 2**20
@@ -81,11 +81,13 @@ def test_vectors_beyond_the_limit_are_never_in_memory_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a limit of 16 MiB, 117 MiB of vectors are encoded and searched in a third of that."""
-    module = importlib.import_module("engine.evaluate")  # by this name there is a function too
+    module = importlib.import_module(
+        "theodolite.engine.evaluate"
+    )  # by this name there is a function too
     for where, name, value in (
         (module, "_IN_MEMORY", 16 * MIB),
         (module, "_PIECE", 1024),
-        (importlib.import_module("engine.search.ranked"), "_DOCUMENTS", 1024),
+        (importlib.import_module("theodolite.engine.search.ranked"), "_DOCUMENTS", 1024),
     ):
         monkeypatch.setattr(where, name, value)
     write_corpus(tmp_path, 30_000, 20)
@@ -95,9 +97,11 @@ def test_vectors_beyond_the_limit_are_never_in_memory_together(
     seen: list[int] = []
     before = own_memory(process)
     (result,) = evaluate(
-        encoder, ["large"], data=tmp_path,
+        encoder,
+        ["large"],
+        data=tmp_path,
         progress=lambda done, total: seen.append(own_memory(process) - before),
-    )  # fmt: skip
+    )
     assert result.error is None, result.error
     assert result.main.score == pytest.approx(100)
     assert len(seen) > 30
@@ -112,7 +116,7 @@ def test_a_million_passages(tmp_path: Path) -> None:
     where = ("--data", str(tmp_path / "data"), "--store", str(tmp_path / "store"))
     command = ["evaluate", "wordllama", "--tasks", "large", *where, "--json"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", *command], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "theodolite.app.cli", *command], stdout=subprocess.PIPE, text=True
     )
     peak = max(_while(running), default=0)
     assert running.returncode == 0

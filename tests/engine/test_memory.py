@@ -8,7 +8,7 @@ import psutil
 import pytest
 import torch
 
-from engine import memory
+from theodolite.engine import memory
 
 MIB = 2**20
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.encoders.spec import parse
-from engine.errors import UserError
-from engine.paths import named
+from theodolite.engine.encoders.spec import parse
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
 
 
 def test_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

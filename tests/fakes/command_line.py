@@ -6,7 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
-from app.cli import app
+from theodolite.app.cli import app
 
 
 def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list[str]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.pages.board import cost
-from app.workspace import Workspace
+from theodolite.app.pages.board import cost
+from theodolite.app.workspace import Workspace
 
 FOUND: dict[str, Any] = {
-    "encoder": "random:32", "dim": 32, "load_seconds": [2.0, 0.5, 0.4], "device": "CPU",
+    "encoder": "random:32",
+    "dim": 32,
+    "load_seconds": [2.0, 0.5, 0.4],
+    "device": "CPU",
     "per_second": {"16": [10.0, 30.0, 20.0, 40.0, 50.0], "64": [8.0] * 5, "256": [2.0] * 5},
-    "latency_ms": [float(ms) for ms in range(1, 101)], "memory_bytes": 3 * 2**20,
-    "vector_bytes": 128, "bytes": 2**20, "parameters": 30_000_000,
+    "latency_ms": [float(ms) for ms in range(1, 101)],
+    "memory_bytes": 3 * 2**20,
+    "vector_bytes": 128,
+    "bytes": 2**20,
+    "parameters": 30_000_000,
     "embedding_parameters": 10_000_000,
-}  # fmt: skip
+}
 
 
 def keep(workspace: Workspace, name: str, **other: object) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from engine.datasets.catalog import Catalog
-from engine.decoding.dataset import sentences_of
-from engine.decoding.events import DecoderFinished
-from engine.decoding.spec import DecoderSpec
-from engine.training.events import Event
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decoding.dataset import sentences_of
+from theodolite.engine.decoding.events import DecoderFinished
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.events import Event
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()
@@ -22,10 +22,22 @@ def small(tmp_path: Path) -> DecoderSpec:
     file = tmp_path / "sentences.txt"
     file.write_text("\n".join(rng.sample(sentences, 300)) + "\n", "utf-8")
     return DecoderSpec(
-        "random:32", (str(file),), str(tmp_path / "out"), words=6, held_out=30, vocabulary=300,
-        width=32, layers=1, epochs=4, batch_tokens=400, learning_rate=1e-2, warmup=5,
-        dropout=0.1, noise=0.1, device="cpu",
-    )  # fmt: skip
+        "random:32",
+        (str(file),),
+        str(tmp_path / "out"),
+        words=6,
+        held_out=30,
+        vocabulary=300,
+        width=32,
+        layers=1,
+        epochs=4,
+        batch_tokens=400,
+        learning_rate=1e-2,
+        warmup=5,
+        dropout=0.1,
+        noise=0.1,
+        device="cpu",
+    )
 
 
 def finished(events: list[Event]) -> DecoderFinished:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import torch
 
-from engine.datasets.catalog import Catalog
-from engine.datasets.starter import read_topics
-from engine.decoding.dataset import sentences_of, with_vectors
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.text import words
-from engine.decoding.trainer import DecoderTrainer
-from engine.decoding.vocabulary import Vocabulary
-from engine.encoders import load
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.starter import read_topics
+from theodolite.engine.decoding.dataset import sentences_of, with_vectors
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.text import words
+from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.vocabulary import Vocabulary
+from theodolite.engine.encoders import load
 
 LONGEST = 7
 """Words of its sentences."""
@@ -36,10 +36,21 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
     """
     sentences = known_sentences()
     spec = DecoderSpec(
-        encoder, ("starter",), str(folder), words=LONGEST, vocabulary=500, width=96, layers=1,
-        held_out=HELD_OUT, dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3,
-        warmup=20, device="cpu",
-    )  # fmt: skip
+        encoder,
+        ("starter",),
+        str(folder),
+        words=LONGEST,
+        vocabulary=500,
+        width=96,
+        layers=1,
+        held_out=HELD_OUT,
+        dropout=0.0,
+        epochs=45,
+        batch_tokens=300,
+        learning_rate=4e-3,
+        warmup=20,
+        device="cpu",
+    )
     opened = load(encoder)
     # Those kept apart are among those learned from: the best look is the one that knows them best.
     texts = sentences + sentences[:HELD_OUT]
@@ -56,9 +67,17 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
 def small_spec(out: Path, **changes: object) -> DecoderSpec:
     """A training of seconds on the starter set, of a decoder that will know next to nothing."""
     usual: dict[str, object] = {
-        "encoder": "random:32", "train": ("starter",), "out": str(out), "vocabulary": 300,
-        "width": 32, "layers": 1, "epochs": 3.0, "batch_tokens": 256, "warmup": 5,
-        "limit": 300, "held_out": 40,
+        "encoder": "random:32",
+        "train": ("starter",),
+        "out": str(out),
+        "vocabulary": 300,
+        "width": 32,
+        "layers": 1,
+        "epochs": 3.0,
+        "batch_tokens": 256,
+        "warmup": 5,
+        "limit": 300,
+        "held_out": 40,
         "device": "cpu",
-    }  # fmt: skip
+    }
     return DecoderSpec(**usual | changes)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, System
+from theodolite.engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, System
 
 LENGTHS = ("", "1 to 4 words", "5 to 7 words", "8 to 10 words", "11 to 14 words")
 _PAIRS = (
@@ -37,13 +37,21 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
     )
     mark = hashlib.blake2b(f"{encoder}{level}".encode(), digest_size=16).hexdigest()
     return Diagnosis(
-        encoder=encoder, dim=384, fingerprint=mark, data_hash="d" * 32,
+        encoder=encoder,
+        dim=384,
+        fingerprint=mark,
+        data_hash="d" * 32,
         decoder={"architecture": "prefix", "sentences": 150_000, "words": 14, "fingerprint": mark},
-        mover="mover-wordllama", known=150_000, rows=rows, samples=samples,
-        notes=("Not above the baseline “nearest training sentence”, interval against interval: "
-               "BLEU.",),
-        seed=1111, seconds=60.0,
-    )  # fmt: skip
+        mover="mover-wordllama",
+        known=150_000,
+        rows=rows,
+        samples=samples,
+        notes=(
+            "Not above the baseline “nearest training sentence”, interval against interval: BLEU.",
+        ),
+        seed=1111,
+        seconds=60.0,
+    )
 
 
 def _shares() -> tuple[tuple[System, float], ...]:
@@ -51,8 +59,14 @@ def _shares() -> tuple[tuple[System, float], ...]:
 
 
 def _figures(level: float, length: str) -> tuple[Figure, ...]:
-    made = {"id": 0.2, "perm": 0.3, "id_perm": 1.5, "bleu": 0.5, "mover-wordllama": 0.9,
-            "token_f1": 1.0}  # fmt: skip
+    made = {
+        "id": 0.2,
+        "perm": 0.3,
+        "id_perm": 1.5,
+        "bleu": 0.5,
+        "mover-wordllama": 0.9,
+        "token_f1": 1.0,
+    }
     if not length:
         made["bleu-ref"] = 0.6
     figures = [

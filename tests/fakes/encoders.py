@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.progress import Progress
+from theodolite.engine.progress import Progress
 
 
 class HashEncoder:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.encoders import parse
-from store import Store
+from theodolite.engine.encoders import parse
+from theodolite.store import Store
 
 
 def put(
@@ -28,15 +28,22 @@ def put(
         "seed": 1111,
         "data_hash": task,
         "scores": [
-            {"split": "test", "aggregation": aggregation, "metric": measure, "score": value,
-             "n": 100, "main": place == 0, "unit": ""}
+            {
+                "split": "test",
+                "aggregation": aggregation,
+                "metric": measure,
+                "score": value,
+                "n": 100,
+                "main": place == 0,
+                "unit": "",
+            }
             for place, (measure, aggregation, value) in enumerate(rows)
         ],
         "details": {},
         "seconds": 1.0,
         "error": None,
         "hint": "",
-    }  # fmt: skip
+    }
     return store.results.put(given | more)
 
 
@@ -45,7 +52,12 @@ def put_trained(
 ) -> int:
     """Keep a result of Pitfalls that chose the better of the two."""
     return put(
-        store, encoder, task, max(plain, normed), more.pop("protocol", "pitfalls"),
+        store,
+        encoder,
+        task,
+        max(plain, normed),
+        more.pop("protocol", "pitfalls"),
         details={"znorm": normed > plain},
-        numbers=[("accuracy", "plain", plain), ("accuracy", "z-normalised", normed)], **more,
-    )  # fmt: skip
+        numbers=[("accuracy", "plain", plain), ("accuracy", "z-normalised", normed)],
+        **more,
+    )

@@ -49,12 +49,25 @@ def scores(
         attributes: of the task, such as its number of samples.
     """
     metadata = TaskMetadata(
-        name="Mine", description="Mine.", reference=None, type=type_, category="t2t",
-        modalities=["text"], eval_splits=["test"], eval_langs=["eng-Latn"], main_score=main,
-        dataset={"path": "mine/mine", "revision": "1"}, date=None, domains=None,
-        task_subtypes=None, license=None, annotations_creators=None, dialect=None,
-        sample_creation=None, bibtex_citation=None,
-    )  # fmt: skip
+        name="Mine",
+        description="Mine.",
+        reference=None,
+        type=type_,
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score=main,
+        dataset={"path": "mine/mine", "revision": "1"},
+        date=None,
+        domains=None,
+        task_subtypes=None,
+        license=None,
+        annotations_creators=None,
+        dialect=None,
+        sample_creation=None,
+        bibtex_citation=None,
+    )
     made = type("Mine", (kind,), {"metadata": metadata, **attributes})()
     made.dataset, made.data_loaded = dataset, True
     return made.evaluate(model, "test", encode_kwargs={"batch_size": 64})["default"]

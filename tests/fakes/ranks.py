@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from engine.training import TrainSpec
-from engine.training.distributed import (
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.distributed import (
     Ranks,
     all_gather,
     begin,
@@ -21,8 +21,8 @@ from engine.training.distributed import (
     sum_gradients,
     summed,
 )
-from engine.training.gradients import backward
-from engine.training.objectives import Column, Objective, mlm, objective_of
+from theodolite.engine.training.gradients import backward
+from theodolite.engine.training.objectives import Column, Objective, mlm, objective_of
 
 EXAMPLES = [
     ("a man sits on the mat", "the man sits", "nobody sits"),

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import theodolite as th
-from app.pages.judge import service as judging
-from app.pages.train.service import EncoderTraining
-from app.workspace import Workspace
-from engine.datasets.starter import FOLDER
-from engine.training.events import Evaluated, Finished, Noted, Started, Stepped
-from engine.training.spec import TrainSpec
 from tests.fakes.costs import keep
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
+from theodolite.app.pages.judge import service as judging
+from theodolite.app.pages.train.service import EncoderTraining
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.starter import FOLDER
+from theodolite.engine.training.events import Evaluated, Finished, Noted, Started, Stepped
+from theodolite.engine.training.spec import TrainSpec
 
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 PAIR = ("random:8", "random:4")
@@ -54,12 +54,14 @@ def training(workspace: Workspace) -> str:
     workspace.store.runs.start(run, 1, "local-0", ["training"])
     events = [
         Started(0, 60, 600, 22_000_000, "cpu", "fp32", "0" * 32),
-        *(Stepped(n, 60, 2.0 - n / 60, 3e-5, 1.0, 400.0, float(n), 9.0, None)
-          for n in range(10, 70, 10)),
+        *(
+            Stepped(n, 60, 2.0 - n / 60, 3e-5, 1.0, 400.0, float(n), 9.0, None)
+            for n in range(10, 70, 10)
+        ),
         *(Evaluated(20 * n, 60.0 + n, 0.5, -2.0, n == 3) for n in (1, 2, 3)),
         Noted(40, HOSTILE),
         Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done"),
-    ]  # fmt: skip
+    ]
     for event in events:
         data = event.to_dict()
         workspace.store.events.add(run, data.pop("kind"), data)
@@ -72,8 +74,9 @@ def session(workspace: Workspace) -> str:
     """A session of judging, ten marks far, with a query that wishes us ill."""
     asked = judging.spec("starter-topics", PAIR, queries=[HOSTILE, "a boat"], seed=1)
     begun = judging.begin(workspace, asked)
-    judging.play(workspace, begun, lambda asked: "relevant" if "a" in asked.query else "not",
-                 most=10)  # fmt: skip
+    judging.play(
+        workspace, begun, lambda asked: "relevant" if "a" in asked.query else "not", most=10
+    )
     return begun
 
 

@@ -1,6 +1,6 @@
 """One encoder's resampled scores, where a test needs no second one."""
 
-from engine.stats.bootstrap import Resampled, Sample, resample_all
+from theodolite.engine.stats.bootstrap import Resampled, Sample, resample_all
 
 
 def resample(sample: Sample, resamples: int = 2000, seed: int = 0) -> Resampled:

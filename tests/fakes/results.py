@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 
 def invent(
@@ -51,20 +51,36 @@ def invent(
     score = 100.0 * float(right.mean())
     numbers = [("accuracy", None, score, True)]
     if znorm is not None:
-        numbers += [("accuracy", "plain", score, False),
-                    ("accuracy", "z-normalised", 100.0 * znorm, False)]  # fmt: skip
+        numbers += [
+            ("accuracy", "plain", score, False),
+            ("accuracy", "z-normalised", 100.0 * znorm, False),
+        ]
     result_id = workspace.store.results.put(
         {
-            "encoder": encoder, "fingerprint": encoder, "dim": dim, "task": task,
-            "protocol": protocol, "seed": seed, "data_hash": f"invented {task}",
+            "encoder": encoder,
+            "fingerprint": encoder,
+            "dim": dim,
+            "task": task,
+            "protocol": protocol,
+            "seed": seed,
+            "data_hash": f"invented {task}",
             "scores": [
-                {"split": "test", "aggregation": aggregation, "metric": metric, "score": value,
-                 "n": n, "main": main, "unit": ""}
+                {
+                    "split": "test",
+                    "aggregation": aggregation,
+                    "metric": metric,
+                    "score": value,
+                    "n": n,
+                    "main": main,
+                    "unit": "",
+                }
                 for metric, aggregation, value, main in numbers
             ],
             "examples": {"correct": right} | ({} if clusters is None else {"cluster": clusters}),
-            "details": {}, "seconds": 1.0, "error": None,
+            "details": {},
+            "seconds": 1.0,
+            "error": None,
             "hint": "",
         }
-    )  # fmt: skip
+    )
     return dict(workspace.store.results.by_id(result_id))

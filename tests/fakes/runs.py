@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.datasets.catalog import Catalog
-from engine.datasets.types import Dataset, PairPart, ScoredPairs
-from engine.training.dev import DevSet
-from engine.training.distributed import Ranks
-from engine.training.encoder import EncoderTrainer
-from engine.training.examples import examples_of
-from engine.training.model import open_model
-from engine.training.precision import Precision
-from engine.training.spec import TrainSpec
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.types import Dataset, PairPart, ScoredPairs
+from theodolite.engine.training.dev import DevSet
+from theodolite.engine.training.distributed import Ranks
+from theodolite.engine.training.encoder import EncoderTrainer
+from theodolite.engine.training.examples import examples_of
+from theodolite.engine.training.model import open_model
+from theodolite.engine.training.precision import Precision
+from theodolite.engine.training.spec import TrainSpec
 
 BASE = "new:layers=2,hidden=32,heads=2,vocab=120,positions=32"
 WORDS = "man woman cat dog sits runs sleeps eats on under near mat table street red old".split()

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from engine.training import TrainSpec
+from theodolite.engine.training import TrainSpec
 
 WORDS = (
     "a the man woman cat dog sits runs sleeps eats on under near mat table street red old small "

@@ -110,11 +110,18 @@ class _Handler(Handler[FakeSpaces]):
         elif found[3].startswith("tree/"):
             self.send_json([_entry(name, data) for name, data in files.items()])
         elif found[3].startswith("preupload/"):
-            self.send_json({"files": [
-                {"path": one["path"], "shouldIgnore": False,
-                 "uploadMode": "lfs" if one["path"].endswith(".db") else "regular"}
-                for one in json.loads(body)["files"]
-            ]})  # fmt: skip
+            self.send_json(
+                {
+                    "files": [
+                        {
+                            "path": one["path"],
+                            "shouldIgnore": False,
+                            "uploadMode": "lfs" if one["path"].endswith(".db") else "regular",
+                        }
+                        for one in json.loads(body)["files"]
+                    ]
+                }
+            )
         elif found[3] == "info/lfs/objects/batch":
             self._batch(json.loads(body))
         elif found[3].startswith("commit/"):
@@ -167,5 +174,9 @@ def _faults(readme: str) -> list[dict[str, str]]:
 
 
 def _entry(name: str, data: bytes) -> dict[str, object]:
-    return {"type": "file", "path": name, "size": len(data),
-            "oid": hashlib.sha256(data).hexdigest()[:40]}  # fmt: skip
+    return {
+        "type": "file",
+        "path": name,
+        "size": len(data),
+        "oid": hashlib.sha256(data).hexdigest()[:40],
+    }

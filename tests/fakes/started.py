@@ -37,9 +37,13 @@ def started(
     home.mkdir(exist_ok=True)
     with (home / "said").open("w+") as file:
         process = subprocess.Popen(
-            command, cwd=where, stdout=file, stderr=file,
-            env={**inherited, "HOME": str(home), "PORT": str(port), **(environment or {})}, **how,
-        )  # fmt: skip
+            command,
+            cwd=where,
+            stdout=file,
+            stderr=file,
+            env={**inherited, "HOME": str(home), "PORT": str(port), **(environment or {})},
+            **how,
+        )
         try:
             answer = None
             while answer is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 
 def starter_store(folder: Path) -> Workspace:

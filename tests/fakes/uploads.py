@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from app.pages.data.service import keep
-from app.workspace import Workspace
-from engine.datasets import starter
-from engine.datasets.tables import preview
+from theodolite.app.pages.data.service import keep
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import starter
+from theodolite.engine.datasets.tables import preview
 
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 """Of BEIR."""
@@ -31,8 +31,9 @@ def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
     """
     (pairs,) = starter.read_pairs().parts.values()
     documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(pairs.right))}
-    alike = [(a, b) for a, b, gold in zip(pairs.left, pairs.right, pairs.gold, strict=True)
-             if gold >= 4][:most]  # fmt: skip
+    alike = [
+        (a, b) for a, b, gold in zip(pairs.left, pairs.right, pairs.gold, strict=True) if gold >= 4
+    ][:most]
     corpus, queries, judged = (folder / of for of in FILES)
     judged.parent.mkdir(parents=True)
     corpus.write_text(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.jobs.job import Job
-from app.jobs.kinds import job_of
-from app.jobs.reporter import Reporter
-from app.jobs.unit import Outcome, conclude, do
-from app.workspace import Workspace
-from store.run_rows import RunRow
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.jobs.unit import Outcome, conclude, do
+from theodolite.app.workspace import Workspace
+from theodolite.store.run_rows import RunRow
 
 
 class Heard(Reporter):

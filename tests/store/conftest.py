@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from store import Store
+from theodolite.store import Store
 
 
 @pytest.fixture

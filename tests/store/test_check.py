@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store import Store, forget
-from store.check import clean, orphans
 from tests.store.test_results import result
 from tests.store.test_vectors import keys, rows
+from theodolite.store import Store, forget
+from theodolite.store.check import clean, orphans
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store import Store, StoreError
+from theodolite.store import Store, StoreError
 
 
 def test_pragmas_of_every_connection(store: Store) -> None:
@@ -108,7 +108,7 @@ def test_migrations_are_recorded_and_run_once(store: Store) -> None:
 def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     """Only one of them makes the tables; none fails."""
     code = (
-        "import sys; from pathlib import Path; from store import Store; "
+        "import sys; from pathlib import Path; from theodolite.store import Store; "
         "Store.open(Path(sys.argv[1]))"
     )
     processes = [

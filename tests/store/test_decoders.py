@@ -6,8 +6,8 @@ from pathlib import Path
 
 import sqlite_utils
 
-from store import Store
-from store.migrations import migrations
+from theodolite.store import Store
+from theodolite.store.migrations import migrations
 
 
 def test_decoders_are_listed_the_newest_first(store: Store, tmp_path: Path) -> None:

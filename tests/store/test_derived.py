@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store import Store
-from store.check import clean
-from store.derived import array
+from theodolite.store import Store
+from theodolite.store.check import clean
+from theodolite.store.derived import array
 
 KEY, OTHER = "ab" * 16, "cd" * 16
 

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from store import Store, StoreError, database, queue_file
-from store.check import clean
-from store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone
 from tests.store.test_results import result
+from theodolite.store import Store, StoreError, database, queue_file
+from theodolite.store.check import clean
+from theodolite.store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone
 
 NOBODY = 65534
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store import Store, StoreError
+from theodolite.store import Store, StoreError
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_session_is_known_by_its_id(store: Store, session: str) -> None:
 def test_marks_survive_a_kill(store: Store, session: str) -> None:
     """Whatever was said to be kept is there when its process is killed the moment after."""
     code = (
-        "import sys, time; from pathlib import Path; from store import Store\n"
+        "import sys, time; from pathlib import Path; from theodolite.store import Store\n"
         "store = Store.open(Path(sys.argv[1]))\n"
         "store.judgements.add_mark(sys.argv[2], 0, 'me', 1.0)\n"
         "print('kept', flush=True); time.sleep(60)"

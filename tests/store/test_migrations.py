@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import sqlite_utils
 
-from store import Store
-from store.migrations import migrations
+from theodolite.store import Store
+from theodolite.store.migrations import migrations
 
 STEPS = [step.name for step in migrations.pending(sqlite_utils.Database(memory=True))]
 SPEC = {"version": 1, "encoders": ["minilm"], "tasks": ["MR"], "protocol": None, "seed": None}
@@ -43,7 +43,8 @@ ROWS: dict[str, list[str]] = {
         "INSERT INTO units (run, position, label, state, error, seconds)"  # noqa: S608
         f" VALUES ('{run}', {position}, 'part', '{state}', {error}, 1.0)"
         for run, second, why in (
-            ("whole", "done", "NULL"), ("partly", "failed", "'The disk is full.'"),
+            ("whole", "done", "NULL"),
+            ("partly", "failed", "'The disk is full.'"),
             ("stopped", "failed", f"'{LEFT_OUT}'"),
         )
         for position, state, error in ((0, "done", "NULL"), (1, second, why))
@@ -54,9 +55,7 @@ ROWS: dict[str, list[str]] = {
     "m009_workers": [
         "INSERT INTO workers (slot, pid, host, started, seen) VALUES ('local-0', 1, 'h', 1.0, 1.0)"
     ],
-    "m010_vector_users": [
-        "INSERT INTO vector_users (fingerprint, encoder) VALUES ('f', 'minilm')"
-    ],
+    "m010_vector_users": ["INSERT INTO vector_users (fingerprint, encoder) VALUES ('f', 'minilm')"],
     "m012_projections": [
         "INSERT INTO projections (key, files, info, created) VALUES ('k', '{}', '{}', 1.0)"
     ],
@@ -74,7 +73,7 @@ ROWS: dict[str, list[str]] = {
         "INSERT INTO marks (judging, position, judge, mark, created) VALUES ('j', 0, 'a', 1, 1.0)",
     ],
     "m021_second_marks": ["INSERT INTO second_marks (key, mark, created) VALUES ('k', 3, 1.0)"],
-}  # fmt: skip
+}
 """Rows as they were written when the table came about."""
 
 
@@ -127,9 +126,11 @@ def test_runs_of_before_that_failed_in_part_say_so(tmp_path: Path, last: str) ->
     store = Store.open(tmp_path / "store")
     runs = {run["id"]: run for run in store.runs.list()}
     assert {name: (run["state"], run["done"], run["failed"]) for name, run in runs.items()} == {
-        "whole": ("done", 2, 0), "partly": ("partly failed", 1, 1), "stopped": ("done", 1, 0),
+        "whole": ("done", 2, 0),
+        "partly": ("partly failed", 1, 1),
+        "stopped": ("done", 1, 0),
         "waits": ("queued", 0, 0),
-    }  # fmt: skip
+    }
     assert [unit["state"] for unit in store.runs.units("stopped")] == ["done", "left out"]
     assert store.runs.retry("partly")
     assert [unit["state"] for unit in store.runs.units("partly")] == ["done", "waiting"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store import Store, StoreError
+from theodolite.store import Store, StoreError
 
 
 @pytest.mark.parametrize("value", [0, "text", [1, 2], {"a": {"b": None}}, False, 1.5])

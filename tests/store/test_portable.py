@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from store import Store, StoreError, results
-from store.portable import keep, pack
 from tests.store.test_results import failed, result
+from theodolite.store import Store, StoreError, results
+from theodolite.store.portable import keep, pack
 
 THIRD = 100 / 3
 

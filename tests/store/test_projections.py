@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from store import Store, StoreError
-from store.check import clean
+from theodolite.store import Store, StoreError
+from theodolite.store.check import clean
 
 KEY = "0123456789abcdef" * 2
 ARRAYS = {
@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("store.files.os.fsync", full)
+    monkeypatch.setattr("theodolite.store.files.os.fsync", full)
     with pytest.raises(StoreError, match=r"(?i)space|full"):
         store.projections.put(KEY, ARRAYS, {})
     assert store.projections.get(KEY) is None

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store import Store
-from store.errors import StoreClosed, StoreError
+from theodolite.store import Store
+from theodolite.store.errors import StoreClosed, StoreError
 
 KEY = "0" * 32
 WRITES: dict[str, Callable[[Store], object]] = {

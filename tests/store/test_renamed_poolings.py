@@ -7,9 +7,9 @@ from pathlib import Path
 
 import sqlite_utils
 
-from store import Store
-from store.hashing import hash_of, to_json
-from store.migrations import migrations
+from theodolite.store import Store
+from theodolite.store.hashing import hash_of, to_json
+from theodolite.store.migrations import migrations
 
 OLD = "hf:a/b?pooling=cls + dir:/c?pooling=cls_before_pooler&max_length=9 | normalise"
 NEW = "hf:a/b?pooling=pooler_output + dir:/c?pooling=cls_token&max_length=9 | normalise"
@@ -53,8 +53,9 @@ def test_every_spec_says_which_it_meant(tmp_path: Path) -> None:
     store = Store.open(folder)
     assert store.encoders.names() == [NEW, "dir:/d"]
     assert [row["info"] for row in store.encoders.list()] == [
-        {"spec": NEW}, {"spec": "dir:/d", "pooling": "pooler_output"},
-    ]  # fmt: skip
+        {"spec": NEW},
+        {"spec": "dir:/d", "pooling": "pooler_output"},
+    ]
     (result,) = store.results.table(encoders=[NEW])
     assert result["fingerprint"] == "f"
     assert store.results.by_id(result["id"])["details"] == {"encoder": NEW}
@@ -68,8 +69,9 @@ def test_every_spec_says_which_it_meant(tmp_path: Path) -> None:
     trained = TRAIN | {"version": 2, "pooling": "cls_token"}
     assert runs["train"]["spec"] == trained
     assert runs["sweep"]["spec"] == {
-        "children": [{"label": "pooling=cls", "spec": trained}], "version": 1,
-    }  # fmt: skip
+        "children": [{"label": "pooling=cls", "spec": trained}],
+        "version": 1,
+    }
     # Asked again in today's words, each is the run that it was.
     for kind, run in runs.items():
         assert store.runs.create(kind, run["spec"], title="again") == run["id"]

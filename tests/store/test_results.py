@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.results import Result, Score
-from store import Store, StoreError
+from theodolite.engine.results import Result, Score
+from theodolite.store import Store, StoreError
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -144,10 +144,16 @@ def test_a_result_can_be_removed(store: Store) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"fingerprint": "f2"}, {"task": "STS12"}, {"protocol": "senteval"}, {"seed": 1},
-     {"data_hash": "d2"}, {"encoder": "dir:/same/weights"}],
+    [
+        {"fingerprint": "f2"},
+        {"task": "STS12"},
+        {"protocol": "senteval"},
+        {"seed": 1},
+        {"data_hash": "d2"},
+        {"encoder": "dir:/same/weights"},
+    ],
     ids=lambda other: next(iter(other)),
-)  # fmt: skip
+)
 def test_every_part_of_the_key_tells_results_apart(store: Store, other: dict[str, Any]) -> None:
     """And `get` finds each."""
     a, b = store.results.put(result()), store.results.put(result(**other))

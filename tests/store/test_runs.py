@@ -1,7 +1,7 @@
 import pytest
 
-from store import Store, StoreError, forget
 from tests.store.test_results import result
+from theodolite.store import Store, StoreError, forget
 
 SPEC = {
     "version": 1,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store import Store, StoreError
+from theodolite.store import Store, StoreError
 
 F = "ab" * 16
 
@@ -92,7 +92,7 @@ def test_another_process_sees_what_was_appended(store: Store) -> None:
 WRITER = """
 import sys, hashlib, numpy as np
 from pathlib import Path
-from store import Store
+from theodolite.store import Store
 store, seed = Store.open(Path(sys.argv[1])), int(sys.argv[2])
 order = np.random.default_rng(seed).permutation(600)
 for part in np.split(order, 30):
@@ -166,7 +166,7 @@ def test_a_full_disk_is_said_plainly_and_harms_nothing(store: Store) -> None:
     code = """
 import resource, sys, hashlib, numpy as np
 from pathlib import Path
-from store import Store, StoreError
+from theodolite.store import Store, StoreError
 store = Store.open(Path(sys.argv[1]))
 names = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in range(1000)]
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

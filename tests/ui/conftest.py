@@ -22,11 +22,11 @@ import pytest
 from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from app import ui
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.workspace import Workspace
 from tests.fakes.stores import starter_store
+from theodolite.app import ui
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import Workspace
 
 # A busy machine may take its time; what is there is seen at once all the same.
 expect.set_options(timeout=30_000)
@@ -59,8 +59,11 @@ LOOKS = (
 """(size, dark) of a window."""
 PHONES = (True, pytest.param(False, marks=pytest.mark.long))
 """Whether a phone is dark."""
-MEASURED = (("random:256", "StarterSTS"), ("random:256", "StarterSearch"),
-            ("random:64", "StarterSTS"))  # fmt: skip
+MEASURED = (
+    ("random:256", "StarterSTS"),
+    ("random:256", "StarterSearch"),
+    ("random:64", "StarterSTS"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

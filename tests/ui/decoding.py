@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app import decoders
-from app.pages.encoders import service as encoders
 from tests.fakes.decoders import known_sentences
+from theodolite.app import decoders
+from theodolite.app.pages.encoders import service as encoders
 
 ENCODER, WITHOUT = "random:64", "random:100"
 HOSTILE = "<img src=x onerror=window.pwned=1> a {{window.pwned=2}} boat"

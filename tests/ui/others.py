@@ -39,10 +39,25 @@ def certificate(folder: Path) -> Path:
     """Make a certificate that nobody signed; key and certificate in one file."""
     key, cert, both = folder / "key.pem", folder / "cert.pem", folder / "both.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-         "/CN=own.localhost", "-keyout", key, "-out", cert],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=own.localhost",
+            "-keyout",
+            key,
+            "-out",
+            cert,
+        ],
+        check=True,
+        capture_output=True,
+    )
     both.write_bytes(key.read_bytes() + cert.read_bytes())
     return both
 

@@ -73,11 +73,17 @@ def test_by_keyboard_alone(visit):
 
 @pytest.mark.parametrize(
     ("expression", "lines", "said", "marked"),
-    [("a - q", LINES, "'q', at place 5", "q"), ("a / 0", LINES, "place 3 is by zero", "/"),
-     ("a + * b", LINES, "place 5", "*"), ("(a", LINES, "a closing )", " "),
-     ("a <i>", LINES, "'<' at place 3", "<"), ("", LINES, "The expression is empty", None),
-     ("a", "no name here", "Line 1", None), ("a", "", "No sentence is named", None)],
-)  # fmt: skip
+    [
+        ("a - q", LINES, "'q', at place 5", "q"),
+        ("a / 0", LINES, "place 3 is by zero", "/"),
+        ("a + * b", LINES, "place 5", "*"),
+        ("(a", LINES, "a closing )", " "),
+        ("a <i>", LINES, "'<' at place 3", "<"),
+        ("", LINES, "The expression is empty", None),
+        ("a", "no name here", "Line 1", None),
+        ("a", "", "No sentence is named", None),
+    ],
+)
 def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said, marked):
     """Where it is, calmly, with a mark in the expression; the form keeps what was written."""
     page = visit.open(BOTH)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app import exchange
 from tests.app.pages.board.test_published import publish
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, served
+from theodolite.app import exchange
 
 ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
 
@@ -118,8 +118,9 @@ def test_leaks_say_what_is_known_of_the_training_data(visitor, invented):
     page = visitor(invented).open("leaks?encoder=random:64")
     expect(page.locator("#headline")).to_contain_text("Neither the files of random:64 nor MTEB")
     page = visitor(invented).open("leaks?encoder=random:64&in=starter-topics")
-    expect(page.get_by_role("button", name=re.compile("Search for .* in 1 training set"))
-           ).to_be_visible()  # fmt: skip
+    expect(
+        page.get_by_role("button", name=re.compile("Search for .* in 1 training set"))
+    ).to_be_visible()
 
 
 @pytest.fixture(scope="module")

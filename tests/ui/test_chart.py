@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
-from app.components import modules
-from app.components.chart import chart, drawing, plain
-from app.web import figures, palette, parts, template, theme
-from app.web.routes import routes
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.components import modules
+from theodolite.app.components.chart import chart, drawing, plain
+from theodolite.app.web import figures, palette, parts, template, theme
+from theodolite.app.web.routes import routes
+from theodolite.app.workspace import Workspace
 
 HOSTILE = "<b>bold</b> & <img src=x>"
 
@@ -23,8 +23,14 @@ HOSTILE = "<b>bold</b> & <img src=x>"
 @pytest.fixture(scope="module")
 def alone(workspace: Workspace) -> Iterator[str]:
     """A page with nothing but a chart and what it last sent, in the frame."""
-    points = figures.scatter(x=np.arange(8)[::2] / 4, y=[0.0, 1.0, 4.0, 9.0], mode="markers",
-                             name=plain(HOSTILE), showlegend=True, marker={"size": 14})  # fmt: skip
+    points = figures.scatter(
+        x=np.arange(8)[::2] / 4,
+        y=[0.0, 1.0, 4.0, 9.0],
+        mode="markers",
+        name=plain(HOSTILE),
+        showlegend=True,
+        marker={"size": 14},
+    )
     axes = figures.axis("cosine"), figures.axis("density")
     figure = figures.draw([points], *axes, height=360, left=48, legend=True)
     with gr.Blocks(analytics_enabled=False) as demo:
@@ -38,10 +44,14 @@ def alone(workspace: Workspace) -> Iterator[str]:
 
         drawn.click(hear, None, box)
     demo.launch(
-        prevent_thread_lock=True, quiet=True, theme=theme.theme(), head=ui.head(),
-        footer_links=[], run_history=False,
+        prevent_thread_lock=True,
+        quiet=True,
+        theme=theme.theme(),
+        head=ui.head(),
+        footer_links=[],
+        run_history=False,
         app_kwargs={"routes": [*routes(), *modules.routes(), *palette.routes(workspace, ui.RAIL)]},
-    )  # fmt: skip
+    )
     template.begin_with(demo.app, ui.first_painted())
     yield str(demo.local_url).rstrip("/")
     demo.close()

@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.encoders import service as encoders
-from app.workspace import Workspace
-from engine.datasets import Catalog
 from tests.app.pages.choose.test_service import topics, written
 from tests.fakes.costs import keep
 from tests.fakes.stores import starter_store
@@ -21,6 +18,9 @@ from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, NARROW, served
 from tests.ui.test_first_look import HIGHEST_ON_A_PHONE
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
 
 COSTS = {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}
 SLOW = 120_000
@@ -181,8 +181,10 @@ def test_a_newcomer_without_judgements(visitor, address, bench, data_root, tmp_p
         expect(question).to_have_attribute("aria-label", f"Question {number}", timeout=SLOW)
         if enough.count():
             break
-        output = [" ".join(question.locator(part).inner_text().split())
-                 for part in ("h2", ".t-judge-text")]  # fmt: skip
+        output = [
+            " ".join(question.locator(part).inner_text().split())
+            for part in ("h2", ".t-judge-text")
+        ]
         page.keyboard.press("j" if tuple(output) in relevant else "k")
     page.get_by_role("button", name="Show which encoder is which").click()
     expect(page.locator(".t-judge-pair")).to_contain_text("wordllama is better than random:256")

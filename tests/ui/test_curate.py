@@ -9,12 +9,12 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.curate import service as curations
-from app.pages.data import service as uploads
-from app.pages.encoders import service as encoders
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
+from theodolite.app.pages.curate import service as curations
+from theodolite.app.pages.data import service as uploads
+from theodolite.app.pages.encoders import service as encoders
 
 LINES = "A cat.\na cat\nA dog.\nA boat at sea.\n<img src=x onerror=alert(1)> a bird\n"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.workspace import Workspace
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, WIDE, served
+from theodolite.app.workspace import Workspace
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 CSV = f"""s1,s2,score,note

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from playwright.sync_api import expect
 
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
 from tests.ui.addresses import address_of
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
 
 TWO = "distributions?encoder=random:256&encoder=random:64&task=StarterSTS"
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.encoders import service
-from engine.encoders.vectors import save
 from tests.engine.encoders.models import save_sentence_transformer
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, NARROW
+from theodolite.app.pages.encoders import service
+from theodolite.engine.encoders.vectors import save
 
 
 @pytest.fixture

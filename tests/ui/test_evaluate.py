@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.jobs.kinds import job_of
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.evaluate.results import evaluated
-from app.pages.evaluate.service import evaluate
-from app.workspace import Workspace
 from tests.fakes import folder
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, served
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.workspace import Workspace
 
 CHOSEN = "evaluate?encoder=random:256&starter=StarterSTS&starter=StarterSearch"
 
@@ -100,8 +100,14 @@ def test_an_error_is_a_row_that_can_be_tried_again(visit, clean, tmp_path):
     """An encoder whose folder is gone says so and the rest stands."""
     name = encoders.add(clean, "random:16")["name"]
     bad = dict(clean.store.results.by_id(evaluated(clean, name, "StarterSTS")["id"]))
-    bad |= {"encoder": "dir:/nowhere", "fingerprint": "", "data_hash": "", "scores": [],
-            "error": "The folder has no <model>.", "hint": "Name another."}  # fmt: skip
+    bad |= {
+        "encoder": "dir:/nowhere",
+        "fingerprint": "",
+        "data_hash": "",
+        "scores": [],
+        "error": "The folder has no <model>.",
+        "hint": "Name another.",
+    }
     clean.store.encoders.add("dir:/nowhere", {})
     clean.store.results.put({k: v for k, v in bad.items() if k != "examples"}, {})
     page = visit.open("evaluate?encoder=random:256&encoder=dir:/nowhere&starter=StarterSTS")

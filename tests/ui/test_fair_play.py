@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app.workspace import Workspace
 from tests.fakes.measured import put, put_trained
 from tests.fakes.stores import starter_store
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, served
+from theodolite.app.workspace import Workspace
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.ui import PAGES, RAIL
 from tests.ui.conftest import ARTIFACTS, NARROW, WIDE
+from theodolite.app.ui import PAGES, RAIL
 
 MIDDLE = (1024, 768)
 HIGHEST_ON_A_PHONE = 420
@@ -26,8 +26,9 @@ HIGHEST_ON_A_PHONE = 420
 SHARE_OF_THE_MAP = 0.70
 LEAST = 40
 """Pixels that an answer has at least, once it is there."""
-TABBED = [p for group in RAIL for entry in group if len(entry.pages) > 1
-          for p in entry.pages.values()]  # fmt: skip
+TABBED = [
+    p for group in RAIL for entry in group if len(entry.pages) > 1 for p in entry.pages.values()
+]
 MEASURE = """() => {
   const boxes = [...document.querySelectorAll(".t-answer:not(.t-answer .t-answer)")]
     .map((node) => node.getBoundingClientRect()).filter(({ width, height }) => width && height);

@@ -11,11 +11,11 @@ import pytest
 from gradio.utils import get_upload_folder
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from app import ui
-from app.pages.encoders import service as encoders
-from app.workspace import Workspace
 from tests.ui.conftest import served
 from tests.ui.others import certificate, https_before, site
+from theodolite.app import ui
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.workspace import Workspace
 
 LISTED = "random:16"
 LINK = "search?q=rain&in=starter-pairs&encoder=random:16&encoder=random:17"

@@ -94,8 +94,12 @@ def test_the_keyboard_reaches_the_content_first(visit):
 
 
 CHIPS = ("compare?encoder=random:64&", "fair-play?")
-TICKED = ("geometry?data=starter-pairs&",
-          "decode?q=Rain.&", "search?q=rain&", "arithmetic?x=a&let=a%3DRain.&")  # fmt: skip
+TICKED = (
+    "geometry?data=starter-pairs&",
+    "decode?q=Rain.&",
+    "search?q=rain&",
+    "arithmetic?x=a&let=a%3DRain.&",
+)
 PICKED = ("map?", "spaces?encoder=random:64&", "curate?", "interpolate?a=Rain.&b=Snow.&")
 
 
@@ -138,10 +142,13 @@ def test_on_a_phone_help_and_the_rest_stand_in_the_strip(visitor, site):
 @pytest.mark.parametrize("host", ["elsewhere.example", "192.0.2.1"])
 @pytest.mark.parametrize(
     "ask",
-    ["fetch(url).catch(() => {})", "new Image().src = url",
-     "document.head.append(Object.assign(document.createElement('script'), { src: url }))"],
+    [
+        "fetch(url).catch(() => {})",
+        "new Image().src = url",
+        "document.head.append(Object.assign(document.createElement('script'), { src: url }))",
+    ],
     ids=["fetch", "image", "script"],
-)  # fmt: skip
+)
 def test_what_asks_another_host_would_fail_here(visit, ask, host):
     """Every visit fails on it: so these tests say that no page of ours asks anybody else."""
     page = visit.open()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.encoders import service as encoders
-from app.pages.geometry import service as geometry
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.geometry import service as geometry
 
 TWO = "geometry?encoder=random:256&encoder=random:64&data=starter-pairs"
 
@@ -17,8 +17,10 @@ TWO = "geometry?encoder=random:256&encoder=random:64&data=starter-pairs"
 @pytest.fixture(scope="module")
 def measured(workspace):
     """Two baselines measured on the starter pairs."""
-    return {name: geometry.measure(workspace, name, "starter-pairs").info
-            for name in ("random:256", "random:64")}  # fmt: skip
+    return {
+        name: geometry.measure(workspace, name, "starter-pairs").info
+        for name in ("random:256", "random:64")
+    }
 
 
 @pytest.mark.parametrize(("size", "dark"), LOOKS)

@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from app.pages.data.service import keep
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.workspace import Workspace
-from engine.datasets.tables import Mapping
 from tests.ui.conftest import served
+from theodolite.app.pages.data.service import keep
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.tables import Mapping
 
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1>{{window.pwned=2}}${window.pwned=3}"
 TITLE = f"Run {PROBE}"
@@ -38,8 +38,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
     table = folder / f"{PROBE}.tsv"
     rows = [f"w{i} {PROBE} w{i + 1}\tw{i + 2} {PROBE}\t{i % 6}\t{PROBE}" for i in range(30)]
     table.write_text("\n".join([f"left {PROBE}\tright {PROBE}\tscore {PROBE}\tsplit", *rows]))
-    columns = {"left": f"left {PROBE}", "right": f"right {PROBE}", "score": f"score {PROBE}",
-               "split": "split"}  # fmt: skip
+    columns = {
+        "left": f"left {PROBE}",
+        "right": f"right {PROBE}",
+        "score": f"score {PROBE}",
+        "split": "split",
+    }
     keep(made, table, table.name, "hostile", Mapping("pairs", columns, True))
     for name in (*names, broken):
         evaluated(made, name, "upload:hostile")
@@ -78,8 +82,10 @@ def visits(run: str, a: str, b: str, broken: str) -> dict[str, str]:
         "an unknown run": ("evaluate", [("run", PROBE)]),
         "compare": ("compare", [*both, ("encoder", broken)]),
         "compare an unreadable encoder": ("compare", [("encoder", PROBE)]),
-        "search": ("search", [("q", f"w1 {PROBE}"), ("in", "upload:hostile"), *both,
-                              ("encoder", broken)]),
+        "search": (
+            "search",
+            [("q", f"w1 {PROBE}"), ("in", "upload:hostile"), *both, ("encoder", broken)],
+        ),
         "distributions": ("distributions", [*both, ("task", "upload:hostile")]),
         "decode": ("decode", [("q", PROBE), *both, ("encoder", broken)]),
         "interpolate": ("interpolate", [("a", PROBE), ("b", PROBE), ("encoder", a)]),
@@ -87,7 +93,7 @@ def visits(run: str, a: str, b: str, broken: str) -> dict[str, str]:
         "an unreadable expression": ("arithmetic", [("x", PROBE), ("let", "a = b"), *both]),
         "jobs": ("jobs", [("run", run)]),
         "jobs without such a run": ("jobs", [("run", PROBE)]),
-    }  # fmt: skip
+    }
     return {what: f"{path}?{urlencode(query)}" for what, (path, query) in views.items()}
 
 

@@ -145,8 +145,8 @@ def test_an_encoder_without_a_decoder_has_the_way_to_one(visit):
 
 def test_a_collection_that_is_not_encoded_yet_is_no_obstacle(visit, workspace, tmp_path):
     """The way is shown, and how to come to the real sentences."""
-    from app.pages.data.service import keep
-    from engine.datasets.tables import preview
+    from theodolite.app.pages.data.service import keep
+    from theodolite.engine.datasets.tables import preview
 
     file = tmp_path / "lines.txt"
     file.write_text("".join(f"line {i} of many\n" for i in range(600)), encoding="utf-8")

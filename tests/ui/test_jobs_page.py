@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.jobs.page import POLL_SECONDS
-from app.workspace import Workspace
 from tests.ui.conftest import served
+from theodolite.app.pages.jobs.page import POLL_SECONDS
+from theodolite.app.workspace import Workspace
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 

@@ -7,11 +7,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.pages.judge import service
 from tests.fakes.openai import FakeOpenAI
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, PHONES
+from theodolite.app.pages.judge import service
 
 
 @pytest.fixture
@@ -81,8 +81,9 @@ def test_the_first_row_says_what_a_session_is_of(visitor, site, session):
     chips = page.locator("#encoders .token")
     expect(chips).to_have_count(2)
     assert [" ".join(chip.inner_text().split()) for chip in chips.all()] == [
-        "random:256", "random:64",
-    ]  # fmt: skip
+        "random:256",
+        "random:64",
+    ]
     page = visitor(site).open("judge?in=starter-topics&encoder=random:32&encoder=random:64")
     expect(page.locator("#judging")).to_contain_text("An example")
 

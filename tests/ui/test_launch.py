@@ -9,13 +9,22 @@ import sys
 import httpx
 import pytest
 
-from app import ui
-from app.web.routes import PLOTLY_JS
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app import ui
+from theodolite.app.web.routes import PLOTLY_JS
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
-HEAVY = ("torch", "umap", "faiss", "sklearn", "scipy", "transformers", "sentence_transformers",
-         "plotly", "dbos")  # fmt: skip
+HEAVY = (
+    "torch",
+    "umap",
+    "faiss",
+    "sklearn",
+    "scipy",
+    "transformers",
+    "sentence_transformers",
+    "plotly",
+    "dbos",
+)
 
 
 def test_importing_the_app_imports_nothing_that_computes():

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.web.figures import percent
 from tests.ui.addresses import address_of
 from tests.ui.conftest import ARTIFACTS
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.web.figures import percent
 
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
 COLOURS = """() => {
@@ -41,8 +41,8 @@ def made(workspace):
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A collection of a few sentences, one of them with markup."""
-    from app.pages.data.service import keep
-    from engine.datasets.tables import preview
+    from theodolite.app.pages.data.service import keep
+    from theodolite.engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]

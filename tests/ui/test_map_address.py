@@ -7,10 +7,10 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map.job import MapJob
-from app.web import background_call as working
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.web import background_call as working
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,8 +70,11 @@ def test_what_is_too_long_is_said(visit):
 
 def test_an_old_address_leaves_out_what_is_gone(visit):
     """Filters of columns and labels that are not there, numbers beyond the points, a wild view."""
-    page = drawn(visit, f"{QUERY}&filter=gone:1&filter=label:none&filter=length:a~b&ids=99999,x"
-                        "&view=a,b,c&size=huge")  # fmt: skip
+    page = drawn(
+        visit,
+        f"{QUERY}&filter=gone:1&filter=label:none&filter=length:a~b&ids=99999,x"
+        "&view=a,b,c&size=huge",
+    )
     expect(said(page)).to_have_text("2,040 points.")
 
 
@@ -80,7 +83,7 @@ def test_a_pattern_that_would_hang_is_stopped(visit, monkeypatch):
     page = drawn(visit)
     page.get_by_label("Regular expression").check()
     with monkeypatch.context() as impatient:
-        impatient.setattr("engine.search.regex.SECONDS", 2.0)
+        impatient.setattr("theodolite.engine.search.regex.SECONDS", 2.0)
         page.get_by_label("Find", exact=True).fill("(.*.*.*)*~")
         page.get_by_label("Find", exact=True).press("Enter")
         expect(said(page).get_by_role("progressbar")).to_be_visible()

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map import decoding as map_decoding
-from app.pages.map import job as map_job
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.decoding import FIRST, WITHOUT, registered
 from tests.ui.maps import ENCODER, drawn, on_screen, over, said
+from theodolite.app.pages.map import decoding as map_decoding
+from theodolite.app.pages.map import job as map_job
 
 
 @pytest.fixture(scope="module", autouse=True)

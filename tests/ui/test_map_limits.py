@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map.job import MapJob
 from tests.ui.conftest import NARROW, PHONES
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said, table
+from theodolite.app.pages.map.job import MapJob
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,11 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from engine.datasets.senteval import PLACES, downstream
-from store import Store
 from tests.fakes.terminals import heed_interrupts
 from tests.ui.addresses import address_of
 from tests.ui.conftest import Visit
+from theodolite.engine.datasets.senteval import PLACES, downstream
+from theodolite.store import Store
 
 pytestmark = pytest.mark.data
 TASKS = {"STSBenchmark": 0, "SICKRelatedness": 1}
@@ -40,8 +40,18 @@ class App:
 
     def __init__(self, store: Path, data: Path) -> None:
         self.store = store
-        self.command = [sys.executable, "-m", "app.cli", "serve", "--store", str(store),
-                        "--data", str(data), "--no-browser", "--json"]  # fmt: skip
+        self.command = [
+            sys.executable,
+            "-m",
+            "theodolite.app.cli",
+            "serve",
+            "--store",
+            str(store),
+            "--data",
+            str(data),
+            "--no-browser",
+            "--json",
+        ]
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
 
@@ -173,7 +183,13 @@ def test_nothing_is_lost_when_everything_is_killed(app: App, visitor: Callable[.
     page.goto("about:blank")  # what a page says of an app that was killed is no fault
     store = Store.open(app.store)
     wait_until(lambda: len(store.results.table()) >= 2)
-    for module in ("app.jobs.child", "app.jobs.worker", "app", "app.jobs.child", "app"):
+    for module in (
+        "theodolite.app.jobs.child",
+        "theodolite.app.jobs.worker",
+        "app",
+        "theodolite.app.jobs.child",
+        "app",
+    ):
         done = len(store.results.table())
         wait_until(lambda module=module: app.kill(module))
         if module == "app":

@@ -12,24 +12,27 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.publish import choice, folder, site
-from app.workspace import Workspace
 from tests.fakes import folder as data_folder
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
 from tests.ui.conftest import LOOKS, served
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.publish import choice, folder, site
+from theodolite.app.workspace import Workspace
 
 NAMES = ("random:256", "random:64", "wordllama")
 QUERY = "&".join(f"encoder={name}" for name in NAMES)
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>"
 READY = {
-    "": "#scores tbody tr", "compare": "#comparison tbody tr", "board": "#board tbody tr",
-    "fair-play": "#seeds h2", "distributions": "#readings li",
-}  # fmt: skip
+    "": "#scores tbody tr",
+    "compare": "#comparison tbody tr",
+    "board": "#board tbody tr",
+    "fair-play": "#seeds h2",
+    "distributions": "#readings li",
+}
 """Page -> what is there once it says something."""
 SHOWN = """() => [...document.querySelectorAll(
   '#headline h2, #comparison tr, #cautions li, #scores tr, #scores + p, #board tr, #ranks p, '
@@ -105,18 +108,24 @@ def test_a_frozen_page_fits_its_window(visitor, frozen, path, size, dark):
 @pytest.mark.parametrize(
     ("live", "left"),
     [
-        ('<p>To see. <a href="./data">Add one</a>, or <a href="./encoders">bring data</a>.</p>',
-         "To see."),
-        ('<p>Seen. <a href="./data">Add <b>one</b></a> to have <b>this</b> now. More.</p>',
-         "Seen. More."),
-        ('<p>See <a href="./data">Data</a>, or <a href="./encoders">Encoders</a>.</p>',
-         "See Data, or Encoders."),
+        (
+            '<p>To see. <a href="./data">Add one</a>, or <a href="./encoders">bring data</a>.</p>',
+            "To see.",
+        ),
+        (
+            '<p>Seen. <a href="./data">Add <b>one</b></a> to have <b>this</b> now. More.</p>',
+            "Seen. More.",
+        ),
+        (
+            '<p>See <a href="./data">Data</a>, or <a href="./encoders">Encoders</a>.</p>',
+            "See Data, or Encoders.",
+        ),
         ('<p>None yet. <a href="./data">Add one</a></p>', "None yet."),
         ('<p><a href="./data">Add</a><span>one</span></p>', "one"),
         ('<ul class="t-tour"><li><a href="./data">Data</a><small>yours</small></li></ul>', ""),
     ],
     ids=range(6),
-)  # fmt: skip
+)
 def test_a_sentence_that_begins_with_a_link_to_nowhere_goes_whole(visitor, frozen, live, left):
     """What cannot be done here is not said by half; a link within a sentence leaves its words."""
     page = visitor(frozen).open()
@@ -162,12 +171,23 @@ def test_tabs_and_choices_of_compare_live_on(visitor, frozen):
     expect(page.locator("#stability")).to_contain_text("leads")
 
 
-@pytest.mark.parametrize(("path", "choose", "shown", "query"), [
-    ("compare", "document.querySelector('#drawn label:last-of-type').click()",
-     ("#ranks", "3 tasks are few to resample"), "drawn=over"),
-    ("map", "document.querySelector('.t-views select').value = '1'",
-     (".t-map-said", "960 points"), "starter-pairs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "choose", "shown", "query"),
+    [
+        (
+            "compare",
+            "document.querySelector('#drawn label:last-of-type').click()",
+            ("#ranks", "3 tasks are few to resample"),
+            "drawn=over",
+        ),
+        (
+            "map",
+            "document.querySelector('.t-views select').value = '1'",
+            (".t-map-said", "960 points"),
+            "starter-pairs",
+        ),
+    ],
+)
 def test_a_choice_made_while_the_page_loads_is_answered(
     visitor, frozen, path, choose, shown, query
 ):
@@ -244,8 +264,15 @@ def test_links_lead_to_what_is_there(visitor, frozen):
     """Rail and text; what would lead to a page that stayed at home is gone, sentences are whole."""
     page = visitor(frozen).open()
     assert page.locator("#t-rail nav a").all_inner_texts() == [
-        "Overview", "Compare", "Board", "Search", "Map", "Two spaces", "Geometry",
-        "Decode"]  # fmt: skip
+        "Overview",
+        "Compare",
+        "Board",
+        "Search",
+        "Map",
+        "Two spaces",
+        "Geometry",
+        "Decode",
+    ]
     page.locator("#headline").get_by_role("link", name="Compare").click()
     expect(page.locator("#headline h2")).to_contain_text("Against")
     for path, ready in READY.items():

@@ -7,8 +7,8 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from app.workspace import Workspace
 from tests.ui.conftest import LOOKS, served
+from theodolite.app.workspace import Workspace
 
 
 def test_a_page_is_published_as_it_is_seen(visitor, site, web):

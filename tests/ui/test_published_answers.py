@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.judge import report
-from app.pages.judge import service as judging
-from app.publish import choice, folder, site
-from app.workspace import Workspace
 from tests.fakes import reported
 from tests.ui.conftest import LOOKS
+from theodolite.app.pages.judge import report
+from theodolite.app.pages.judge import service as judging
+from theodolite.app.publish import choice, folder, site
+from theodolite.app.workspace import Workspace
 
 PATHS = {
     "choose": ("#sheet", "Decision sheet for upload:topics"),

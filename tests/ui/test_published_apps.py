@@ -20,12 +20,12 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.publish import choice, folder, live, readme, targets
-from app.workspace import Workspace
 from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.publish import choice, folder, live, readme, targets
+from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.long
 NAMES = ("minilm", "wordllama")

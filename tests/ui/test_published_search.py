@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.search import service
-from app.publish import choice, folder, site
 from tests.ui.conftest import LOOKS
+from theodolite.app.pages.search import service
+from theodolite.app.publish import choice, folder, site
 
 COLLECTION = "starter-topics"
 ALIVE, DEAD = ("wordllama", "random:64"), "random:16 | dims:8,random,0"

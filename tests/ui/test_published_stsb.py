@@ -11,22 +11,28 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.publish import choice, folder, site
-from app.workspace import Workspace
 from tests.ui.conftest import LOOKS
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.publish import choice, folder, site
+from theodolite.app.workspace import Workspace
 
 pytestmark = [pytest.mark.data, pytest.mark.long]
 ENCODERS = ("random:256", "random:64", "wordllama")
 TASK = "STSBenchmark"
 PATHS = {
-    "": "#scores tbody tr", "compare": "#comparison tbody tr", "board": "#board tbody tr",
-    "fair-play": "#seeds h2", "search": "#search .t-column li", "map": ".t-map-said",
+    "": "#scores tbody tr",
+    "compare": "#comparison tbody tr",
+    "board": "#board tbody tr",
+    "fair-play": "#seeds h2",
+    "search": "#search .t-column li",
+    "map": ".t-map-said",
     "spaces": "#left-map .t-map-said",
-    "distributions": "#readings li", "decode": "#told .t-column", "interpolate": "#walk",
+    "distributions": "#readings li",
+    "decode": "#told .t-column",
+    "interpolate": "#walk",
     "arithmetic": "#told tbody tr",
-}  # fmt: skip
+}
 """Every page that has something of it -> what is there once it says something. Geometry is measured
 before it is published where the sentences are many."""
 PAINTED = """() => new Promise((done) => new PerformanceObserver((seen) => {

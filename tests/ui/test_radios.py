@@ -13,15 +13,27 @@ CHECKED = "input:checked"
 @pytest.mark.parametrize(
     ("path", "radios", "words", "after"),
     [
-        ("search?encoder=random:64&mode=pattern", "#mode", "Search by",
-         ("pattern", "meaning", "examples", "words")),
+        (
+            "search?encoder=random:64&mode=pattern",
+            "#mode",
+            "Search by",
+            ("pattern", "meaning", "examples", "words"),
+        ),
         ("curate?job=near", "#job", "Look for", ("near", "outliers", "typical")),
-        ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Alignment: positive pairs",
-         ("over", "from")),
-        ("spaces?encoder=random:64&encoder=random:256&groups=hdbscan", "#groups", "Clusters",
-         ("hdbscan", "k-means", "hdbscan")),
+        (
+            "geometry?encoder=random:64&data=starter-pairs",
+            "#rule",
+            "Alignment: positive pairs",
+            ("over", "from"),
+        ),
+        (
+            "spaces?encoder=random:64&encoder=random:256&groups=hdbscan",
+            "#groups",
+            "Clusters",
+            ("hdbscan", "k-means", "hdbscan"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_arrow_keys_move_the_choice(visit, path, radios, words, after):
     """To the next one and back, with what the page does about it; Tab leaves the group.
 

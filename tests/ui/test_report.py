@@ -10,14 +10,14 @@ import pytest
 from PIL import Image, ImageColor
 from playwright.sync_api import Browser, Page, expect
 
-from app.publish.standalone import chart
-from app.report import pictures
-from app.web.theme import SERIES
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes import reported
 from tests.fakes.command_line import theodolite
 from tests.ui.conftest import NARROW
+from theodolite.app.publish.standalone import chart
+from theodolite.app.report import pictures
+from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture
@@ -29,10 +29,22 @@ def alone(browser: Browser) -> Page:
     page = context.new_page()
     page.wrong = []  # type: ignore[attr-defined]
     page.on("pageerror", lambda error: page.wrong.append(str(error)))  # type: ignore[attr-defined]
-    page.on("console", lambda message: page.wrong.append(message.text)  # type: ignore[attr-defined]
-            if "GL Driver Message" not in message.text else None)  # fmt: skip
-    page.on("request", lambda asked: page.wrong.append(asked.url)  # type: ignore[attr-defined]
-            if not asked.url.startswith(("file:", "blob:", "data:")) else None)  # fmt: skip
+    page.on(
+        "console",
+        lambda message: (
+            page.wrong.append(message.text)  # type: ignore[attr-defined]
+            if "GL Driver Message" not in message.text
+            else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda asked: (
+            page.wrong.append(asked.url)  # type: ignore[attr-defined]
+            if not asked.url.startswith(("file:", "blob:", "data:"))
+            else None
+        ),
+    )
     yield page
     context.close()
     assert not page.wrong  # type: ignore[attr-defined]
@@ -90,8 +102,16 @@ def test_a_map_is_handed_out_and_is_the_map_of_the_page(visitor, site, alone, tm
 
 def test_the_picture_of_a_map_is_drawn(tmp_path) -> None:
     """Its points in the colours of their labels, without the tools."""
-    theodolite("report", "map", "minilm", "starter-topics", "--out", str(tmp_path / "map"),
-               "--store", str(tmp_path / "store"))  # fmt: skip
+    theodolite(
+        "report",
+        "map",
+        "minilm",
+        "starter-topics",
+        "--out",
+        str(tmp_path / "map"),
+        "--store",
+        str(tmp_path / "store"),
+    )
     (file,) = tmp_path.glob("map/*.png")
     with Image.open(file) as picture:
         assert picture.width == 2 * pictures.WIDTH
@@ -117,8 +137,9 @@ def test_the_pictures_of_markdown_are_drawn(browser, tmp_path) -> None:
             assert picture.width == 2 * pictures.WIDTH
             assert picture.height > 300
             colours = picture.convert("RGB").getcolors(2**24) or []
-        drawn = sum(n for n, (r, g, b) in colours
-                    if abs(r - red) + abs(g - green) + abs(b - blue) < 24)  # fmt: skip
+        drawn = sum(
+            n for n, (r, g, b) in colours if abs(r - red) + abs(g - green) + abs(b - blue) < 24
+        )
         assert drawn > 200, file.name
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.train.service import EncoderTraining
-from engine.training import Evaluated, Finished, Noted, Started, Stepped, TrainSpec
-from engine.training.ablations import ABLATIONS
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
+from theodolite.app.pages.train.service import EncoderTraining
+from theodolite.engine.training import Evaluated, Finished, Noted, Started, Stepped, TrainSpec
+from theodolite.engine.training.ablations import ABLATIONS
 
 SPEC = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
 
@@ -30,25 +30,37 @@ def learn(desk, run, scores, *, first=1, position=0):
     for number, score in enumerate(scores, first):
         step = 20 * number
         best = score == max(scores[: number - first + 1])
-        say(desk, run,
-            *(Stepped(step - back, 200, 2.0 - step / 200, 3e-5, 1.0, 400.0, float(step), 9.0, None)
-              for back in (10, 0)),
+        say(
+            desk,
+            run,
+            *(
+                Stepped(
+                    step - back, 200, 2.0 - step / 200, 3e-5, 1.0, 400.0, float(step), 9.0, None
+                )
+                for back in (10, 0)
+            ),
             Evaluated(step, score, 0.5 - step / 1000, -2.0 - step / 1000, best),
-            position=position)  # fmt: skip
+            position=position,
+        )
 
 
 def begin(desk, run, labels=("training",)):
     """Have a worker take a run up."""
     desk.store.runs.start(run, 1, "local-0", list(labels))
     for position in range(len(labels)):
-        say(desk, run, Started(0, 200, 2040, 22_000_000, "cpu", "fp32", "0" * 32),
-            position=position)  # fmt: skip
+        say(
+            desk, run, Started(0, 200, 2040, 22_000_000, "cpu", "fp32", "0" * 32), position=position
+        )
 
 
 def end(desk, run, score, step=60, *, position=0, why="done"):
     """Say that a training is over, its encoder the run's own base."""
-    say(desk, run, Finished(step, step, score, 12.0, "somewhere", f"random:{64 + position}", why),
-        position=position)  # fmt: skip
+    say(
+        desk,
+        run,
+        Finished(step, step, score, 12.0, "somewhere", f"random:{64 + position}", why),
+        position=position,
+    )
     desk.store.runs.end_unit(run, position, 12.0)
 
 
@@ -83,9 +95,7 @@ def finished(desk):
 
 
 @pytest.mark.parametrize(("size", "dark"), LOOKS)
-def test_curves_of_several_runs_lie_over_each_other(
-    visitor, place, running, finished, size, dark
-):  # fmt: skip
+def test_curves_of_several_runs_lie_over_each_other(visitor, place, running, finished, size, dark):
     """One line a run in every chart, and nothing wider than the window."""
     visit = visitor(place, size=size, dark=dark)
     page = visit.open(f"runs?run={running},{finished}")

@@ -17,8 +17,8 @@ TWO = "search?encoder=random:256&encoder=random:64&in=starter-pairs"
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A small collection with markup in it."""
-    from app.pages.data.service import keep
-    from engine.datasets.tables import preview
+    from theodolite.app.pages.data.service import keep
+    from theodolite.engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"
     file.write_text(f"A boat at sea.\n{HOSTILE}\nA train in the rain.\n", encoding="utf-8")
@@ -73,8 +73,8 @@ def test_text_of_an_upload_stays_text(visit, boats):
 
 def test_a_large_collection_is_encoded_in_the_background(visit, workspace, tmp_path):
     """Search queues a run and shows it; once it is done the hits appear by themselves."""
-    from app.pages.data.service import keep
-    from engine.datasets.tables import preview
+    from theodolite.app.pages.data.service import keep
+    from theodolite.engine.datasets.tables import preview
 
     file = tmp_path / "many.txt"
     file.write_text("".join(f"number {i} of many\n" for i in range(600)), encoding="utf-8")
@@ -138,7 +138,7 @@ def test_words_are_marked_where_they_stand(visit, workspace):
 def test_a_pattern_that_would_hang_is_stopped(visit, monkeypatch):
     """The page says so and goes on answering."""
     with monkeypatch.context() as impatient:
-        impatient.setattr("engine.search.regex.SECONDS", 0.5)
+        impatient.setattr("theodolite.engine.search.regex.SECONDS", 0.5)
         page = visit.open("search?mode=pattern&q=(.*.*.*)*~")
         expect(page.get_by_role("alert")).to_contain_text("stopped")
     page.locator("#query textarea, #query input").first.fill("^Who .*[?]$")

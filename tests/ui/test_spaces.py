@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.spaces.service import SpacesJob
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, PHONES
+from theodolite.app.pages.spaces.service import SpacesJob
 
 A, B = "random:64", "random:256"
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -25,8 +25,8 @@ def pair(workspace):
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A collection of a few sentences, one of them with markup."""
-    from app.pages.data.service import keep
-    from engine.datasets.tables import preview
+    from theodolite.app.pages.data.service import keep
+    from theodolite.engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]

@@ -8,23 +8,30 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from app import decoders
-from app.pages.encoders import service as encoders
-from app.pages.train.service import DecoderTraining
-from engine.decoding.diagnosis import to_result
-from engine.decoding.events import DecoderEvaluated, DecoderStarted, DecoderStepped, Encoded
-from engine.decoding.spec import DecoderSpec
-from engine.training.events import Noted
-from store.run_rows import STOP
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.conftest import LOOKS
+from theodolite.app import decoders
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.train.service import DecoderTraining
+from theodolite.engine.decoding.diagnosis import to_result
+from theodolite.engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderStarted,
+    DecoderStepped,
+    Encoded,
+)
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.events import Noted
+from theodolite.store.run_rows import STOP
 
 SPEC = DecoderSpec("random:64", ("starter",), "")
-SAMPLES = (("The old dog slept by the fire.", "The dog slept by the old stove."),
-           ("<b>Rain</b> fell.", "<i>Rain fell."))  # fmt: skip
+SAMPLES = (
+    ("The old dog slept by the fire.", "The dog slept by the old stove."),
+    ("<b>Rain</b> fell.", "<i>Rain fell."),
+)
 QUICK = (
     "train-decoder?encoder=random:32&train=starter&limit=300&held_out=40&width=32&layers=1"
     "&vocabulary=300&epochs=1&batch_tokens=256&device=cpu"
@@ -52,8 +59,12 @@ def learn(desk, run, first, last):
     """Twenty updates and a look for each number."""
     for number in range(first, last + 1):
         step = 20 * number
-        say(desk, run, DecoderStepped(step, 400, 6 - step / 100, 900.0, float(step), 9.0),
-            DecoderEvaluated(step, 6.5 - step / 100, SAMPLES))  # fmt: skip
+        say(
+            desk,
+            run,
+            DecoderStepped(step, 400, 6 - step / 100, 900.0, float(step), 9.0),
+            DecoderEvaluated(step, 6.5 - step / 100, SAMPLES),
+        )
 
 
 @pytest.fixture
@@ -61,8 +72,13 @@ def running(desk):
     """A training that has looked three times and goes on."""
     run = DecoderTraining(desk).queue(SPEC)
     desk.store.runs.start(run, 1, "local-0", ["decoder"])
-    say(desk, run, Noted(0, "2,398 different sentences."), Encoded(2398, 2398, 0.0),
-        DecoderStarted(0, 400, 1898, 5_300_000, "cpu"))  # fmt: skip
+    say(
+        desk,
+        run,
+        Noted(0, "2,398 different sentences."),
+        Encoded(2398, 2398, 0.0),
+        DecoderStarted(0, 400, 1898, 5_300_000, "cpu"),
+    )
     learn(desk, run, 1, 3)
     yield run
     desk.store.runs.cancel(run)
@@ -290,8 +306,11 @@ def test_every_figure_is_a_line_of_a_file(visitor, place, measured):
         page.get_by_role("button", name="All figures as CSV").click()
     with saved.value.path().open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    (main,) = [row for row in rows if (row["giver"], row["length"], row["figure"])
-               == ("decoder", "all", "token_f1")]  # fmt: skip
+    (main,) = [
+        row
+        for row in rows
+        if (row["giver"], row["length"], row["figure"]) == ("decoder", "all", "token_f1")
+    ]
     assert [float(main[name]) for name in ("value", "low", "high")] == [40.0, 37.5, 42.5]
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.pages.encoders import service as encoders
-from app.workspace import Workspace
 from tests.fakes.stores import starter_store
 from tests.fakes.uploads import beir
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import served
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.workspace import Workspace
 
 Visitor = Callable[..., Any]
 BOX = "#upload input[type=file]"
@@ -121,9 +121,15 @@ LABELLED = "premise,hypothesis,label\n" + "".join(
     ],
 )
 def test_a_table_of_pairs_is_known_by_its_columns(
-    visitor: Visitor, home: str, newcomer: Workspace, tmp_path: Path, name: str, text: str,
-    holds: str, task: str,
-) -> None:  # fmt: skip
+    visitor: Visitor,
+    home: str,
+    newcomer: Workspace,
+    tmp_path: Path,
+    name: str,
+    text: str,
+    holds: str,
+    task: str,
+) -> None:
     """Graded or labelled: which column is what is guessed, and evaluated at once."""
     file = tmp_path / name
     file.write_text(text)
@@ -139,9 +145,14 @@ def test_labelled_sentences_are_four_tasks(
 ) -> None:
     """They are classified, searched, told apart from a few of each label, and clustered."""
     file = tmp_path / "things.csv"
-    file.write_text("text,label\n" + "".join(
-        f"The {thing} number {i} is here.,{thing}\n" for i in range(20) for thing in ("dog", "car")
-    ))  # fmt: skip
+    file.write_text(
+        "text,label\n"
+        + "".join(
+            f"The {thing} number {i} is here.,{thing}\n"
+            for i in range(20)
+            for thing in ("dog", "car")
+        )
+    )
     page = bring(visitor, home, file)
     expect(page.get_by_label("Labelled sentences", exact=True)).to_be_checked()
     take_in(page, "things")
@@ -157,9 +168,12 @@ def test_candidates_make_a_reranking(
     corpus, queries, judged = beir(tmp_path / "some", 12)
     documents = [json.loads(line)["_id"] for line in corpus.read_text().splitlines()]
     listed = tmp_path / "some" / "top_ranked.jsonl"
-    listed.write_text("".join(
-        json.dumps({"query-id": f"q{i}", "corpus-ids": documents[:60]}) + "\n" for i in range(12)
-    ))  # fmt: skip
+    listed.write_text(
+        "".join(
+            json.dumps({"query-id": f"q{i}", "corpus-ids": documents[:60]}) + "\n"
+            for i in range(12)
+        )
+    )
     page = bring(visitor, home, corpus, queries, judged, listed)
     take_in(page, "some")
     expect(page.locator("#preview")).to_contain_text("Reranking")

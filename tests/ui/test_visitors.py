@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from app.workspace import Workspace
 from tests.ui.conftest import served
+from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture(scope="module")

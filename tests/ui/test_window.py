@@ -11,12 +11,12 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Playwright
 
-from app import ui
-from app.desktop import window
-from app.desktop.browsers import Browser
-from app.workspace import Workspace
 from tests.fakes.browser import wait_for
 from tests.ui.conftest import FLAGS
+from theodolite.app import ui
+from theodolite.app.desktop import window
+from theodolite.app.desktop.browsers import Browser
+from theodolite.app.workspace import Workspace
 
 NAME, PASSWORD = "ada", "lovelace:1815"
 

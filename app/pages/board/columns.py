@@ -9,25 +9,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app import suites
-from app.pages.board.spec import ALL, PUBLISHED, UPLOADS
-from engine.errors import UserError
-from engine.mteb.theirs import PREFIX, parsed
-from engine.protocols import is_package
-from engine.tasks import in_order
+from theodolite.app import suites
+from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.theirs import PREFIX, parsed
+from theodolite.engine.protocols import is_package
+from theodolite.engine.tasks import in_order
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.tasks import Task
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.tasks import Task
 
 Row = Mapping[str, Any]
 Edition = tuple[int, int, int, int, bool]
 UNKNOWN = "MTEB"
 """Label of an unknown task type."""
 TYPES = {
-    "sts": "STS", "STS": "STS", "few-shot": "Classification", "document-retrieval": "Retrieval",
-    "bitext": "Bitext mining", UNKNOWN: UNKNOWN,
-}  # fmt: skip
+    "sts": "STS",
+    "STS": "STS",
+    "few-shot": "Classification",
+    "document-retrieval": "Retrieval",
+    "bitext": "Bitext mining",
+    UNKNOWN: UNKNOWN,
+}
 """Labels of task types, where they differ from the capitalised name."""
 
 
@@ -63,7 +67,7 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
     Raises:
         UserError: the suite is unknown.
     """
-    from engine.tasks import available
+    from theodolite.engine.tasks import available
 
     rows = scored(workspace, now)
     others = _published(workspace, suite) if protocol == PUBLISHED else {}
@@ -81,9 +85,10 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
     here = {task.name: task for task in available(workspace.catalog)}
     columns = [
         _column(name, under[name], here.get(name), languages, by_mteb.get(name))
-        if name in evaluated else _of_others(workspace, name, others[name])
+        if name in evaluated
+        else _of_others(workspace, name, others[name])
         for name in in_suite(workspace, suite, evaluated | named)
-    ]  # fmt: skip
+    ]
     return Chosen(tuple(columns), cells)
 
 
@@ -123,7 +128,7 @@ def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[s
 
 
 def _members(workspace: Workspace, suite: str) -> Sequence[str]:
-    from engine.tasks import SUITES
+    from theodolite.engine.tasks import SUITES
 
     if suite in SUITES:
         return SUITES[suite]
@@ -138,7 +143,7 @@ def _members(workspace: Workspace, suite: str) -> Sequence[str]:
 
 def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
-    from engine.tasks import SUITES
+    from theodolite.engine.tasks import SUITES
 
     rows = scored(workspace, edition(workspace))
     tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
@@ -217,7 +222,7 @@ def _own(task: str, under: Mapping[str, int]) -> str:
 
 @lru_cache(maxsize=4096)
 def _task(name: str) -> Any:
-    from engine.tasks import named
+    from theodolite.engine.tasks import named
 
     try:
         return named(name)
@@ -227,7 +232,7 @@ def _task(name: str) -> Any:
 
 def _cells(rows: Sequence[Row], under: Mapping[str, str]) -> dict[tuple[str, str], Row]:
     """One result for each encoder and task, with the protocol's own seed if available."""
-    from engine.protocols import PROTOCOLS
+    from theodolite.engine.protocols import PROTOCOLS
 
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
     kept: dict[tuple[str, str], Row] = {}
@@ -242,11 +247,14 @@ def _cells(rows: Sequence[Row], under: Mapping[str, str]) -> dict[tuple[str, str
 
 
 def _column(
-    name: str, protocol: str, here: Task | None, languages: Mapping[str, tuple[str, ...]],
+    name: str,
+    protocol: str,
+    here: Task | None,
+    languages: Mapping[str, tuple[str, ...]],
     by_mteb: tuple[str, tuple[str, ...]] | None,
-) -> TaskColumn:  # fmt: skip
+) -> TaskColumn:
     """The column of a task, from its data, or from its name if the data is missing."""
-    from engine.protocols import PROTOCOLS
+    from theodolite.engine.protocols import PROTOCOLS
 
     task = here or _task(name)
     if by_mteb is not None:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app import formats
-from app.terminal import (
+from theodolite.app import formats
+from theodolite.app.terminal import (
     EncodersArgument,
     JsonOption,
     QueueOption,
@@ -17,7 +17,7 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 
 @verb
@@ -79,13 +79,22 @@ def board(
     are never in one mean with others. `trained_on` are the tasks whose data an encoder's files or
     MTEB name among what it was trained on.
     """
-    from app.pages.board import published, ranks, service, trained
+    from theodolite.app.pages.board import published, ranks, service, trained
 
     spec = service.BoardSpec(
-        suite, protocol, _listed(types), _listed(languages), most_parameters, most_dimensions,
-        least_tokens, _listed(licences), least_characters, most_characters,
-        least_words, most_words,
-    )  # fmt: skip
+        suite,
+        protocol,
+        _listed(types),
+        _listed(languages),
+        most_parameters,
+        most_dimensions,
+        least_tokens,
+        _listed(licences),
+        least_characters,
+        most_characters,
+        least_words,
+        most_words,
+    )
     found = service.board(workspace, spec)
     trained.look_up(workspace, found.encoders)
     rows = found.rows(ranks.ranking(workspace, found), service.trained_on(workspace, found))
@@ -93,8 +102,17 @@ def board(
         references = published.references(workspace, found)
         over = published.compared(found, references)
         rows += [one.row(found, over) for one in references]
-    columns = ("encoder", "rank", "borda", "mean", "over", "mean_by_type", "rank_interval",
-               "tie_group", "trained_on")  # fmt: skip
+    columns = (
+        "encoder",
+        "rank",
+        "borda",
+        "mean",
+        "over",
+        "mean_by_type",
+        "rank_interval",
+        "tie_group",
+        "trained_on",
+    )
     emit(rows if as_json else [_in_words(row) for row in rows], columns, as_json)
     if not as_json and found.left_out:
         say(f"{formats.plural(found.left_out, 'encoder')} left out by the filters.")
@@ -108,8 +126,12 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     low, high = row.get("rank_low"), row.get("rank_high")
     interval = None if low is None else f"{low} to {high}"
     seen = row.get("trained_on") and ", ".join(row["trained_on"])
-    return {**row, "over": f"{row['mean_over']} of {row['of']}", "rank_interval": interval,
-            "trained_on": seen}  # fmt: skip
+    return {
+        **row,
+        "over": f"{row['mean_over']} of {row['of']}",
+        "rank_interval": interval,
+        "trained_on": seen,
+    }
 
 
 @verb
@@ -135,8 +157,8 @@ def cost(
     If other programs used the processor meanwhile, or repeats differ by half, it is measured up to
     three times and the least disturbed is kept, with its load and date.
     """
-    from app.jobs import submit
-    from app.pages.board import cost as service
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.board import cost as service
 
     job = service.CostJob.of(encoders)
     if queue:
@@ -145,8 +167,11 @@ def cost(
     do_here(workspace, job, again=again)
     found = service.measured(workspace)
     rows = [found[name] for name in job.encoders]
-    emit(rows if as_json else [service.in_words(row) for row in rows],
-         ("encoder", *service.AXES, "other_load", "measured"), as_json)  # fmt: skip
+    emit(
+        rows if as_json else [service.in_words(row) for row in rows],
+        ("encoder", *service.AXES, "other_load", "measured"),
+        as_json,
+    )
     if text := service.disturbance(rows):
         say(text)
 
@@ -174,8 +199,8 @@ def similarity(
     in several languages once. The name of a family compares its languages, and that of labelled
     sentences their labels. The most similar pairs come first.
     """
-    from app.jobs import submit
-    from app.pages.board import similarity as service
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.board import similarity as service
 
     job = service.SimilarityJob.of(encoder, compared, sentences)
     if queue:
@@ -213,9 +238,9 @@ def leaks(
     (Broder 1997). The search is for the examples of a task's main score, and for the documents of
     a retrieval task; it goes through the split train of a training set that has one.
     """
-    from app.jobs import submit
-    from app.pages.board import leaks as service
-    from app.pages.board import trained
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.board import leaks as service
+    from theodolite.app.pages.board import trained
 
     trained.look_up(workspace, [encoder])
     names = service.known(workspace, encoder)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from app import endpoints, formats
-from app.examples import shipped
-from app.jobs.job import Job
-from app.jobs.submit import queue
-from engine.errors import UserError
-from store.hashing import hash_of
+from theodolite.app import endpoints, formats
+from theodolite.app.examples import shipped
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue
+from theodolite.engine.errors import UserError
+from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.pages.board.service import Standings
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.pages.board.service import Standings
+    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "cost", "1"
 ATTEMPTS = 3
@@ -56,7 +56,7 @@ class CostJob(Job):
         Raises:
             UserError: there is no encoder, or a spec cannot be parsed.
         """
-        from engine.encoders import parse
+        from theodolite.engine.encoders import parse
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
@@ -88,8 +88,8 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
     Raises:
         UserError: the encoder cannot be used.
     """
-    from engine.cost import footprint
-    from engine.encoders import describe
+    from theodolite.engine.cost import footprint
+    from theodolite.engine.encoders import describe
 
     facts = {key: describe(encoder).get(key) for key in _FACTS}
     root = workspace.catalog.root
@@ -168,7 +168,7 @@ def row(info: Mapping[str, Any]) -> dict[str, Any]:
     """
     import numpy as np
 
-    from engine.cost.footprint import disturbed, spread
+    from theodolite.engine.cost.footprint import disturbed, spread
 
     flat: dict[str, Any] = {"encoder": info["encoder"], "dim": info["dim"]}
     repeated = {f"per_second_{n}": values for n, values in info["per_second"].items()}
@@ -210,8 +210,12 @@ def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> li
 
 def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """A measurement for display: medians with their lowest and highest values."""
-    return {"encoder": row["encoder"], **{key: described(row, key) for key in AXES},
-            "other_load": load(row), "measured": formats.date(row.get("measured"))}  # fmt: skip
+    return {
+        "encoder": row["encoder"],
+        **{key: described(row, key) for key in AXES},
+        "other_load": load(row),
+        "measured": formats.date(row.get("measured")),
+    }
 
 
 def load(row: Mapping[str, Any]) -> str:
@@ -257,6 +261,6 @@ def _key(encoder: str) -> str:
 @cache
 def machine() -> str:
     """Description of this machine."""
-    from engine.cost.footprint import machine
+    from theodolite.engine.cost.footprint import machine
 
     return machine()

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.board import board as table
-from app.components.chart import chart
-from app.pages.board import cost, cost_views, curves, service, views
-from app.pages.encoders import choices
-from app.pages.jobs.run_panel import RunPanel
-from app.web import parts
-from app.web.controls import Control, Controls, Values
-from engine.errors import UserError
+from theodolite.app.components.board import board as table
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.board import cost, cost_views, curves, service, views
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Control, Controls, Values
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Cost"
 PATH = "cost"
@@ -30,15 +30,30 @@ DESCRIPTION = (
     "better than those on it in both."
 )
 CONTROLS = (
-    Control("suite", "Suite", gr.Dropdown, service.ALL,
-            options={"min_width": 180, "choices": views.suites([service.ALL])}),
-    Control("axis", "Cost", gr.Dropdown, AXIS,
-            choices=[(what, key) for key, (what, _, _) in cost.AXES.items()],
-            options={"min_width": 260}),
+    Control(
+        "suite",
+        "Suite",
+        gr.Dropdown,
+        service.ALL,
+        options={"min_width": 180, "choices": views.suites([service.ALL])},
+    ),
+    Control(
+        "axis",
+        "Cost",
+        gr.Dropdown,
+        AXIS,
+        choices=[(what, key) for key, (what, _, _) in cost.AXES.items()],
+        options={"min_width": 260},
+    ),
     Control("encoder", "Encoder for the curves", gr.Dropdown, options={"choices": []}),
-    Control("task", "Task for the curves", gr.Dropdown, options={"choices": [], "value": None},
-            key="task"),
-)  # fmt: skip
+    Control(
+        "task",
+        "Task for the curves",
+        gr.Dropdown,
+        options={"choices": [], "value": None},
+        key="task",
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -66,9 +81,15 @@ def build(workspace: Workspace) -> None:
         return cost.queue_measurement(workspace, _encoders(workspace, values))
 
     panel.connect(
-        controls, shown, shown["headline"], shown["measure"], notice,
-        load=partial(_loaded, workspace), show=show, make=make,
-    )  # fmt: skip
+        controls,
+        shown,
+        shown["headline"],
+        shown["measure"],
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
+        make=make,
+    )
 
 
 def _encoders(workspace: Workspace, values: Values) -> list[str]:
@@ -99,8 +120,12 @@ def _priced(workspace: Workspace, values: Values) -> dict[str, Any]:
             board = service.board(workspace, service.BoardSpec(values.suite or service.ALL))
             quality, tasks = cost.quality(board), len(board.shared)
     finding, picture = cost_views.pareto(quality, tasks, rows, values.axis or AXIS)
-    return {"headline": finding + hint, "measure": go, "pareto": picture,
-            "costs": cost_views.table(rows)}  # fmt: skip
+    return {
+        "headline": finding + hint,
+        "measure": go,
+        "pareto": picture,
+        "costs": cost_views.table(rows),
+    }
 
 
 def _curves(workspace: Workspace, values: Values) -> dict[str, Any]:

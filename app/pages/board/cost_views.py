@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.board import Cell, Head, Line, value
-from app.components.chart import drawing, plain
-from app.pages.board import cost
-from app.web import parts
-from app.web.figures import Figure, axis, draw, log_axis, scatter, style
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.board import Cell, Head, Line, value
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.pages.board import cost
+from theodolite.app.web import parts
+from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter, style
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from app.pages.board.curves import Scored
+    from theodolite.app.pages.board.curves import Scored
 
 CURVES_LEAD = (
     "A task scored again on vectors with fewer dimensions or fewer bits: the first "
@@ -78,8 +78,17 @@ def pareto(
         title = f"{formats.listed(best, 3)} {verb} on the Pareto front, {number}"
     words = formats.plural(tasks, "task")
     drawn = _pareto(known, rows, best, key, f"mean over {words}")
-    table = [[n, known[n][0], rows[n].get(f"{key}_low"), rows[n].get(f"{key}_high"), known[n][1],
-              n in best] for n in known]  # fmt: skip
+    table = [
+        [
+            n,
+            known[n][0],
+            rows[n].get(f"{key}_low"),
+            rows[n].get(f"{key}_high"),
+            known[n][1],
+            n in best,
+        ]
+        for n in known
+    ]
     columns = ["encoder", what, "lowest", "highest", f"mean over {words}", "on the front"]
     label = f"Mean over {words} against {what.lower()}. {title}."
     return parts.heading(title, lead), drawing(
@@ -98,9 +107,12 @@ def elsewhere(rows: Mapping[str, Mapping[str, Any]], visitor: bool) -> str:
 
 
 def _pareto(
-    known: Mapping[str, tuple[float, float]], rows: Mapping[str, Mapping[str, Any]],
-    best: Sequence[str], key: str, quality: str,
-) -> Figure:  # fmt: skip
+    known: Mapping[str, tuple[float, float]],
+    rows: Mapping[str, Mapping[str, Any]],
+    best: Sequence[str],
+    key: str,
+    quality: str,
+) -> Figure:
     what, unit, _ = cost.AXES[key]
     names = list(known)
     low, high = (
@@ -108,20 +120,33 @@ def _pareto(
     )
     x = [known[n][0] for n in names]
     line = scatter(
-        x=[known[n][0] for n in best], y=[known[n][1] for n in best], mode="lines",
-        line={"color": SERIES[1], "width": 2, "dash": "dot"}, hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+        x=[known[n][0] for n in best],
+        y=[known[n][1] for n in best],
+        mode="lines",
+        line={"color": SERIES[1], "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
     marks = scatter(
-        x=x, y=[known[n][1] for n in names], mode="markers+text" if len(names) <= 24 else "markers",
-        text=[plain(formats.shorten(n, 24)) for n in names], textposition="top center",
+        x=x,
+        y=[known[n][1] for n in names],
+        mode="markers+text" if len(names) <= 24 else "markers",
+        text=[plain(formats.shorten(n, 24)) for n in names],
+        textposition="top center",
         cliponaxis=False,
         marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in names]},
-        error_x={"type": "data", "symmetric": False, "thickness": 1.2, "color": GREY,
-                 "array": [h - v for h, v in zip(high, x, strict=True)],
-                 "arrayminus": [v - lo for lo, v in zip(low, x, strict=True)]},
-        customdata=[[plain(n), cost.described(rows[n], key)] for n in names], showlegend=False,
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1.2,
+            "color": GREY,
+            "array": [h - v for h, v in zip(high, x, strict=True)],
+            "arrayminus": [v - lo for lo, v in zip(low, x, strict=True)],
+        },
+        customdata=[[plain(n), cost.described(rows[n], key)] for n in names],
+        showlegend=False,
         hovertemplate="%{customdata[0]}: %{customdata[1]}<br>mean %{y:.2f}<extra></extra>",
-    )  # fmt: skip
+    )
     across = log_axis(f"{what} ({unit}, log)", [*low, *high])
     return draw([line, marks], across, axis(quality, zeroline=False), height=420, left=64)
 
@@ -129,18 +154,28 @@ def _pareto(
 def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Every measurement of every encoder, as a table that can be sorted and saved."""
     heads: list[Head] = [
-        ("Encoder", ""), *heads_of(*cost.AXES),
-        ("Other load", "cores", True), ("Measured", "", True),
-    ]  # fmt: skip
+        ("Encoder", ""),
+        *heads_of(*cost.AXES),
+        ("Other load", "cores", True),
+        ("Measured", "", True),
+    ]
     lines: list[Line] = [
-        (name, row["device"], [
-            *cells(row, *cost.AXES),
-            (cost.load(row), "t-bad" if row.get("disturbed") else "",
-             "of other programs meanwhile", False),
-            (formats.date(row.get("measured")), "", "", False),
-        ])
+        (
+            name,
+            row["device"],
+            [
+                *cells(row, *cost.AXES),
+                (
+                    cost.load(row),
+                    "t-bad" if row.get("disturbed") else "",
+                    "of other programs meanwhile",
+                    False,
+                ),
+                (formats.date(row.get("measured")), "", "", False),
+            ],
+        )
         for name, row in rows.items()
-    ]  # fmt: skip
+    ]
     return value("What encoders cost", heads, lines, READING, "theodolite-costs.csv")
 
 
@@ -153,11 +188,16 @@ def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
     """Cells of one encoder: the median, with its range, and what disturbed it, as tooltip."""
     more = f"; other load {cost.load(row)}" if row.get("disturbed") else ""
     return [
-        (formats.MISSING, "t-muted", "not known", False) if row[key] is None
-        else (cost.brief(row[key] * IN_CELLS.get(key, 1)), "", cost.described(row, key) + more,
-              False)
+        (formats.MISSING, "t-muted", "not known", False)
+        if row[key] is None
+        else (
+            cost.brief(row[key] * IN_CELLS.get(key, 1)),
+            "",
+            cost.described(row, key) + more,
+            False,
+        )
         for key in keys
-    ]  # fmt: skip
+    ]
 
 
 def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
@@ -173,21 +213,35 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
     traces = []
     for place, (method, name) in enumerate(METHODS.items()):
         line = sorted((s for s in found if s.how.method == method), key=lambda s: s.how.bytes)
-        traces.append(scatter(
-            x=[s.how.bytes for s in line], y=[s.score for s in line], mode="lines+markers",
-            name=name, line=style(place) | {"width": 2.2}, marker={"size": 8},
-            customdata=[[s.how.dim] for s in line],
-            hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
-        ))  # fmt: skip
+        traces.append(
+            scatter(
+                x=[s.how.bytes for s in line],
+                y=[s.score for s in line],
+                mode="lines+markers",
+                name=name,
+                line=style(place) | {"width": 2.2},
+                marker={"size": 8},
+                customdata=[[s.how.dim] for s in line],
+                hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
+            )
+        )
     across = log_axis("bytes per vector (log)", [s.how.bytes for s in found])
-    figure = draw(traces, across, axis(f"score on {plain(task)}", zeroline=False),
-                  height=400, left=64, legend=True)  # fmt: skip
+    figure = draw(
+        traces,
+        across,
+        axis(f"score on {plain(task)}", zeroline=False),
+        height=400,
+        left=64,
+        legend=True,
+    )
     rows = [[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in found]
     picture = drawing(
-        figure, f"Score of {encoder} on {task} with smaller vectors. {text}",
+        figure,
+        f"Score of {encoder} on {task} with smaller vectors. {text}",
         name="theodolite-smaller-vectors",
-        columns=["method", "dimensions", "bytes", "score"], rows=rows,
-    )  # fmt: skip
+        columns=["method", "dimensions", "bytes", "score"],
+        rows=rows,
+    )
     return f'<p class="t-said">{escape(text)}</p>', picture
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.space.compression import Compressed
-    from engine.tasks import Measurement
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.space.compression import Compressed
+    from theodolite.engine.tasks import Measurement
 
 MOST_SENTENCES = 40_000
 """Maximum for a task that is scored while the page waits."""
@@ -28,13 +28,14 @@ class Scored:
 
 def tasks(workspace: Workspace, encoder: str) -> list[str]:
     """Tasks without long training, those on which the encoder was evaluated first."""
-    from engine import protocols
-    from engine.tasks import available, type_of
+    from theodolite.engine import protocols
+    from theodolite.engine.tasks import available, type_of
 
     quick = [
-        task.name for task in available(workspace.catalog)
+        task.name
+        for task in available(workspace.catalog)
         if not type_of(task, protocols.get(task.protocol)).trains
-    ]  # fmt: skip
+    ]
     rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
     done = {row["task"] for row in rows if row["error"] is None}
     return sorted(quick, key=lambda name: name not in done) if done or not encoder else []
@@ -46,7 +47,7 @@ def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
     Raises:
         UserError: the task trains for long, or the store lacks vectors of its sentences.
     """
-    from engine.tasks import get
+    from theodolite.engine.tasks import get
 
     bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
     return _curves(workspace, encoder, task, bound.fingerprint)
@@ -68,13 +69,13 @@ def _smaller_scored(
     Raises:
         UserError: the task trains for long, or the store lacks vectors of its sentences.
     """
-    from app.vectors import sources, uncached
-    from engine import protocols
-    from engine.encoders.variants import ladder
-    from engine.evaluate import bind, needed, vectors_for
-    from engine.progress import nobody
-    from engine.space.compression import smaller
-    from engine.tasks import clusters, get, type_of
+    from theodolite.app.vectors import sources, uncached
+    from theodolite.engine import protocols
+    from theodolite.engine.encoders.variants import ladder
+    from theodolite.engine.evaluate import bind, needed, vectors_for
+    from theodolite.engine.progress import nobody
+    from theodolite.engine.space.compression import smaller
+    from theodolite.engine.tasks import clusters, get, type_of
 
     task_info = get(task, workspace.catalog)
     protocol = protocols.get(task_info.protocol)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.web import parts
+from theodolite.app import formats
+from theodolite.app.web import parts
 
 if TYPE_CHECKING:
-    from app.pages.board.examples import Disagreement, Example
-    from engine.errors import UserError
+    from theodolite.app.pages.board.examples import Disagreement, Example
+    from theodolite.engine.errors import UserError
 
 LEAD = (
     "What a difference between two encoders is made of. Of a task that is scored by a correlation, "
@@ -42,9 +42,11 @@ def shown(found: Disagreement) -> str:
     table = parts.table(heads, rows, named, (2, 3), stacked=True)
     data: list[list[Any]] = [
         ["example", "text", "second text", "expected", found.better, found.worse],
-        *([one.place, *(*one.texts, "", "")[:2], one.label, one.right, one.wrong]
-          for one in found.examples),
-    ]  # fmt: skip
+        *(
+            [one.place, *(*one.texts, "", "")[:2], one.label, one.right, one.wrong]
+            for one in found.examples
+        ),
+    ]
     save = parts.csv_button("Download CSV", "theodolite-examples.csv", data)
     return f'<p class="t-said">{escape(text)}</p>{table}{save}'
 

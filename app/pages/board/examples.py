@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.board.service import Row, Standings
-    from app.workspace import Workspace
-    from engine.stats.bootstrap import Sample
+    from theodolite.app.pages.board.service import Row, Standings
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.bootstrap import Sample
 
 MOST = 50
 """Examples that are shown, those furthest apart."""
@@ -104,7 +104,7 @@ def quality(sample: Sample) -> np.ndarray:
     Where the score is a correlation: 1 minus the distance between its rank by the encoder and its
     rank by the grade, over the number of examples.
     """
-    from engine.stats.bootstrap import ranks
+    from theodolite.engine.stats.bootstrap import ranks
 
     if sample.gold is None:
         return sample.values
@@ -149,7 +149,7 @@ def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int)
 
 
 def _sample(workspace: Workspace, number: int) -> Sample:
-    from engine.stats.bootstrap import main_sample
+    from theodolite.engine.stats.bootstrap import main_sample
 
     row = workspace.store.results.by_id(number)
     try:
@@ -163,8 +163,8 @@ def _sample(workspace: Workspace, number: int) -> Sample:
 
 def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[str, ...], str]]:
     """Texts and label of every example; empty ones if the data is missing or has changed."""
-    from engine import protocols
-    from engine.tasks import get, type_of
+    from theodolite.engine import protocols
+    from theodolite.engine.tasks import get, type_of
 
     nothing = [((), "")] * number
     try:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import exchange, formats
-from app.components.folder import folder
-from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on
-from engine.errors import UserError
-from engine.mteb.reading import ENDINGS, Reading
+from theodolite.app import exchange, formats
+from theodolite.app.components.folder import folder
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.reading import ENDINGS, Reading
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Published results"
 LEAD = (
@@ -26,16 +26,35 @@ LEAD = (
 )
 FILES = "published-files"
 CONTROLS = (
-    Control("file", "ZIP, JSON or YAML", gr.File,
-            options={"file_count": "multiple", "height": 120, "elem_id": FILES}),
-    Control("model", "Model", default="", hint="Owner/name; needed if the files lack it.",
-            options={"max_lines": 1, "elem_id": "published-model"}),
-    Control("revision", "Revision of the model", default="",
-            options={"max_lines": 1, "elem_id": "published-revision"}),
-    Control("imported", "Imported models", gr.Dropdown, (),
-            "Removed results can be imported again.", (),
-            {"multiselect": True, "elem_id": "published-here"}),
-)  # fmt: skip
+    Control(
+        "file",
+        "ZIP, JSON or YAML",
+        gr.File,
+        options={"file_count": "multiple", "height": 120, "elem_id": FILES},
+    ),
+    Control(
+        "model",
+        "Model",
+        default="",
+        hint="Owner/name; needed if the files lack it.",
+        options={"max_lines": 1, "elem_id": "published-model"},
+    ),
+    Control(
+        "revision",
+        "Revision of the model",
+        default="",
+        options={"max_lines": 1, "elem_id": "published-revision"},
+    ),
+    Control(
+        "imported",
+        "Imported models",
+        gr.Dropdown,
+        (),
+        "Removed results can be imported again.",
+        (),
+        {"multiselect": True, "elem_id": "published-here"},
+    ),
+)
 MOST_SAID = 3
 
 
@@ -62,8 +81,11 @@ def build(workspace: Workspace) -> Controls:
         if not files:
             raise UserError("There is nothing to import.", "Choose files or a folder first.")
         found = exchange.bring(workspace, files, values.model, values.revision)
-        return {controls["file"]: None, controls["imported"]: here(workspace),
-                notice: summary(found)}  # fmt: skip
+        return {
+            controls["file"]: None,
+            controls["imported"]: here(workspace),
+            notice: summary(found),
+        }
 
     def let_go(values: Values) -> Answer:
         chosen = [tuple(json.loads(one)) for one in values.imported]
@@ -71,8 +93,15 @@ def build(workspace: Workspace) -> Controls:
         words = f"{formats.plural(number, 'published result')} removed."
         return {controls["imported"]: here(workspace), notice: parts.say(words)}
 
-    on([controls["file"].upload, take.click], bring, controls, changed, notice,
-       show_progress="full", show_progress_on=controls["file"])  # fmt: skip
+    on(
+        [controls["file"].upload, take.click],
+        bring,
+        controls,
+        changed,
+        notice,
+        show_progress="full",
+        show_progress_on=controls["file"],
+    )
     on(remove.click, let_go, controls, changed, notice)
     return controls
 
@@ -80,10 +109,12 @@ def build(workspace: Workspace) -> Controls:
 def here(workspace: Workspace) -> Any:
     """The choices of models with imported results, by revision."""
     choices = [
-        (f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
-         formats.json_text([model, revision]))
+        (
+            f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
+            formats.json_text([model, revision]),
+        )
         for model, revision, number in workspace.store.published.held()
-    ]  # fmt: skip
+    ]
     return gr.update(choices=choices, value=[])
 
 

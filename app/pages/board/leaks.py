@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import formats
-from app.examples import shipped
-from app.jobs.job import Job
-from app.jobs.submit import queue
-from app.pages.board import trained
-from engine.errors import UserError
-from store.hashing import hash_of, to_json
+from theodolite.app import formats
+from theodolite.app.examples import shipped
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.board import trained
+from theodolite.engine.errors import UserError
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 Content = Callable[[str], str]
 KIND, FORMAT = "leaks", "1"
@@ -76,7 +76,7 @@ class LeakJob(Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse tasks and data sets that are not available."""
-        from engine.tasks import get
+        from theodolite.engine.tasks import get
 
         for task in self.tasks:
             get(task, workspace.catalog)
@@ -138,12 +138,18 @@ class Leak:
         """A flat dictionary, as `theodolite encoders leaks --json` prints it."""
         first = self.examples[0] if self.examples else (None, None, None, None)
         return {
-            "task": self.task, "part": self.part or None, "trained_on": self.trained_on,
+            "task": self.task,
+            "part": self.part or None,
+            "trained_on": self.trained_on,
             "tested": self.tested,
-            "trained": self.trained, "same": self.same, "nearly": self.nearly,
-            "share": self.share, "example": first[0], "twin": first[1],
+            "trained": self.trained,
+            "same": self.same,
+            "nearly": self.nearly,
+            "share": self.share,
+            "example": first[0],
+            "twin": first[1],
             "problem": self.problem or None,
-        }  # fmt: skip
+        }
 
 
 def known(workspace: Workspace, encoder: str) -> trained.Names | None:
@@ -152,7 +158,7 @@ def known(workspace: Workspace, encoder: str) -> trained.Names | None:
     Raises:
         UserError: the spec cannot be parsed.
     """
-    from engine.encoders import describe, parse
+    from theodolite.engine.encoders import describe, parse
 
     name = str(parse(encoder))
     row = workspace.store.encoders.get(name)
@@ -191,7 +197,7 @@ def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:
 
 def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
     """Available tasks; only those an encoder was evaluated on, if there are any."""
-    from engine.tasks import available, in_order
+    from theodolite.engine.tasks import available, in_order
 
     rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
     evaluated = {row["task"] for row in rows if row["error"] is None}
@@ -203,14 +209,17 @@ def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | No
     """(task and part, training set) -> the stored comparison, or None."""
     with workspace.catalog.snapshot():
         content = cache(workspace.catalog.content)
-        return {(_label(task, part), name): _kept(workspace, task, name, part, content)
-                for name in job.trained_on for task in job.tasks
-                for part in _parts(workspace, task)}  # fmt: skip
+        return {
+            (_label(task, part), name): _kept(workspace, task, name, part, content)
+            for name in job.trained_on
+            for task in job.tasks
+            for part in _parts(workspace, task)
+        }
 
 
 def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
     """The parts of a task to search for: its examples, and documents of retrieval or reranking."""
-    from engine.tasks import get
+    from theodolite.engine.tasks import get
 
     searches = get(task, workspace.catalog).type in ("document-retrieval", "reranking")
     return ("", DOCUMENTS) if searches else ("",)
@@ -239,7 +248,7 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
     Raises:
         UserError: the task or data set is not available.
     """
-    from engine.search.overlap import overlap
+    from theodolite.engine.search.overlap import overlap
 
     before = _kept(workspace, task, trained_on, part)
     if before is not None:
@@ -254,11 +263,18 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
         rows = list(zip(same.ids, same.twins, same.resemblance, same.exact, strict=True))[:KEPT]
         exact = int(same.exact.sum())
         leak = Leak(
-            task, trained_on, same.tested, same.trained, exact, len(same.ids) - exact,
-            tuple((new[i], seen[j], round(float(alike), 3), bool(is_same))
-                  for i, j, alike, is_same in rows),
+            task,
+            trained_on,
+            same.tested,
+            same.trained,
+            exact,
+            len(same.ids) - exact,
+            tuple(
+                (new[i], seen[j], round(float(alike), 3), bool(is_same))
+                for i, j, alike, is_same in rows
+            ),
             part=part,
-        )  # fmt: skip
+        )
     workspace.store.derived.put(_key(workspace, task, trained_on, part), KIND, vars(leak))
     return leak
 
@@ -269,8 +285,8 @@ def tested_texts(workspace: Workspace, task: str) -> list[str]:
     Raises:
         UserError: the task is unknown, or its type does not give its texts.
     """
-    from engine import protocols
-    from engine.tasks import get, type_of
+    from theodolite.engine import protocols
+    from theodolite.engine.tasks import get, type_of
 
     task_info = get(task, workspace.catalog)
     protocol = protocols.get(task_info.protocol)
@@ -287,9 +303,9 @@ def documents(workspace: Workspace, task: str) -> list[str]:
     Raises:
         UserError: the task is unknown, or has no documents.
     """
-    from engine.datasets.types import Retrieval
-    from engine.tasks import get
-    from engine.tasks.retrieval import judged_queries
+    from theodolite.engine.datasets.types import Retrieval
+    from theodolite.engine.tasks import get
+    from theodolite.engine.tasks.retrieval import judged_queries
 
     data = workspace.catalog.load(get(task, workspace.catalog).dataset)
     if not isinstance(data, Retrieval):
@@ -307,7 +323,7 @@ def training_texts(workspace: Workspace, name: str) -> list[str]:
     Raises:
         UserError: the data set is unknown.
     """
-    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
 
     data = workspace.catalog.load(name)
     if isinstance(data, ScoredPairs) and TRAIN in data.parts:
@@ -327,10 +343,13 @@ def make_example(workspace: Workspace) -> None:
 
     The texts are left out, since they are not ours.
     """
-    from engine.tasks import SUITES
+    from theodolite.engine.tasks import SUITES
 
-    rows = [vars(look(workspace, task, EXAMPLE_SET)) | {"examples": ()}
-            for task in tasks(workspace) if task in SUITES["sts"]]  # fmt: skip
+    rows = [
+        vars(look(workspace, task, EXAMPLE_SET)) | {"examples": ()}
+        for task in tasks(workspace)
+        if task in SUITES["sts"]
+    ]
     shipped.write_answer(workspace, KIND, rows, [EXAMPLE])
 
 
@@ -356,7 +375,7 @@ def _key(
     workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
 ) -> str:
     """Key of a stored comparison; `content` is a cached `catalog.content`, for many pairs."""
-    from engine.tasks import get
+    from theodolite.engine.tasks import get
 
     names = (get(task, workspace.catalog).dataset, trained_on)
     stamps = [(content or workspace.catalog.content)(name) for name in names]

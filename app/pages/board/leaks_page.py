@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.board import leaks, leaks_views, trained
-from app.pages.board.leaks import LeakJob
-from app.pages.encoders import choices
-from app.pages.jobs.run_panel import RunPanel
-from app.web import background_call, parts
-from app.web.controls import Control, Controls, Values
+from theodolite.app.pages.board import leaks, leaks_views, trained
+from theodolite.app.pages.board.leaks import LeakJob
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.controls import Control, Controls, Values
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Leaks"
 PATH = "leaks"
@@ -27,11 +27,27 @@ DESCRIPTION = (
 _SEVERAL: dict[str, Any] = {"multiselect": True, "choices": [], "elem_classes": ["t-wide"]}
 CONTROLS = (
     choices.ENCODER,
-    Control("trained_on", "Trained on", gr.Dropdown, (), "Empty: those its files or MTEB name.", (),
-            {"multiselect": True, "choices": []}, key="in"),
-    Control("tasks", "Tasks", gr.Dropdown, (), "Empty: those it was evaluated on, or all.", (),
-            _SEVERAL, key="task"),
-)  # fmt: skip
+    Control(
+        "trained_on",
+        "Trained on",
+        gr.Dropdown,
+        (),
+        "Empty: those its files or MTEB name.",
+        (),
+        {"multiselect": True, "choices": []},
+        key="in",
+    ),
+    Control(
+        "tasks",
+        "Tasks",
+        gr.Dropdown,
+        (),
+        "Empty: those it was evaluated on, or all.",
+        (),
+        _SEVERAL,
+        key="task",
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -64,10 +80,15 @@ def build(workspace: Workspace) -> None:
                 yield _shown(workspace, values)
 
     panel.connect(
-        controls, shown, shown["headline"], shown["look"], notice,
-        load=partial(_loaded, workspace), show=show,
+        controls,
+        shown,
+        shown["headline"],
+        shown["look"],
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
         make=lambda values: leaks.run_look(workspace, LeakJob.of(*_chosen(workspace, values))),
-    )  # fmt: skip
+    )
 
 
 def _chosen(workspace: Workspace, values: Values) -> tuple[list[str], list[str]]:
@@ -85,14 +106,18 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     summary = leaks.summary(values.encoder, names, leaks.here(workspace, names))
     tasks, sets = _chosen(workspace, values)
     example = [] if values.tasks or values.trained_on else leaks.example(workspace, values.encoder)
-    shown = {"headline": leaks_views.finding(example, values.encoder, summary, shipped=True),
-             "look": gr.update(visible=False), "table": leaks_views.table(example),
-             "examples": ""}  # fmt: skip
+    shown = {
+        "headline": leaks_views.finding(example, values.encoder, summary, shipped=True),
+        "look": gr.update(visible=False),
+        "table": leaks_views.table(example),
+        "examples": "",
+    }
     if not tasks or not sets:
         hint = parts.next_step(
-            workspace.read_only, "see on the Board which tasks' data it was trained on",
+            workspace.read_only,
+            "see on the Board which tasks' data it was trained on",
             "Choose its training data above.",
-        )  # fmt: skip
+        )
         empty = parts.empty("None of its training data is available here", f"{summary} {hint}")
         return shown if example else shown | {"headline": empty}
     found = leaks.found(workspace, LeakJob.of(tasks, sets))
@@ -109,9 +134,11 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
         empty = parts.empty("Not checked for leaks yet", summary)
         return shown | {"look": go} | ({} if example else {"headline": empty})
     return {
-        "headline": leaks_views.finding(there, values.encoder, summary), "look": go,
-        "table": leaks_views.table(there), "examples": leaks_views.examples(there),
-    }  # fmt: skip
+        "headline": leaks_views.finding(there, values.encoder, summary),
+        "look": go,
+        "table": leaks_views.table(there),
+        "examples": leaks_views.examples(there),
+    }
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.web import parts
+from theodolite.app import formats
+from theodolite.app.web import parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.pages.board.leaks import Leak
+    from theodolite.app.pages.board.leaks import Leak
 
 SHOWN, MOST_EXAMPLES = 240, 12
 """Characters of a text, and examples on the page; the CSV has all that are stored."""
@@ -56,12 +56,18 @@ def table(leaks: Sequence[Leak]) -> str:
     rest = len(leaks) - len(listed)
     heads = ("Task", "Stands in", "The same", "Nearly", "Of", "Share")
     rows = [
-        (escape(leak.label), escape(leak.trained_on),
-         *((formats.MISSING,) * 3 if leak.problem else
-           tuple(map(formats.count, (leak.same, leak.nearly, leak.tested)))),
-         escape(leak.problem) if leak.problem else f"{leak.share:.1%}")
+        (
+            escape(leak.label),
+            escape(leak.trained_on),
+            *(
+                (formats.MISSING,) * 3
+                if leak.problem
+                else tuple(map(formats.count, (leak.same, leak.nearly, leak.tested)))
+            ),
+            escape(leak.problem) if leak.problem else f"{leak.share:.1%}",
+        )
         for leak in listed
-    ]  # fmt: skip
+    ]
     further = f"{formats.plural(rest, 'pair')} of a task and a training set share no text. "
     reading = (
         f'<p class="t-small t-muted t-below">{escape((further if rest else "") + READING)}</p>'
@@ -80,13 +86,19 @@ def examples(leaks: Sequence[Leak]) -> str:
     shown = [(leak, *one) for leak in leaks for one in leak.examples[:each]][:MOST_EXAMPLES]
     heads = ("Task", "Its text", "In the training data", "Resemblance")
     rows = [
-        (escape(leak.label), _short(text), _short(twin) + _where(leak),
-         "the same" if same else f"{alike:.2f}")
+        (
+            escape(leak.label),
+            _short(text),
+            _short(twin) + _where(leak),
+            "the same" if same else f"{alike:.2f}",
+        )
         for leak, text, twin, alike, same in shown
-    ]  # fmt: skip
+    ]
     data = [["task", "text", "trained on", "its text", "resemblance", "the same"]]
-    data += [[leak.label, text, leak.trained_on, twin, str(alike), str(same)]
-             for leak, text, twin, alike, same in kept]  # fmt: skip
+    data += [
+        [leak.label, text, leak.trained_on, twin, str(alike), str(same)]
+        for leak, text, twin, alike, same in kept
+    ]
     save = parts.csv_button("Download CSV", "theodolite-leaks.csv", data)
     return parts.table(heads, rows, "Texts seen in training", (3,), stacked=True) + save
 

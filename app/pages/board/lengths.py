@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.errors import UserError
-from store.hashing import hash_of
+from theodolite.engine.errors import UserError
+from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
-    from app.pages.board.spec import BoardSpec
-    from app.workspace import Workspace
+    from theodolite.app.pages.board.spec import BoardSpec
+    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "text-length", "2"
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.board import board as table
-from app.pages.board import (
+from theodolite.app.components.board import board as table
+from theodolite.app.pages.board import (
     cost,
     cost_views,
     example_views,
@@ -21,19 +21,19 @@ from app.pages.board import (
     trained,
     views,
 )
-from app.pages.board.columns import edition
-from app.pages.board.service import BoardSpec, Standings
-from app.pages.compare import service as comparison
-from app.suites import is_suite
-from app.web import address, background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
-from app.web.events import PageEvent
-from app.web.frozen import Frozen
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-from engine.errors import UserError
+from theodolite.app.pages.board.columns import edition
+from theodolite.app.pages.board.service import BoardSpec, Standings
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.suites import is_suite
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Board"
 PATH = "board"
@@ -46,39 +46,95 @@ FROZEN = Frozen(controls=("columns",), all_encoders=True)
 _SEVERAL = {"multiselect": True}
 _LISTED: dict[str, Any] = {"choices": [], "value": None, "min_width": 220}
 CONTROLS = (
-    Control("suite", "Suite", gr.Dropdown, service.ALL,
-            options={"min_width": 200, "choices": views.suites([service.ALL])}),
+    Control(
+        "suite",
+        "Suite",
+        gr.Dropdown,
+        service.ALL,
+        options={"min_width": 200, "choices": views.suites([service.ALL])},
+    ),
     Control("columns", "Columns", gr.Radio, views.TASKS, choices=views.COLUMNS),
-    Control("protocol", "Protocol", gr.Dropdown, service.OWN,
-            "Scores of mteb's own code are never averaged with others.",
-            options={"choices": [("Each task's own", service.OWN)]}),
+    Control(
+        "protocol",
+        "Protocol",
+        gr.Dropdown,
+        service.OWN,
+        "Scores of mteb's own code are never averaged with others.",
+        options={"choices": [("Each task's own", service.OWN)]},
+    ),
     Control("types", "Types of tasks", gr.Dropdown, (), "None: all.", (), _SEVERAL, key="type"),
-    Control("languages", "Languages of tasks", gr.Dropdown, (), "None: all.", (), _SEVERAL,
-            key="language"),
-    Control("most_parameters", "Most parameters, in millions", gr.Number, None,
-            "Encoders of unknown size are left out.", options={"minimum": 0}),
-    Control("most_dimensions", "Most dimensions", gr.Number,
-            options={"minimum": 1, "precision": 0}),
-    Control("least_tokens", "Minimum max sequence length", gr.Number,
-            options={"minimum": 1, "precision": 0}),
-    Control("least_characters", "Fewest characters of a text", gr.Number, None,
-            "Mean over a task; its data are read once for this.", options={"minimum": 0}),
+    Control(
+        "languages",
+        "Languages of tasks",
+        gr.Dropdown,
+        (),
+        "None: all.",
+        (),
+        _SEVERAL,
+        key="language",
+    ),
+    Control(
+        "most_parameters",
+        "Most parameters, in millions",
+        gr.Number,
+        None,
+        "Encoders of unknown size are left out.",
+        options={"minimum": 0},
+    ),
+    Control(
+        "most_dimensions", "Most dimensions", gr.Number, options={"minimum": 1, "precision": 0}
+    ),
+    Control(
+        "least_tokens",
+        "Minimum max sequence length",
+        gr.Number,
+        options={"minimum": 1, "precision": 0},
+    ),
+    Control(
+        "least_characters",
+        "Fewest characters of a text",
+        gr.Number,
+        None,
+        "Mean over a task; its data are read once for this.",
+        options={"minimum": 0},
+    ),
     Control("most_characters", "Most characters of a text", gr.Number, options={"minimum": 0}),
-    Control("least_words", "Fewest words of a text", gr.Number, None,
-            "Words separated by white space; not for Chinese and similar scripts.",
-            options={"minimum": 0}),
+    Control(
+        "least_words",
+        "Fewest words of a text",
+        gr.Number,
+        None,
+        "Words separated by white space; not for Chinese and similar scripts.",
+        options={"minimum": 0},
+    ),
     Control("most_words", "Most words of a text", gr.Number, options={"minimum": 0}),
     Control("licences", "Licences", gr.Dropdown, (), "None: any.", (), _SEVERAL, key="licence"),
-    Control("published", "Published rows", gr.Checkbox, True,
-            "From papers and imports: never ranked, tested, or averaged with yours."),
+    Control(
+        "published",
+        "Published rows",
+        gr.Checkbox,
+        True,
+        "From papers and imports: never ranked, tested, or averaged with yours.",
+    ),
     Control("task", "Task", gr.Dropdown, options=_LISTED),
     Control("better", "Does better", gr.Dropdown, options=_LISTED),
     Control("worse", "Does worse", gr.Dropdown, options=_LISTED),
-)  # fmt: skip
+)
 COMPARED = ("task", "better", "worse")
-FILTERS = ("protocol", "types", "languages", "most_parameters", "most_dimensions", "least_tokens",
-           "least_characters", "most_characters", "least_words", "most_words", "licences",
-           "published")  # fmt: skip
+FILTERS = (
+    "protocol",
+    "types",
+    "languages",
+    "most_parameters",
+    "most_dimensions",
+    "least_tokens",
+    "least_characters",
+    "most_characters",
+    "least_words",
+    "most_words",
+    "licences",
+    "published",
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -188,9 +244,14 @@ def _table(
 
 
 def _connect(
-    workspace: Workspace, controls: Controls, opened: Any, asks: list[Any], board: gr.HTML,
-    apart: gr.HTML, notice: Any,
-) -> None:  # fmt: skip
+    workspace: Workspace,
+    controls: Controls,
+    opened: Any,
+    asks: list[Any],
+    board: gr.HTML,
+    apart: gr.HTML,
+    notice: Any,
+) -> None:
     """Connect the section with the examples on which two encoders of the board differ."""
     compared = [controls[name] for name in COMPARED]
 
@@ -243,11 +304,19 @@ def _picked(values: Values) -> tuple[str, str, str]:
 def spec(values: Values) -> BoardSpec:
     """The board's spec from the values of the controls."""
     return BoardSpec(
-        values.suite or service.ALL, values.protocol or service.OWN, tuple(values.types),
-        tuple(values.languages), values.most_parameters, values.most_dimensions,
-        values.least_tokens, tuple(values.licences), values.least_characters,
-        values.most_characters, values.least_words, values.most_words,
-    )  # fmt: skip
+        values.suite or service.ALL,
+        values.protocol or service.OWN,
+        tuple(values.types),
+        tuple(values.languages),
+        values.most_parameters,
+        values.most_dimensions,
+        values.least_tokens,
+        tuple(values.licences),
+        values.least_characters,
+        values.most_characters,
+        values.least_words,
+        values.most_words,
+    )
 
 
 def _nothing(workspace: Workspace) -> str | None:

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app.pages.board.columns import bare, imported
-from app.pages.board.spec import PUBLISHED
-from engine.mteb.theirs import PREFIX, parsed
-from engine.protocols import is_package
-from engine.stats.agreement import shared
+from theodolite.app.pages.board.columns import bare, imported
+from theodolite.app.pages.board.spec import PUBLISHED
+from theodolite.engine.mteb.theirs import PREFIX, parsed
+from theodolite.engine.protocols import is_package
+from theodolite.engine.stats.agreement import shared
 
 if TYPE_CHECKING:
-    from app.pages.board.service import Standings
-    from app.workspace import Workspace
+    from theodolite.app.pages.board.service import Standings
+    from theodolite.app.workspace import Workspace
 
 _NATIVE = ("mteb-v1", "mteb-v2")
 
@@ -51,9 +51,16 @@ class Reference:
             over: tasks of the mean, see `compared`.
         """
         scores = {column.task: self.scores.get(column.task) for column in board.columns}
-        return {"encoder": self.model, "revision": self.revision, "published": True,
-                "mean": self.mean(over), "mean_over": len(over), "tasks": len(self.scores),
-                "of": len(scores), "scores": scores}  # fmt: skip
+        return {
+            "encoder": self.model,
+            "revision": self.revision,
+            "published": True,
+            "mean": self.mean(over),
+            "mean_over": len(over),
+            "tasks": len(self.scores),
+            "of": len(scores),
+            "scores": scores,
+        }
 
     def mean(self, tasks: Sequence[str]) -> float | None:
         """Mean over some tasks; None if a score is missing."""
@@ -159,9 +166,10 @@ def _score(row: Mapping[str, Any], column: _Column) -> float | None:
     else:  # the name gives subsets and splits
         _, subsets, splits = parsed(column.task)
         wanted = {
-            (split, subset) for split, subset in listed
+            (split, subset)
+            for split, subset in listed
             if subset in (subsets or (subset,)) and split in (splits or (split,))
-        }  # fmt: skip
+        }
         if not wanted or not set(subsets) <= {subset for _, subset in wanted}:
             return None
     if not wanted <= listed.keys():

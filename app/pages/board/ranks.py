@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.pages.board.service import Standings
-    from app.pages.compare.service import Ranking
-    from app.workspace import Workspace
+    from theodolite.app.pages.board.service import Standings
+    from theodolite.app.pages.compare.service import Ranking
+    from theodolite.app.workspace import Workspace
 
 MOST_RANKED = 50
 """Number of encoders, the best ones, whose ranks are resampled."""
@@ -18,7 +18,7 @@ _RANKED: dict[Standings, Ranking] = {}
 
 def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
     """The uncertainty of ranks by mean; None if fewer than two are ranked."""
-    from app.pages.compare import service as comparison
+    from theodolite.app.pages.compare import service as comparison
 
     names = standings.ranked[:MOST_RANKED]
     if len(names) < 2:

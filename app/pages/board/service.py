@@ -15,21 +15,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import suites
-from app.pages.board import columns, lengths
-from app.pages.board.columns import Row, TaskColumn, in_suite, offered, type_name
-from app.pages.board.spec import ALL, EVERYTHING, OWN, PUBLISHED, UPLOADS, BoardSpec
-from engine.errors import UserError
-from engine.protocols.package import version
-from engine.stats.agreement import means, shared
-from engine.stats.borda import borda, by_group, placed
+from theodolite.app import suites
+from theodolite.app.pages.board import columns, lengths
+from theodolite.app.pages.board.columns import Row, TaskColumn, in_suite, offered, type_name
+from theodolite.app.pages.board.spec import ALL, EVERYTHING, OWN, PUBLISHED, UPLOADS, BoardSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols.package import version
+from theodolite.engine.stats.agreement import means, shared
+from theodolite.engine.stats.borda import borda, by_group, placed
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Ranking
-    from app.workspace import Workspace
+    from theodolite.app.pages.compare.service import Ranking
+    from theodolite.app.workspace import Workspace
 
-__all__ = ["ALL", "OWN", "PUBLISHED", "UPLOADS", "BoardSpec", "Row", "Standings", "TaskColumn",
-           "board", "in_suite", "offered", "trained_on", "type_name"]  # fmt: skip
+__all__ = [
+    "ALL",
+    "OWN",
+    "PUBLISHED",
+    "UPLOADS",
+    "BoardSpec",
+    "Row",
+    "Standings",
+    "TaskColumn",
+    "board",
+    "in_suite",
+    "offered",
+    "trained_on",
+    "type_name",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,24 +109,28 @@ class Standings:
         for i, name in enumerate(self.encoders):
             found = intervals.get(name)
             mine = not np.isnan(self.mean[i])
-            rows.append({
-                "encoder": name,
-                "rank": None if np.isnan(self.ranks[i]) else int(self.ranks[i]),
-                "borda": _number(self.points[i]),
-                "mean": _number(self.mean[i]),
-                "mean_over": len(self.shared),
-                "tasks": int(self.counts[i]),
-                "of": len(tasks),
-                "mean_by_type": _number(self.type_mean[i]),
-                "rank_by_mean": found.rank if found else None,
-                "rank_low": found.low if found else None,
-                "rank_high": found.high if found else None,
-                "tie_group": groups.get(name),
-                "trained_on": seen if (seen := trained.get(name)) is None else list(seen),
-                "types": {t: {"mean": _number(m[i]), "tasks": kinds[t] if mine else 0}
-                          for t, m in self.by_type.items()},
-                "scores": {t: _number(s) for t, s in zip(tasks, self.scores[i], strict=True)},
-            })  # fmt: skip
+            rows.append(
+                {
+                    "encoder": name,
+                    "rank": None if np.isnan(self.ranks[i]) else int(self.ranks[i]),
+                    "borda": _number(self.points[i]),
+                    "mean": _number(self.mean[i]),
+                    "mean_over": len(self.shared),
+                    "tasks": int(self.counts[i]),
+                    "of": len(tasks),
+                    "mean_by_type": _number(self.type_mean[i]),
+                    "rank_by_mean": found.rank if found else None,
+                    "rank_low": found.low if found else None,
+                    "rank_high": found.high if found else None,
+                    "tie_group": groups.get(name),
+                    "trained_on": seen if (seen := trained.get(name)) is None else list(seen),
+                    "types": {
+                        t: {"mean": _number(m[i]), "tasks": kinds[t] if mine else 0}
+                        for t, m in self.by_type.items()
+                    },
+                    "scores": {t: _number(s) for t, s in zip(tasks, self.scores[i], strict=True)},
+                }
+            )
         return rows
 
 
@@ -137,14 +154,14 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
 
 def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
     """(encoder, task) of the results that are still being computed."""
-    from app.pages.overview import service
+    from theodolite.app.pages.overview import service
 
     return frozenset(service.waiting(workspace))
 
 
 def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str, str] | None]:
     """Encoder -> {task on whose data it was trained: source}; None if no source says anything."""
-    from app.pages.board import trained
+    from theodolite.app.pages.board import trained
 
     found = trained.known(workspace, standings.facts, standings.encoders)
     return {
@@ -180,9 +197,10 @@ def _board(
 ) -> Standings:
     chosen = columns.chosen(workspace, spec.suite, spec.protocol, now)
     kept = {
-        column.task for column in chosen.columns
+        column.task
+        for column in chosen.columns
         if spec.wants(column) and lengths.fits(workspace, column.dataset, spec)
-    }  # fmt: skip
+    }
     facts = workspace.store.encoders.infos()
     evaluated = dict.fromkeys(name for name, task in chosen.cells if task in kept)
     if not kept:
@@ -195,10 +213,13 @@ def _board(
         )
     shown = [column for column in chosen.columns if column.task in kept]
     running = {
-        name for name, task in waiting
-        if spec.protocol == OWN and task in kept and (name, task) not in chosen.cells
+        name
+        for name, task in waiting
+        if spec.protocol == OWN
+        and task in kept
+        and (name, task) not in chosen.cells
         and spec.fits(facts.get(name, {}))
-    }  # fmt: skip
+    }
     left_out = len(evaluated) - len(names)
     return _standings(spec, shown, names, sorted(running), chosen.cells, facts, left_out)
 

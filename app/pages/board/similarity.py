@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.examples import shipped
-from app.finite import finite
-from app.jobs.job import Job
-from app.jobs.submit import queue
-from engine.errors import UserError
-from engine.space.dataset_similarity import SEED, SENTENCES
-from store.derived import array
-from store.hashing import hash_of, to_json
+from theodolite.app.examples import shipped
+from theodolite.app.finite import finite
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue
+from theodolite.engine.errors import UserError
+from theodolite.engine.space.dataset_similarity import SEED, SENTENCES
+from theodolite.store.derived import array
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy as np
 
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.encoders import Encoder
-    from engine.space.dataset_similarity import Collection
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders import Encoder
+    from theodolite.engine.space.dataset_similarity import Collection
 
 KIND, FORMAT = "dataset-similarity", "1"
 ALL = "all"
@@ -58,13 +58,14 @@ class SimilarityJob(Job):
         Raises:
             UserError: the spec cannot be parsed, or the number is out of range.
         """
-        from engine.encoders import parse
+        from theodolite.engine.encoders import parse
 
         if not encoder:
             raise UserError("No encoder chosen.", "Choose one.")
         if not LEAST <= sentences <= MOST:
-            raise UserError(f"{sentences} sentences cannot be drawn.",
-                            f"Choose from {LEAST} to {MOST}.")  # fmt: skip
+            raise UserError(
+                f"{sentences} sentences cannot be drawn.", f"Choose from {LEAST} to {MOST}."
+            )
         return cls(str(parse(encoder)), compared or ALL, int(sentences))
 
     @property
@@ -117,17 +118,21 @@ class Similarity:
     def pairs(self) -> list[dict[str, Any]]:
         """A flat dictionary per pair, the most similar first, as the command prints them."""
         found = [
-            {"first": one.name, "second": other.name, "cosine": float(self.cosines[i, j]),
-             "sentences": [self.counts[i], self.counts[j]]}
+            {
+                "first": one.name,
+                "second": other.name,
+                "cosine": float(self.cosines[i, j]),
+                "sentences": [self.counts[i], self.counts[j]],
+            }
             for i, one in enumerate(self.rows)
             for j, other in enumerate(self.rows)
             if i < j
-        ]  # fmt: skip
+        ]
         return sorted(found, key=lambda pair: -float(str(pair["cosine"])))
 
     def order(self, by: str) -> list[int]:
         """Positions of the rows, ordered so that similar ones are adjacent."""
-        from engine.space.dataset_similarity import order
+        from theodolite.engine.space.dataset_similarity import order
 
         groups = [row.group for row in self.rows] if by == "group" else []
         return order(self.cosines, groups if len(set(groups)) > 1 else []).tolist()
@@ -135,18 +140,23 @@ class Similarity:
 
 def offered(workspace: Workspace) -> list[str]:
     """Possible comparisons: all, families in several languages, the starter set's topics."""
-    from engine.space.dataset_similarity import by_language, families
+    from theodolite.engine.space.dataset_similarity import by_language, families
 
     infos = workspace.catalog.list()
-    kept = [name for name, members in families(infos).items()
-            if len(by_language(members)) >= FEWEST_LANGUAGES]  # fmt: skip
+    kept = [
+        name
+        for name, members in families(infos).items()
+        if len(by_language(members)) >= FEWEST_LANGUAGES
+    ]
     return [ALL, *kept, EXAMPLE]
 
 
 def opening(workspace: Workspace, encoder: str) -> str:
     """The initial comparison: ALL once it was computed, until then the quick example."""
-    if any(row["info"]["encoder"] == encoder and row["info"]["compared"] == ALL
-           for row in workspace.store.derived.list(KIND)):  # fmt: skip
+    if any(
+        row["info"]["encoder"] == encoder and row["info"]["compared"] == ALL
+        for row in workspace.store.derived.list(KIND)
+    ):
         return ALL
     return EXAMPLE
 
@@ -157,7 +167,7 @@ def collections(workspace: Workspace, compared: str) -> list[Collection]:
     Raises:
         UserError: it is neither a family in several languages nor a data set with labels.
     """
-    from engine.space import dataset_similarity as engine
+    from theodolite.engine.space import dataset_similarity as engine
 
     infos = workspace.catalog.list()
     if compared == ALL:
@@ -203,7 +213,7 @@ def queue_similarity(workspace: Workspace, job: SimilarityJob) -> str:
 
 def make_example(workspace: Workspace) -> None:
     """Compute the means of the topics for the shipped encoders, and write them as an example."""
-    from app.workspace import STARTER_ENCODERS
+    from theodolite.app.workspace import STARTER_ENCODERS
 
     facts, arrays = {}, {}
     for job in (SimilarityJob.of(name, EXAMPLE) for name in STARTER_ENCODERS):
@@ -243,7 +253,7 @@ def _similarity(
 ) -> Similarity:
     import numpy as np
 
-    from engine.space.dataset_similarity import similarity
+    from theodolite.engine.space.dataset_similarity import similarity
 
     found = list(zip(rows, kept, strict=True))
     there = [(row, one) for row, one in found if one and one.mean is not None]
@@ -261,7 +271,7 @@ def _similarity(
 
 def _made(workspace: Workspace, job: SimilarityJob, rows: Sequence[Collection]) -> Iterator[None]:
     """Compute the missing means one after another, yielding before each collection."""
-    from engine.space.dataset_similarity import mean
+    from theodolite.engine.space.dataset_similarity import mean
 
     encoder, derived = _encoder(workspace, job), workspace.store.derived
     for row in rows:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.chart import chart
-from app.pages.board import similarity
-from app.pages.board import similarity_views as views
-from app.pages.board.similarity import SimilarityJob
-from app.pages.encoders import choices
-from app.pages.jobs.run_panel import RunPanel
-from app.web import background_call, parts
-from app.web.controls import Control, Controls, Values
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.board import similarity
+from theodolite.app.pages.board import similarity_views as views
+from theodolite.app.pages.board.similarity import SimilarityJob
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.controls import Control, Controls, Values
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Data sets"
 PATH = "similarity"
@@ -28,14 +28,29 @@ DESCRIPTION = (
 )
 CONTROLS = (
     choices.ENCODER,
-    Control("compared", "Compared", gr.Dropdown, key="of",
-            options={"choices": [], "value": None, "min_width": 220}),
-    Control("order", "Order", gr.Radio, "cluster",
-            choices=[("Clustering", "cluster"), ("Type, then clustering", "group")]),
-    Control("sentences", "Sentences per data set", gr.Number, SimilarityJob.sentences,
-            "Drawn with a fixed seed.", options={
-                "minimum": similarity.LEAST, "maximum": similarity.MOST, "precision": 0}),
-)  # fmt: skip
+    Control(
+        "compared",
+        "Compared",
+        gr.Dropdown,
+        key="of",
+        options={"choices": [], "value": None, "min_width": 220},
+    ),
+    Control(
+        "order",
+        "Order",
+        gr.Radio,
+        "cluster",
+        choices=[("Clustering", "cluster"), ("Type, then clustering", "group")],
+    ),
+    Control(
+        "sentences",
+        "Sentences per data set",
+        gr.Number,
+        SimilarityJob.sentences,
+        "Drawn with a fixed seed.",
+        options={"minimum": similarity.LEAST, "maximum": similarity.MOST, "precision": 0},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -59,22 +74,30 @@ def build(workspace: Workspace) -> None:
         ask = similarity.measure if similarity.quick(workspace, job) else similarity.found
         first = f"Loading {job.encoder}; this takes some seconds"
         yield from background_call.changes(
-            lambda say: _drawn(workspace, ask(workspace, job), values.order), first, session,
+            lambda say: _drawn(workspace, ask(workspace, job), values.order),
+            first,
+            session,
             "headline",
-        )  # fmt: skip
+        )
 
     panel.connect(
-        controls, shown, shown["headline"], shown["measure"], notice,
-        load=partial(_loaded, workspace), show=show,
+        controls,
+        shown,
+        shown["headline"],
+        shown["measure"],
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
         make=lambda values: similarity.queue_similarity(workspace, _job(values)),
-    )  # fmt: skip
+    )
 
 
 def _job(values: Values) -> SimilarityJob:
     return SimilarityJob.of(
-        values.encoder or "", values.compared or similarity.ALL,
+        values.encoder or "",
+        values.compared or similarity.ALL,
         int(values.sentences or SimilarityJob.sentences),
-    )  # fmt: skip
+    )
 
 
 def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None) -> dict[str, Any]:
@@ -87,10 +110,11 @@ def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None
         text = views.finding(found)
     else:
         hint = parts.next_step(
-            workspace.read_only, "look at the starter set by topic",
+            workspace.read_only,
+            "look at the starter set by topic",
             f"Up to {found.job.sentences} sentences of each are encoded, unless they are "
             "encoded already.",
-        )  # fmt: skip
+        )
         text = parts.empty(f"{found.job.encoder} has not encoded these data sets yet", hint)
     return {"headline": text, "measure": go, "matrix": views.picture(found, order or "cluster")}
 
@@ -105,5 +129,6 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
     return {
         "encoder": choices.one(workspace, encoder),
         "compared": gr.update(choices=views.names(offered), value=compared),
-        "order": values.order, "sentences": values.sentences,
-    }  # fmt: skip
+        "order": values.order,
+        "sentences": values.sentences,
+    }

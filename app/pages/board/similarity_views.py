@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import drawing, plain
-from app.pages.board.similarity import ALL, EXAMPLE
-from app.web import parts
-from app.web.figures import Figure, axis, clear_colour, draw, scatter
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.pages.board.similarity import ALL, EXAMPLE
+from theodolite.app.web import parts
+from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.pages.board.similarity import Similarity
-    from engine.space.dataset_similarity import Collection
+    from theodolite.app.pages.board.similarity import Similarity
+    from theodolite.engine.space.dataset_similarity import Collection
 
 COMPARED = {ALL: "All data sets", EXAMPLE: "starter-topics, by topic"}
 MOST_NUMBERS, MOST_HEADS = 12, 24
@@ -60,13 +60,18 @@ def picture(found: Similarity, by: str) -> dict[str, Any] | None:
     """The heatmap in an order, with every pair as a table."""
     if len(found.rows) < 2:
         return None
-    rows = [[pair["first"], pair["second"], pair["cosine"], *pair["sentences"]]
-            for pair in found.pairs()]  # fmt: skip
+    rows = [
+        [pair["first"], pair["second"], pair["cosine"], *pair["sentences"]]
+        for pair in found.pairs()
+    ]
     label = f"Similarity of {len(found.rows)} data sets by {found.job.encoder}, as a heat map."
     return drawing(
-        _figure(found, found.order(by)), label, name="theodolite-similarity",
-        columns=["first", "second", "cosine", "sentences", "of the second"], rows=rows,
-    )  # fmt: skip
+        _figure(found, found.order(by)),
+        label,
+        name="theodolite-similarity",
+        columns=["first", "second", "cosine", "sentences", "of the second"],
+        rows=rows,
+    )
 
 
 def _figure(found: Similarity, order: list[int]) -> Figure:
@@ -74,33 +79,64 @@ def _figure(found: Similarity, order: list[int]) -> Figure:
     cosines, n = found.cosines[order][:, order], len(rows)
     low = min(float(cosines.min()), 0.99)
     heat = {
-        "type": "heatmap", "x": list(range(n)), "y": list(range(n)), "z": cosines.round(4).tolist(),
-        "zmin": low, "zmax": 1, "xgap": 1 if n < MOST_HEADS else 0,
+        "type": "heatmap",
+        "x": list(range(n)),
+        "y": list(range(n)),
+        "z": cosines.round(4).tolist(),
+        "zmin": low,
+        "zmax": 1,
+        "xgap": 1 if n < MOST_HEADS else 0,
         "ygap": 1 if n < MOST_HEADS else 0,
         "colorscale": [[0, clear_colour(SERIES[0], 0.04)], [1, clear_colour(SERIES[0], 0.95)]],
-        "colorbar": {"orientation": "h", "thickness": 8, "outlinewidth": 0, "len": 0.6,
-                     "tickformat": ".2f", "y": 0, "yanchor": "top", "ypad": 14},
+        "colorbar": {
+            "orientation": "h",
+            "thickness": 8,
+            "outlinewidth": 0,
+            "len": 0.6,
+            "tickformat": ".2f",
+            "y": 0,
+            "yanchor": "top",
+            "ypad": 14,
+        },
         "customdata": [[f"{_hover(row)} and {_hover(other)}" for other in rows] for row in rows],
         "hovertemplate": "%{customdata}: %{z:.3f}<extra></extra>",
-    }  # fmt: skip
+    }
     traces: list[dict[str, Any]] = [heat]
     if n <= MOST_NUMBERS:
         # plotly draws the heatmap's own text in black or white; this takes the page's text colour.
         cells = [(x, y) for y in range(n) for x in range(n)]
-        traces.append(scatter(
-            x=[x for x, _ in cells], y=[y for _, y in cells], mode="text", hoverinfo="skip",
-            text=[formats.score(round(cosines[y, x], 2) + 0.0).replace("0.", ".", 1)
-                  for x, y in cells],
-            textfont={"size": 11}, showlegend=False,
-        ))  # fmt: skip
+        traces.append(
+            scatter(
+                x=[x for x, _ in cells],
+                y=[y for _, y in cells],
+                mode="text",
+                hoverinfo="skip",
+                text=[
+                    formats.score(round(cosines[y, x], 2) + 0.0).replace("0.", ".", 1)
+                    for x, y in cells
+                ],
+                textfont={"size": 11},
+                showlegend=False,
+            )
+        )
     ticks = [plain(formats.shorten(row.name, NAMED)) for row in rows]
     shared: dict[str, Any] = {"showgrid": False, "zeroline": False, "range": [-0.5, n - 0.5]}
     heads = ticks if n <= MOST_HEADS else [""] * n
     angle = -55 if n <= MOST_NUMBERS else -90
-    across = axis(tickvals=list(range(n)), ticktext=heads, side="top", tickangle=angle,
-                  tickfont={"size": 11}, **shared)  # fmt: skip
-    down = axis(tickvals=list(range(n)), ticktext=ticks,
-                **shared | {"range": [n - 0.5, -0.5]}, tickfont={"size": 12})  # fmt: skip
+    across = axis(
+        tickvals=list(range(n)),
+        ticktext=heads,
+        side="top",
+        tickangle=angle,
+        tickfont={"size": 11},
+        **shared,
+    )
+    down = axis(
+        tickvals=list(range(n)),
+        ticktext=ticks,
+        **shared | {"range": [n - 0.5, -0.5]},
+        tickfont={"size": 12},
+    )
     height = 150 + max(n, 6) * (30 if n <= MOST_NUMBERS else 22 if n <= MOST_HEADS else 15)
     frames, names = _frames(rows)
     return draw(traces, across, down, height=height, left=60, shapes=frames, annotations=names)
@@ -120,11 +156,27 @@ def _frames(rows: Sequence[Collection]) -> tuple[list[dict[str, Any]], list[dict
     start = 0
     for size in sizes:
         low, high = start - 0.5, start + size - 0.5
-        frames.append({"type": "rect", "x0": low, "x1": high, "y0": low, "y1": high,
-                       "line": {"color": SERIES[1], "width": 1.5}})  # fmt: skip
+        frames.append(
+            {
+                "type": "rect",
+                "x0": low,
+                "x1": high,
+                "y0": low,
+                "y1": high,
+                "line": {"color": SERIES[1], "width": 1.5},
+            }
+        )
         left = start + size / 2 < len(rows) / 2
-        names.append({"x": high if left else low, "y": low, "xanchor": "left" if left else "right",
-                      "yanchor": "top", "text": f"<b>{plain(rows[start].group)}</b>",
-                      "showarrow": False, "font": {"size": 11}})  # fmt: skip
+        names.append(
+            {
+                "x": high if left else low,
+                "y": low,
+                "xanchor": "left" if left else "right",
+                "yanchor": "top",
+                "text": f"<b>{plain(rows[start].group)}</b>",
+                "showarrow": False,
+                "font": {"size": 11},
+            }
+        )
         start += size
     return frames, names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from app.pages.board.columns import TaskColumn
+    from theodolite.app.pages.board.columns import TaskColumn
 
 ALL, UPLOADS, OWN, PUBLISHED = "all", "uploads", "", "published"
 """Suites: every evaluated task, and those on uploads. Protocols: each task's own, and published
@@ -51,9 +51,13 @@ class BoardSpec:
         """Whether a filter needs the lengths of texts."""
         return any(
             bound is not None
-            for bound in (self.least_characters, self.most_characters, self.least_words,
-                          self.most_words)
-        )  # fmt: skip
+            for bound in (
+                self.least_characters,
+                self.most_characters,
+                self.least_words,
+                self.most_words,
+            )
+        )
 
     def wants(self, column: TaskColumn) -> bool:
         """Whether a task matches the filters by type and language."""

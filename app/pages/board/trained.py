@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import processes
-from store.hashing import hash_of
+from theodolite.app.jobs import processes
+from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
-    from app.pages.board.service import Standings
-    from app.workspace import Workspace
+    from theodolite.app.pages.board.service import Standings
+    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "trained-on", "1"
 FILES, MTEB = "its files", "MTEB"
@@ -80,8 +80,11 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
     if not _version() or workspace.demo:
         return False
     models = {model for encoder in encoders for model in _models(encoder)}
-    new = [model for model in sorted(models - _failed)
-           if workspace.store.derived.get(_key(model)) is None]  # fmt: skip
+    new = [
+        model
+        for model in sorted(models - _failed)
+        if workspace.store.derived.get(_key(model)) is None
+    ]
     if not new:
         return False
     found = _names_by_mteb(new)
@@ -97,15 +100,17 @@ def _names_by_mteb(models: Sequence[str]) -> dict[str, list[str] | None]:
 
     Importing mteb takes seconds, which would block this process.
     """
-    code, answer, _ = processes.output("engine.mteb.models", models)
+    code, answer, _ = processes.output("theodolite.engine.mteb.models", models)
     return {} if code else json.loads(answer)
 
 
 def tasks_of(board: Standings, names: Names) -> Names:
     """Tasks of the board whose data are among the names -> the source."""
     sources = {one: who for name, who in names.items() for one in _wanted(name)}
-    found = {c.task: next((sources[one] for one in _called(c.dataset) if one in sources), "")
-             for c in board.columns}  # fmt: skip
+    found = {
+        c.task: next((sources[one] for one in _called(c.dataset) if one in sources), "")
+        for c in board.columns
+    }
     return {task: who for task, who in found.items() if who}
 
 
@@ -146,15 +151,18 @@ def _bare(name: str) -> str:
 
 def _models(encoder: str) -> list[str]:
     """Names that MTEB may know, `owner/name`, of the models behind an encoder."""
-    from engine.encoders import parse
-    from engine.errors import UserError
+    from theodolite.engine.encoders import parse
+    from theodolite.engine.errors import UserError
 
     try:
         sources = parse(encoder).sources
     except UserError:
         return []
-    named = [MINILM if one.kind == "minilm" else one.value for one in sources
-             if one.kind in ("minilm", "hf", "mteb")]  # fmt: skip
+    named = [
+        MINILM if one.kind == "minilm" else one.value
+        for one in sources
+        if one.kind in ("minilm", "hf", "mteb")
+    ]
     return [name for name in named if name.count("/") == 1]
 
 
@@ -163,6 +171,6 @@ def _key(model: str) -> str:
 
 
 def _version() -> str:
-    from engine.protocols.package import version
+    from theodolite.engine.protocols.package import version
 
     return version() or ""

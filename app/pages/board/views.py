@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import formats
-from app.components.board import Cell, Head, Line, value
-from app.pages.board import published as published_results
-from app.pages.board import ranks, service
-from app.web import parts
-from engine.mteb.theirs import PREFIX
-from engine.protocols.published import beside
+from theodolite.app import formats
+from theodolite.app.components.board import Cell, Head, Line, value
+from theodolite.app.pages.board import published as published_results
+from theodolite.app.pages.board import ranks, service
+from theodolite.app.web import parts
+from theodolite.engine.mteb.theirs import PREFIX
+from theodolite.engine.protocols.published import beside
 
 if TYPE_CHECKING:
-    from app.pages.board.published import Reference
-    from app.pages.board.service import Standings
-    from app.pages.compare.service import Ranking
+    from theodolite.app.pages.board.published import Reference
+    from theodolite.app.pages.board.service import Standings
+    from theodolite.app.pages.compare.service import Ranking
 
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 COLUMNS = (("Tasks", TASKS), ("Types", TYPES), ("Languages", LANGUAGES))
@@ -210,15 +210,21 @@ def table(
         if not math.isnan(board.points[i]):
             borda = (formats.brief(board.points[i]), "", "", False, f"{board.ranks[i]:.0f}.")
         known = list(more.get(name, [NOTHING] * len(more_heads))) if more else []
-        rows.append((name, about(board.facts.get(name, {})), [
-            rank,
-            _mean(board.mean[i], *number, bold=groups.get(name) == "a"),
-            _mean(board.type_mean[i], len(board.by_type), len(board.types)),
-            borda,
-            *([_trained(trained.get(name), len(board.columns))] if leaks else []),
-            *cells[i],
-            *known,
-        ]))  # fmt: skip
+        rows.append(
+            (
+                name,
+                about(board.facts.get(name, {})),
+                [
+                    rank,
+                    _mean(board.mean[i], *number, bold=groups.get(name) == "a"),
+                    _mean(board.type_mean[i], len(board.by_type), len(board.types)),
+                    borda,
+                    *([_trained(trained.get(name), len(board.columns))] if leaks else []),
+                    *cells[i],
+                    *known,
+                ],
+            )
+        )
     if published:
         rows += [
             (name, about, [*cells, *[("", "", "", False)] * len(more_heads)])
@@ -259,10 +265,15 @@ def _heads(board: Standings, by: str, over: Sequence[str]) -> list[Head]:
         return [(name, formats.plural(len(of), "task")) for name, of in groups.items()]
     several = len({c.protocol for c in board.columns}) > 1  # else the finding names it
     return [
-        (c.task.removeprefix(PREFIX), f"{c.type}, {c.protocol}" if several else c.type, False, True,
-         c.task)
+        (
+            c.task.removeprefix(PREFIX),
+            f"{c.type}, {c.protocol}" if several else c.type,
+            False,
+            True,
+            c.task,
+        )
         for c in board.columns
-    ]  # fmt: skip
+    ]
 
 
 def _groups(board: Standings, by: str, over: Sequence[str]) -> dict[str, list[int]]:

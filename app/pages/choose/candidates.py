@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from app import formats
-from app.pages.board import cost
-from app.pages.choose import data
-from app.pages.evaluate.results import evaluated, known
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.pages.board import cost
+from theodolite.app.pages.choose import data
+from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.choose.job import ChooseJob
-    from app.workspace import Workspace
-    from engine.stats.bootstrap import Sample
+    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.bootstrap import Sample
 
 Dtype = Literal["int8", "binary"]
 DTYPES: tuple[Dtype, ...] = ("int8", "binary")
@@ -69,14 +69,19 @@ class Candidate:
 
     def form(self) -> dict[str, Any]:
         """Spec, size and cost of its vectors."""
-        return {"spec": self.spec, "dim": self.dim, "dtype": self.dtype, "ms_per_sentence": self.ms,
-                "bytes_per_vector": self.bytes}  # fmt: skip
+        return {
+            "spec": self.spec,
+            "dim": self.dim,
+            "dtype": self.dtype,
+            "ms_per_sentence": self.ms,
+            "bytes_per_vector": self.bytes,
+        }
 
 
 def stored(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
     """A candidate from an encoder's result and costs in the store."""
-    from engine.encoders import describe
-    from engine.stats.bootstrap import main_sample
+    from theodolite.engine.encoders import describe
+    from theodolite.engine.stats.bootstrap import main_sample
 
     facts, costs, sample = describe(name), cost.measured(workspace).get(name), None
     dim = int(facts["dim"] or (costs or {}).get("dim") or 0)
@@ -140,7 +145,7 @@ def shrunk(
         dtype: precision of the new vectors.
         dim: number of dimensions kept.
     """
-    from engine.encoders.variants import smaller
+    from theodolite.engine.encoders.variants import smaller
 
     full = one.row["dim"] if one.row else one.dim
     spec = smaller(one.encoder, dim if dim < full else None, dtype, job.dataset)
@@ -152,9 +157,9 @@ def shrunk(
 
 def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
     """The scores per example of an encoder whose result is not kept; None if it has none."""
-    from engine import evaluate
-    from engine.stats.bootstrap import main_sample
-    from engine.tasks import get
+    from theodolite.engine import evaluate
+    from theodolite.engine.stats.bootstrap import main_sample
+    from theodolite.engine.tasks import get
 
     catalog = workspace.catalog
     if len(catalog.load(get(task, catalog).dataset).sentences) > MOST_SENTENCES:
@@ -166,7 +171,7 @@ def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
 
 def in_int8(workspace: Workspace, job: ChooseJob, task: str, one: Candidate) -> Candidate | None:
     """A transformer in int8, measured here; None if that fails, or is not faster."""
-    from engine.encoders import variants
+    from theodolite.engine.encoders import variants
 
     name = variants.in_int8(one.encoder)
     if name is None or one.ms is None:

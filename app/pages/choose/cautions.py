@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import beforehand, endpoints, formats
-from app.pages.board import cost, leaks
-from app.pages.choose import data, words
-from engine.datasets.types import LabelledPairs, LabelledSentences, Retrieval, ScoredPairs
+from theodolite.app import beforehand, endpoints, formats
+from theodolite.app.pages.board import cost, leaks
+from theodolite.app.pages.choose import data, words
+from theodolite.engine.datasets.types import (
+    LabelledPairs,
+    LabelledSentences,
+    Retrieval,
+    ScoredPairs,
+)
 
 if TYPE_CHECKING:
-    from app.pages.choose.candidates import Candidate
-    from app.pages.choose.job import ChooseJob
-    from app.workspace import Workspace
-    from engine.datasets.types import Dataset
+    from theodolite.app.pages.choose.candidates import Candidate
+    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.types import Dataset
 
 Caution = tuple[str, str]
 """A code and a sentence."""
@@ -157,7 +162,7 @@ def _dominant(dataset: Dataset) -> Iterator[Caution]:
 
 
 def _duplicates(dataset: Dataset) -> Iterator[Caution]:
-    from engine.search.curation import exact_duplicates
+    from theodolite.engine.search.curation import exact_duplicates
 
     texts, labels = _rows(dataset)
     groups = exact_duplicates(texts)
@@ -203,7 +208,7 @@ def _rows(dataset: Dataset) -> tuple[list[str], list[str]]:
 
 
 def _settings(job: ChooseJob) -> Iterator[Caution]:
-    from engine.encoders import warnings_of
+    from theodolite.engine.encoders import warnings_of
 
     for name in job.encoders:
         code = "endpoint" if endpoints.addresses(name) else "settings_contradicted"

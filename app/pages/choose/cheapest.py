@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from app.pages.choose.candidates import DTYPES, Candidate, Dtype
+from theodolite.app.pages.choose.candidates import DTYPES, Candidate, Dtype
 
 if TYPE_CHECKING:
-    from engine.stats.choice import Behind
+    from theodolite.engine.stats.choice import Behind
 
 
 class _Trials:
@@ -29,7 +29,7 @@ class _Trials:
         self._compare()
 
     def _compare(self) -> None:
-        from engine.stats.choice import behind
+        from theodolite.engine.stats.choice import behind
 
         samples = {spec: one.sample for spec, one in self.tried.items() if one.sample is not None}
         assert self.best.sample is not None  # noqa: S101 - for the type checker
@@ -73,7 +73,7 @@ def cheapest(
         What was chosen; and, if that is the best as it is, how many more examples would show that
         something cheaper is within the margin. None if there is nothing cheaper.
     """
-    from engine.encoders.variants import baseline, ladder
+    from theodolite.engine.encoders.variants import baseline, ladder
 
     trials = _Trials(best, scored, refit, margin)
     able = [one for one in trials.tried.values() if baseline(one.encoder) != "random"]
@@ -105,19 +105,23 @@ def _price(one: Candidate) -> tuple[bool, float, int]:
 
 def _chosen(one: Candidate, behind: Behind | None, refit: float) -> dict[str, Any]:
     """An encoder with its form and score, and its difference from the best; None for the best."""
-    from engine.stats.choice import choose
+    from theodolite.engine.stats.choice import choose
 
     assert one.sample is not None  # noqa: S101 - for the type checker
     score, low, high = choose({one.spec: one.sample}, refit).intervals[one.spec]
     return {
-        "encoder": one.encoder, "score": score, "low": low, "high": high, **one.form(),
+        "encoder": one.encoder,
+        "score": score,
+        "low": low,
+        "high": high,
+        **one.form(),
         "behind": {key: getattr(behind, key, 0.0) for key in ("delta", "low", "high")},
-    }  # fmt: skip
+    }
 
 
 def _next(trials: _Trials, cheaper: list[Candidate]) -> dict[str, Any] | None:
     """What needs the fewest further examples to be shown within the margin."""
-    from engine.stats.power import to_show
+    from theodolite.engine.stats.power import to_show
 
     found = [
         (to_show(trials.found[one.spec], trials.margin), one)

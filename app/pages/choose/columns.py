@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from engine.datasets.tables import Mapping
+    from theodolite.engine.datasets.tables import Mapping
 
 SAMPLE = 200
 """Rows that are looked at."""
@@ -30,8 +30,8 @@ def mapping(file: Path) -> Mapping | None:
     Raises:
         UserError: several columns could be the text or the label: names them, and what to type.
     """
-    from engine.datasets import tables
-    from engine.datasets.formats import open_table
+    from theodolite.engine.datasets import tables
+    from theodolite.engine.datasets.formats import open_table
 
     preview = tables.preview(file, file.name)
     if preview.type or preview.kind not in ("labels", "sentences"):
@@ -89,7 +89,7 @@ def _is_label(cells: Sequence[str]) -> bool:
 
 
 def _is_number(cell: Any) -> bool:
-    from engine.datasets.columns import is_number
+    from theodolite.engine.datasets.columns import is_number
 
     return is_number(cell)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.terminal import (
+from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
     check_writable,
@@ -20,7 +20,7 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 EncodersOption = Annotated[
     list[str] | None,
@@ -73,8 +73,8 @@ def choose(
     smallest vectors, how many more examples would end the ties, and what speaks against trusting
     it. With --json, an object for each encoder comes first, and the sheet last.
     """
-    from app.jobs import submit
-    from app.pages.choose import service, words
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.choose import service, words
 
     if out is not None:
         _check_format(out)
@@ -109,7 +109,7 @@ def choose(
 
 
 def _check_format(out: Path) -> None:
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     if out.suffix.lower() not in FORMATS:
         raise UserError(
@@ -120,9 +120,9 @@ def _check_format(out: Path) -> None:
 
 def _written(sheet: Mapping[str, Any], out: Path) -> str:
     """The sheet in the format of the file's ending."""
-    from app.pages.choose import words
-    from app.report import answers, file
-    from store.hashing import to_json
+    from theodolite.app.pages.choose import words
+    from theodolite.app.report import answers, file
+    from theodolite.store.hashing import to_json
 
     match out.suffix.lower():
         case ".html":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from engine.datasets.types import (
+from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,
     Parallel,
@@ -13,14 +13,14 @@ from engine.datasets.types import (
     ScoredPairs,
     Sentences,
 )
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.datasets.types import Dataset
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.types import Dataset
 
 OTHER_COLUMNS = (
     "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on without "
@@ -116,7 +116,7 @@ def task_of(workspace: Workspace, name: str) -> str | None:
 
 def protocol_of(task: str) -> str | None:
     """The protocol of a sheet: folds are drawn ten times; None for the task's own."""
-    from engine.tasks.classification import REPEATED
+    from theodolite.engine.tasks.classification import REPEATED
 
     return REPEATED if task.endswith("/classify") else None
 
@@ -131,7 +131,7 @@ def highest(data: Dataset, metric: str) -> float | None:
 
 
 def _many_of_each(data: LabelledSentences) -> bool:
-    from engine.tasks.classification import frequent, has_own_splits
+    from theodolite.engine.tasks.classification import frequent, has_own_splits
 
     kept, counts = frequent(data, "train" if has_own_splits(data) else None)
     return len(kept) > 1 and sum(counts[label] for label in kept) >= 0.9 * counts.total()
@@ -141,7 +141,7 @@ def vectors(
     workspace: Workspace, encoder: str, name: str, progress: Progress | None = None
 ) -> np.ndarray:
     """Vectors of a sample of distinct sentences: float32 (at most MOST_COMPARED, dim)."""
-    from app.finite import finite
+    from theodolite.app.finite import finite
 
     some = _compared(workspace, name)
     return finite(workspace.bound(encoder, name).encode(some, progress), some)
@@ -153,7 +153,7 @@ def lacking(workspace: Workspace, encoder: str, name: str) -> int:
     Raises:
         UserError: the encoder cannot be used.
     """
-    from app.vectors import sources, uncached
+    from theodolite.app.vectors import sources, uncached
 
     some, models = _compared(workspace, name), sources(workspace.bound(encoder, name))
     return max((len(uncached(model, some)) for model in models), default=0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.examples import shipped
-from app.pages.choose.job import ChooseJob
-from app.pages.choose.sheet import Sheet, make
-from app.workspace import STARTER_ENCODERS
-from engine.progress import nobody
+from theodolite.app.examples import shipped
+from theodolite.app.pages.choose.job import ChooseJob
+from theodolite.app.pages.choose.sheet import Sheet, make
+from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.engine.progress import nobody
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 NAME = "choose"
 DATA = "starter-topics"
@@ -19,7 +19,7 @@ DATA = "starter-topics"
 
 def make_example(workspace: Workspace) -> None:
     """Make the example sheet and write it."""
-    from app.jobs.submit import perform
+    from theodolite.app.jobs.submit import perform
 
     job = ChooseJob.of(DATA, STARTER_ENCODERS[::-1])
     for _ in perform(workspace, job):

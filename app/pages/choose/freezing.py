@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from app.pages.choose import example, sheet
-from app.pages.choose.job import MARGIN, ChooseJob
-from app.web.frozen import Published, View
-from engine.errors import UserError
+from theodolite.app.pages.choose import example, sheet
+from theodolite.app.pages.choose.job import MARGIN, ChooseJob
+from theodolite.app.web.frozen import Published, View
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.choose.sheet import Sheet
+    from theodolite.app.pages.choose.sheet import Sheet
 
 
 def carry(published: Published) -> None:
@@ -66,10 +66,17 @@ def views(published: Published) -> list[View]:
 
 def _view(job: ChooseJob) -> View:
     margin = None if job.margin == MARGIN else job.margin
-    limits = (("max_ms", job.max_ms), ("max_bytes", job.max_bytes), ("margin", margin),
-              *(("licence", one) for one in job.licences))  # fmt: skip
-    values = tuple((name, f"{value:g}" if isinstance(value, float) else str(value))
-                 for name, value in limits if value is not None)  # fmt: skip
+    limits = (
+        ("max_ms", job.max_ms),
+        ("max_bytes", job.max_bytes),
+        ("margin", margin),
+        *(("licence", one) for one in job.licences),
+    )
+    values = tuple(
+        (name, f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in limits
+        if value is not None
+    )
     label = " · ".join([job.dataset, *(value for _, value in values)])
     return View(
         label, (*(("encoder", one) for one in job.encoders), ("data", job.dataset), *values)

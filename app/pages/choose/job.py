@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.jobs.job import Job
-from app.pages.board import cost
-from app.pages.choose import data, sheet
-from app.pages.choose.sheet import Sheet
-from app.pages.evaluate.results import evaluated
-from engine.errors import UserError
+from theodolite.app.jobs.job import Job
+from theodolite.app.pages.board import cost
+from theodolite.app.pages.choose import data, sheet
+from theodolite.app.pages.choose.sheet import Sheet
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 BASELINE = "random:256"
 """Baseline of every sheet: random word vectors, without learned knowledge."""
@@ -64,7 +64,7 @@ class ChooseJob(Job):
         Raises:
             UserError: no encoder, a spec that cannot be read, or a limit that cannot be met.
         """
-        from engine.encoders import parse
+        from theodolite.engine.encoders import parse
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
@@ -90,7 +90,7 @@ class ChooseJob(Job):
     @property
     def baseline(self) -> str:
         """The random encoder that the others must beat."""
-        from engine.encoders.variants import baseline
+        from theodolite.engine.encoders.variants import baseline
 
         return next((name for name in self.encoders if baseline(name) == "random"), BASELINE)
 
@@ -109,8 +109,10 @@ class ChooseJob(Job):
 
     def units(self) -> list[str]:
         """One unit per encoder, and one for the sheet."""
-        return [*(f"Evaluating {name} on {self.dataset}" for name in self.with_baseline()),
-                "Decision sheet"]  # fmt: skip
+        return [
+            *(f"Evaluating {name} on {self.dataset}" for name in self.with_baseline()),
+            "Decision sheet",
+        ]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Sheet]:
         """Measure one encoder, or make and yield the sheet."""

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.chart import chart
-from app.jobs.submit import queue_unless_stored
-from app.pages.choose import freezing, service, views
-from app.pages.choose.job import LEAST_BYTES, MARGIN, ChooseJob
-from app.pages.encoders import choices
-from app.pages.encoders import service as encoders
-from app.pages.jobs.run_panel import RunPanel
-from app.report import answers
-from app.report.button import report_button
-from app.web import background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on
-from app.web.frozen import LIVE, Frozen
-from store import run_rows
+from theodolite.app.components.chart import chart
+from theodolite.app.jobs.submit import queue_unless_stored
+from theodolite.app.pages.choose import freezing, service, views
+from theodolite.app.pages.choose.job import LEAST_BYTES, MARGIN, ChooseJob
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.report import answers
+from theodolite.app.report.button import report_button
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.app.web.frozen import LIVE, Frozen
+from theodolite.store import run_rows
 
 if TYPE_CHECKING:
-    from app.report.file import Report
-    from app.workspace import Workspace
+    from theodolite.app.report.file import Report
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Choose"
 PATH = "choose"
@@ -40,24 +40,54 @@ DESCRIPTION = (
 FROZEN = Frozen(carry=freezing.carry, views=freezing.views)
 EXAMPLE = "starter-topics"
 CONTROLS = (
-    Control("dataset", "Data", gr.Dropdown, key="data",
-            options={"choices": [], "value": None, "elem_id": "chosen-data"}),
+    Control(
+        "dataset",
+        "Data",
+        gr.Dropdown,
+        key="data",
+        options={"choices": [], "value": None, "elem_id": "chosen-data"},
+    ),
     choices.CHIPS,
-    Control("max_ms", "Maximum milliseconds per sentence", gr.Number, hint="On this machine.",
-            options={"minimum": 0, "elem_id": "max-ms"}),
-    Control("max_bytes", "Maximum bytes per vector", gr.Number,
-            hint="Larger vectors are shortened and measured in int8.",
-            options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes"}),
-    Control("margin", "Points that a cheaper form may lose", gr.Number, MARGIN,
-            hint="Something cheaper is recommended only if it is shown to lose less.",
-            options={"minimum": 0, "maximum": 100, "elem_id": "margin"}),
-    Control("licences", "Licences", gr.Dropdown, (), "Any if empty.", (),
-            {"multiselect": True, "elem_id": "licences"}, key="licence"),
-)  # fmt: skip
+    Control(
+        "max_ms",
+        "Maximum milliseconds per sentence",
+        gr.Number,
+        hint="On this machine.",
+        options={"minimum": 0, "elem_id": "max-ms"},
+    ),
+    Control(
+        "max_bytes",
+        "Maximum bytes per vector",
+        gr.Number,
+        hint="Larger vectors are shortened and measured in int8.",
+        options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes"},
+    ),
+    Control(
+        "margin",
+        "Points that a cheaper form may lose",
+        gr.Number,
+        MARGIN,
+        hint="Something cheaper is recommended only if it is shown to lose less.",
+        options={"minimum": 0, "maximum": 100, "elem_id": "margin"},
+    ),
+    Control(
+        "licences",
+        "Licences",
+        gr.Dropdown,
+        (),
+        "Any if empty.",
+        (),
+        {"multiselect": True, "elem_id": "licences"},
+        key="licence",
+    ),
+)
 COLUMNS = Control(
-    "columns", "Columns of your file", default="", hint="Told by their names and values if empty.",
+    "columns",
+    "Columns of your file",
+    default="",
+    hint="Told by their names and values if empty.",
     options={"max_lines": 1, "placeholder": "text=review,label=stars", "elem_id": "own-columns"},
-)  # fmt: skip
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -66,12 +96,16 @@ def build(workspace: Workspace) -> None:
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("dataset")
         bring = gr.UploadButton(
-            "Your file", size="md", file_count="multiple", elem_id="bring",
+            "Your file",
+            size="md",
+            file_count="multiple",
+            elem_id="bring",
             visible=not workspace.read_only,
-        )  # fmt: skip
+        )
         controls.render("encoder")
-        go = gr.Button("Choose", variant="primary", elem_id="choose",
-                       visible=not workspace.read_only)  # fmt: skip
+        go = gr.Button(
+            "Choose", variant="primary", elem_id="choose", visible=not workspace.read_only
+        )
         with parts.more("Limits and columns"):
             controls.render("max_ms", "max_bytes", "margin", "licences")
             own.render("columns", visible=not workspace.read_only)
@@ -89,8 +123,15 @@ def build(workspace: Workspace) -> None:
             finding = parts.static("", elem_id="front-finding")
             front = chart(elem_id="front")
     numbers = parts.static("", elem_id="numbers")
-    shown = {"plan": plan, "command": command, "sheet": sheet_html, "files": files,
-             "finding": finding, "front": front, "numbers": numbers}  # fmt: skip
+    shown = {
+        "plan": plan,
+        "command": command,
+        "sheet": sheet_html,
+        "files": files,
+        "finding": finding,
+        "front": front,
+        "numbers": numbers,
+    }
 
     def show(chosen: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
         yield from background_call.changes(
@@ -104,9 +145,15 @@ def build(workspace: Workspace) -> None:
         return queue_unless_stored(workspace, job)
 
     panel.connect(
-        controls, shown, plan, go, notice,
-        load=partial(_loaded, workspace), show=show, make=make,
-    )  # fmt: skip
+        controls,
+        shown,
+        plan,
+        go,
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
+        make=make,
+    )
     if workspace.read_only:
         return
 
@@ -127,10 +174,15 @@ def build(workspace: Workspace) -> None:
 
     # Columns may be named after the file was given: it is read again, once they are complete.
     columns = own["columns"]
-    on([bring.upload, columns.submit, columns.blur], read,
-       {**controls, **own, "file": bring, "known": known},
-       [known, controls["dataset"], *shown.values()], notice,
-       show_progress="full", show_progress_on=plan)  # fmt: skip
+    on(
+        [bring.upload, columns.submit, columns.blur],
+        read,
+        {**controls, **own, "file": bring, "known": known},
+        [known, controls["dataset"], *shown.values()],
+        notice,
+        show_progress="full",
+        show_progress_on=plan,
+    )
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:

@@ -10,23 +10,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from app import beforehand, endpoints, formats
-from app.jobs.submit import perform
-from app.pages.board import cost
-from app.pages.choose import columns as guess
-from app.pages.choose import data as evidence
-from app.pages.choose import words
-from app.pages.choose.job import MARGIN, ChooseJob
-from app.pages.choose.sheet import Sheet, stored
-from app.pages.data import service as uploads
-from app.pages.encoders.service import ensure_listed, names
-from engine.errors import UserError
-from store.errors import StoreError
+from theodolite.app import beforehand, endpoints, formats
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.board import cost
+from theodolite.app.pages.choose import columns as guess
+from theodolite.app.pages.choose import data as evidence
+from theodolite.app.pages.choose import words
+from theodolite.app.pages.choose.job import MARGIN, ChooseJob
+from theodolite.app.pages.choose.sheet import Sheet, stored
+from theodolite.app.pages.data import service as uploads
+from theodolite.app.pages.encoders.service import ensure_listed, names
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from app.jobs.submit import Move
-    from app.workspace import Workspace
-    from engine.datasets.tables import Mapping
+    from theodolite.app.jobs.submit import Move
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.tables import Mapping
 
 KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
 _MOST_NAMES = 99
@@ -49,7 +49,7 @@ def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = Non
         UserError: for visitors, a file that cannot be read with these columns, or one of which
             several columns could be meant.
     """
-    from engine.datasets import tables
+    from theodolite.engine.datasets import tables
 
     workspace.refuse_visitors()
     before = {row["name"] for row in workspace.store.uploads.list()}

@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app.pages.board import cost
-from app.pages.board import examples as apart
-from app.pages.choose import candidates, cautions, data
-from app.pages.choose.candidates import Candidate
-from app.pages.choose.cheapest import cheapest
-from engine.errors import UserError
-from engine.progress import ProgressCallback, nobody
-from store.hashing import hash_of, to_json
+from theodolite.app.pages.board import cost
+from theodolite.app.pages.board import examples as apart
+from theodolite.app.pages.choose import candidates, cautions, data
+from theodolite.app.pages.choose.candidates import Candidate
+from theodolite.app.pages.choose.cheapest import cheapest
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
-    from app.pages.choose.job import ChooseJob
-    from app.workspace import Workspace
-    from engine.stats.choice import Choice
+    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.choice import Choice
 
 Sheet = Mapping[str, Any]
 """A decision sheet as `make` returns it."""
@@ -78,8 +78,12 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
         "examples": data.examples(dataset) or 0,
         "unlabelled": data.unlabelled(workspace, job.dataset),
         "columns": data.columns_of(workspace, job.dataset),
-        "limits": {"max_ms": job.max_ms, "max_bytes": job.max_bytes, "licences": job.licences,
-                   "margin": job.margin},
+        "limits": {
+            "max_ms": job.max_ms,
+            "max_bytes": job.max_bytes,
+            "licences": job.licences,
+            "margin": job.margin,
+        },
         "machine": cost.machine(),
         "baseline": job.baseline,
         **found,
@@ -87,7 +91,7 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
         "encoders": [_row(one, found["intervals"]) for one in every],
         "agreement": agreement,
         "fingerprints": _fingerprints(workspace, every),
-    }  # fmt: skip
+    }
     warnings = cautions.found(workspace, job, dataset, every, made)
     made = {**made, "warnings": [{"code": code, "message": text} for code, text in warnings]}
     workspace.store.derived.put(key(workspace, job), KIND, made)
@@ -97,17 +101,34 @@ def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) 
 
 def _open() -> dict[str, Any]:
     """The fields of an undecided sheet."""
-    return {"task": None, "metric": None, "protocol": None, "n": 0, "intervals": {},
-            "optimism": None, "best": None, "ties": [], "cheapest": None, "nothing_cheaper": None,
-            "more_examples": [], "against_baseline": None, "front": [], "differ": None}  # fmt: skip
+    return {
+        "task": None,
+        "metric": None,
+        "protocol": None,
+        "n": 0,
+        "intervals": {},
+        "optimism": None,
+        "best": None,
+        "ties": [],
+        "cheapest": None,
+        "nothing_cheaper": None,
+        "more_examples": [],
+        "against_baseline": None,
+        "front": [],
+        "differ": None,
+    }
 
 
 def _decided(
-    workspace: Workspace, job: ChooseJob, task: str, every: Sequence[Candidate],
-    scored: Mapping[str, Candidate], tick: ProgressCallback,
-) -> dict[str, Any]:  # fmt: skip
-    from engine.stats.choice import REFIT, choose
-    from engine.stats.power import to_tell_apart
+    workspace: Workspace,
+    job: ChooseJob,
+    task: str,
+    every: Sequence[Candidate],
+    scored: Mapping[str, Candidate],
+    tick: ProgressCallback,
+) -> dict[str, Any]:
+    from theodolite.engine.stats.choice import REFIT, choose
+    from theodolite.engine.stats.power import to_tell_apart
 
     samples = {name: one.sample for name, one in scored.items() if one.sample is not None}
     row = next(one.row for one in scored.values() if one.row)
@@ -117,10 +138,13 @@ def _decided(
     best = scored[chosen.names[0]]
     further = {name: to_tell_apart(chosen.behind[name]) for name in chosen.ties}
     cheap, nothing_cheaper = cheapest(
-        best, scored, job.margin, refit,
+        best,
+        scored,
+        job.margin,
+        refit,
         partial(candidates.in_int8, workspace, job, task),
         partial(candidates.shrunk, workspace, job, task),
-    )  # fmt: skip
+    )
     tick(0.8)
     points = {n: (one.ms, chosen.intervals[n][0]) for n, one in scored.items() if one.ms}
     return {
@@ -153,13 +177,18 @@ def _placed(chosen: Choice, one: Candidate) -> dict[str, Any]:
 
 def _against(best: Candidate, baseline: Candidate, refit: float) -> dict[str, Any] | None:
     """Difference of the best to the random baseline; None if that was not measured."""
-    from engine.stats.choice import behind
+    from theodolite.engine.stats.choice import behind
 
     if best.sample is None or baseline.sample is None:
         return None
     less = behind(best.sample, {baseline.encoder: baseline.sample}, refit)[baseline.encoder]
-    return {"score": baseline.sample.statistic, "delta": -less.delta, "low": -less.high,
-            "high": -less.low, "beaten": less.high < 0}  # fmt: skip
+    return {
+        "score": baseline.sample.statistic,
+        "delta": -less.delta,
+        "low": -less.high,
+        "high": -less.low,
+        "beaten": less.high < 0,
+    }
 
 
 def _finalist(
@@ -186,15 +215,24 @@ def _differ(
         apart.between(workspace, task, *pair[::-1], *ids[::-1]),
     ]
     return {
-        "a": pair[0], "b": pair[1], "ahead": sides[0].ahead, "behind": sides[0].behind,
-        "of": sides[0].of, "graded": sides[0].graded,
+        "a": pair[0],
+        "b": pair[1],
+        "ahead": sides[0].ahead,
+        "behind": sides[0].behind,
+        "of": sides[0].of,
+        "graded": sides[0].graded,
         "examples": [
-            {"texts": list(one.texts), "label": one.label, "better": found.better,
-             pair[0]: one.right if found is sides[0] else one.wrong,
-             pair[1]: one.wrong if found is sides[0] else one.right}
-            for found in sides for one in found.examples[:SHOWN]
+            {
+                "texts": list(one.texts),
+                "label": one.label,
+                "better": found.better,
+                pair[0]: one.right if found is sides[0] else one.wrong,
+                pair[1]: one.wrong if found is sides[0] else one.right,
+            }
+            for found in sides
+            for one in found.examples[:SHOWN]
         ],
-    }  # fmt: skip
+    }
 
 
 def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) -> dict[str, Any]:
@@ -203,16 +241,22 @@ def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) ->
     score, low, high = intervals.get(one.encoder, (own, None, None))
     costs = one.costs or {}
     return {
-        "encoder": one.encoder, "score": score, "low": low, "high": high, "error": one.error,
-        "outside": one.outside, "licence": one.licence, **one.form(),
+        "encoder": one.encoder,
+        "score": score,
+        "low": low,
+        "high": high,
+        "error": one.error,
+        "outside": one.outside,
+        "licence": one.licence,
+        **one.form(),
         **{name: costs.get(name) for name in ("per_second_16", "per_second_64", "memory", "disk")},
         "timed_disturbed": costs.get("disturbed", False),
-    }  # fmt: skip
+    }
 
 
 def _agreement(workspace: Workspace, job: ChooseJob) -> list[dict[str, Any]]:
     """The share of nearest neighbours in common, for each pair of encoders."""
-    from engine.space.compare import change
+    from theodolite.engine.space.compare import change
 
     found = {}
     for name in job.with_baseline():

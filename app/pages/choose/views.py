@@ -8,18 +8,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from app import formats
-from app.components.chart import drawing, plain
-from app.pages.choose import example, service, sheet, words
-from app.pages.choose.job import ChooseJob
-from app.pages.choose.sheet import Sheet
-from app.web import parts
-from app.web.figures import axis, draw, scatter
-from app.web.theme import SERIES
-from store.hashing import to_json
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.pages.choose import example, service, sheet, words
+from theodolite.app.pages.choose.job import ChooseJob
+from theodolite.app.pages.choose.sheet import Sheet
+from theodolite.app.web import parts
+from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.theme import SERIES
+from theodolite.store.hashing import to_json
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 
 def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dict[str, Any]:
@@ -52,8 +52,12 @@ def found(workspace: Workspace, job: ChooseJob) -> tuple[Sheet | None, Sheet | N
 def _waiting(running: bool) -> dict[str, Any]:
     """A placeholder until there is a sheet."""
     hint = "It will appear here when the run is done." if running else "Press Choose to make one."
-    return {"sheet": parts.empty("No decision yet", hint), "finding": "", "front": None,
-            "numbers": ""}  # fmt: skip
+    return {
+        "sheet": parts.empty("No decision yet", hint),
+        "finding": "",
+        "front": None,
+        "numbers": "",
+    }
 
 
 def drawn(found: Sheet, *, shipped: bool = False) -> dict[str, Any]:
@@ -71,9 +75,10 @@ def _said(found: Sheet, shipped: bool) -> str:
     lead = "An example that ships with Theodolite." if shipped else ""
     lead = " ".join([lead, f"Decision sheet for {found['data']}.", *words.columns(found)]).strip()
     head = parts.heading(
-        words.headline(found), lead,
+        words.headline(found),
+        lead,
         beside=f" {parts.SHIPPED}" if shipped else "",
-    )  # fmt: skip
+    )
     items = "".join(f"<li>{_text(text)}</li>" for text in words.sentences(found))
     warned = "".join(
         f"<li>{parts.tag(one['code'].replace('_', ' '), 'warn')} {_text(one['message'])}</li>"
@@ -101,9 +106,10 @@ def _files(found: Sheet) -> str:
         f'<button type="button" class="t-link" data-name="decision-sheet{ending}" '
         f'data-text="{escape(text)}" data-press="save">{label}</button>'
         for label, ending, text in (
-            ("Markdown", ".md", words.markdown(found)), ("JSON", ".json", to_json(found)),
+            ("Markdown", ".md", words.markdown(found)),
+            ("JSON", ".json", to_json(found)),
         )
-    )  # fmt: skip
+    )
 
 
 def front(found: Sheet) -> Mapping[str, Any] | None:
@@ -114,35 +120,55 @@ def front(found: Sheet) -> Mapping[str, Any] | None:
     by = {row["encoder"]: row for row in rows}
     best = [name for name in found["front"] if name in by]
     line = scatter(
-        x=[by[n]["ms_per_sentence"] for n in best], y=[by[n]["score"] for n in best],
-        mode="lines", line={"color": SERIES[1], "width": 2, "dash": "dot"}, hoverinfo="skip",
+        x=[by[n]["ms_per_sentence"] for n in best],
+        y=[by[n]["score"] for n in best],
+        mode="lines",
+        line={"color": SERIES[1], "width": 2, "dash": "dot"},
+        hoverinfo="skip",
         showlegend=False,
-    )  # fmt: skip
+    )
     marks = scatter(
-        x=[row["ms_per_sentence"] for row in rows], y=[row["score"] for row in rows],
-        mode="markers+text", text=[plain(formats.shorten(n, 24)) for n in by],
-        textposition=_beside(rows), cliponaxis=False, showlegend=False,
+        x=[row["ms_per_sentence"] for row in rows],
+        y=[row["score"] for row in rows],
+        mode="markers+text",
+        text=[plain(formats.shorten(n, 24)) for n in by],
+        textposition=_beside(rows),
+        cliponaxis=False,
+        showlegend=False,
         marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in by]},
-        error_y={"type": "data", "symmetric": False, "thickness": 1.2, "color": SERIES[5],
-                 "array": [row["high"] - row["score"] for row in rows],
-                 "arrayminus": [row["score"] - row["low"] for row in rows]},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1.2,
+            "color": SERIES[5],
+            "array": [row["high"] - row["score"] for row in rows],
+            "arrayminus": [row["score"] - row["low"] for row in rows],
+        },
         customdata=[[plain(row["encoder"]), words.interval(row)] for row in rows],
         hovertemplate=(
             "%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms per "
             "sentence<extra></extra>"
         ),
-    )  # fmt: skip
+    )
     figure = draw(
-        [line, marks], axis("ms per sentence (log)", type="log", zeroline=False),
-        axis(words.metric(found), zeroline=False), height=360, left=64,
-    )  # fmt: skip
+        [line, marks],
+        axis("ms per sentence (log)", type="log", zeroline=False),
+        axis(words.metric(found), zeroline=False),
+        height=360,
+        left=64,
+    )
     columns = ["encoder", "ms per sentence", "score", "low", "high", "on the front"]
-    table = [[r["encoder"], r["ms_per_sentence"], r["score"], r["low"], r["high"],
-              r["encoder"] in best] for r in rows]  # fmt: skip
+    table = [
+        [r["encoder"], r["ms_per_sentence"], r["score"], r["low"], r["high"], r["encoder"] in best]
+        for r in rows
+    ]
     return drawing(
-        figure, f"Score against the time of one sentence. {words.front(found)}.",
-        name="theodolite-choice", columns=columns, rows=table,
-    )  # fmt: skip
+        figure,
+        f"Score against the time of one sentence. {words.front(found)}.",
+        name="theodolite-choice",
+        columns=columns,
+        rows=table,
+    )
 
 
 def _beside(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -150,8 +176,9 @@ def _beside(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     times = [math.log(row["ms_per_sentence"]) for row in rows]
     middle = (min(times) + max(times)) / 2
     ends = ("top", "bottom")
-    return [f"{ends[at % 2]} {'left' if time > middle else 'right'}"
-            for at, time in enumerate(times)]  # fmt: skip
+    return [
+        f"{ends[at % 2]} {'left' if time > middle else 'right'}" for at, time in enumerate(times)
+    ]
 
 
 def _numbers(found: Sheet) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app import formats
-from app.pages.overview.service import METRICS
+from theodolite.app import formats
+from theodolite.app.pages.overview.service import METRICS
 
 Sheet = Mapping[str, Any]
 LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
@@ -36,8 +36,17 @@ FRONT = (
     "Score against the time of one sentence, with 95 % intervals. Dotted: the Pareto front; no "
     "encoder is both better and faster than one on it."
 )
-HEADS = ("Encoder", "Score", "95 % interval", "ms per sentence", "Sentences/s", "Dimensions",
-         "Bytes per vector", "Licence", "Remark")  # fmt: skip
+HEADS = (
+    "Encoder",
+    "Score",
+    "95 % interval",
+    "ms per sentence",
+    "Sentences/s",
+    "Dimensions",
+    "Bytes per vector",
+    "Licence",
+    "Remark",
+)
 
 
 def headline(sheet: Sheet) -> str:
@@ -318,11 +327,16 @@ def _rows(sheet: Sheet) -> list[tuple[str, ...]]:
 def _row(row: Mapping[str, Any], remark: str) -> tuple[str, ...]:
     precision = "" if row["dtype"] == "float32" else f" {row['dtype']}"
     return (
-        row["encoder"], formats.score(row["score"]), interval(row),
-        _number(row["ms_per_sentence"]), _number(row.get("per_second_64")),
-        f"{row['dim']}{precision}", f"{row['bytes_per_vector']:,g}",
-        row.get("licence") or formats.MISSING, remark,
-    )  # fmt: skip
+        row["encoder"],
+        formats.score(row["score"]),
+        interval(row),
+        _number(row["ms_per_sentence"]),
+        _number(row.get("per_second_64")),
+        f"{row['dim']}{precision}",
+        f"{row['bytes_per_vector']:,g}",
+        row.get("licence") or formats.MISSING,
+        remark,
+    )
 
 
 def _remark(sheet: Sheet, row: Mapping[str, Any]) -> str:
@@ -364,11 +378,14 @@ def differing(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     found = sheet["differ"]
     pair = found["a"], found["b"]
     rows = [
-        (" / ".join(formats.shorten(text, MOST_SHOWN) for text in one["texts"]) or formats.MISSING,
-         formats.shorten(one["label"], MOST_SHOWN) or formats.MISSING,
-         *(_quality(one[name], found["graded"]) for name in pair))
+        (
+            " / ".join(formats.shorten(text, MOST_SHOWN) for text in one["texts"])
+            or formats.MISSING,
+            formats.shorten(one["label"], MOST_SHOWN) or formats.MISSING,
+            *(_quality(one[name], found["graded"]) for name in pair),
+        )
         for one in found["examples"]
-    ]  # fmt: skip
+    ]
     return ("Example", "Expected", *pair), rows
 
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.board import Cell, Line, value
-from app.pages.compare import letters
-from app.pages.compare.table import Spreads, about, means, untested
+from theodolite.app import formats
+from theodolite.app.components.board import Cell, Line, value
+from theodolite.app.pages.compare import letters
+from theodolite.app.pages.compare.table import Spreads, about, means, untested
 
 if TYPE_CHECKING:
-    from app.pages.compare.published import Reference
-    from app.pages.compare.service import Comparison
-    from engine.stats.significance import Difference
+    from theodolite.app.pages.compare.published import Reference
+    from theodolite.app.pages.compare.service import Comparison
+    from theodolite.engine.stats.significance import Difference
 
 _CSS = {"a": "t-good t-up", "b": "t-bad t-down", "tie": ""}
 READING = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from store.results import REPAIR
+from theodolite.store.results import REPAIR
 
 Row = Mapping[str, Any]
 Cells = Mapping[tuple[str, str], Row]
@@ -94,7 +94,7 @@ def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
 
 
 def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
-    from engine.encoders.variants import baseline
+    from theodolite.engine.encoders.variants import baseline
 
     kinds = {baseline(name) for name in names}
     if "random" not in kinds:
@@ -120,9 +120,13 @@ def _one_way(
 ) -> Iterator[Caution]:
     """Cautions that trained scores vary with the seed and with the classifier."""
     shown = [cells[pair] for pair in cells if pair[1] in tasks and cells[pair]["error"] is None]
-    trained = list(dict.fromkeys(
-        row["task"] for row in shown if is_trained(row) and evaluated_as(row) not in _LUCK_COUNTED
-    ))  # fmt: skip
+    trained = list(
+        dict.fromkeys(
+            row["task"]
+            for row in shown
+            if is_trained(row) and evaluated_as(row) not in _LUCK_COUNTED
+        )
+    )
     scored = [row for row in rows if row["task"] in trained and row["error"] is None]
     classified = [row for row in scored if evaluated_as(row) in ("transfer", "probing")]
     protocols = {row["protocol"] for row in classified}
@@ -156,7 +160,7 @@ def is_trained(row: Row) -> bool:
 
 @lru_cache(maxsize=4096)
 def _draws(task: str, protocol: str) -> bool:
-    from engine import tasks
+    from theodolite.engine import tasks
 
     try:
         return len(tasks.seeds_of(task, protocol, None, 2)) > 1
@@ -171,7 +175,7 @@ def evaluated_as(row: Row) -> str:
 
 @lru_cache(maxsize=4096)
 def _type(task: str, protocol: str) -> str:
-    from engine import protocols, tasks
+    from theodolite.engine import protocols, tasks
 
     try:
         return tasks.get(task).type_under(protocols.get(protocol).types) or ""

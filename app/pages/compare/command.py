@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import formats
-from app.terminal import (
+from theodolite.app import formats
+from theodolite.app.terminal import (
     EncodersArgument,
     JsonOption,
     ProtocolOption,
@@ -17,10 +17,10 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Comparison
+    from theodolite.app.pages.compare.service import Comparison
 
 
 @verb
@@ -52,7 +52,7 @@ def compare(
     on every task that is compared. They do not differ, so at most 5 % of the verdicts should say
     that they do; a rate that chance does not explain ends with exit status 1.
     """
-    from app.pages.compare import service as comparison
+    from theodolite.app.pages.compare import service as comparison
 
     report = comparison.compare(workspace, encoders, tasks, protocol)
     if null_check:
@@ -82,7 +82,7 @@ def compare(
 
 
 def _null_check(workspace: Workspace, report: Comparison, as_json: bool) -> None:
-    from app.pages.compare.null_check import null_check, of_comparison
+    from theodolite.app.pages.compare.null_check import null_check, of_comparison
 
     last = {}
     for rate in null_check(workspace, report.encoders[0], of_comparison(report)):

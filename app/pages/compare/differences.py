@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.components.chart import drawing
-from app.pages.compare.board import best_first
-from app.web import figures
+from theodolite.app.components.chart import drawing
+from theodolite.app.pages.compare.board import best_first
+from theodolite.app.web import figures
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Comparison
+    from theodolite.app.pages.compare.service import Comparison
 
 MOST_DRAWN = 8
 """Most encoders whose differences are drawn by task; with more, only those of their means."""

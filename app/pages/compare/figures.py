@@ -9,14 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import plain
-from app.formats import shorten
-from app.web.figures import FEW_ROWS, Figure, axis, draw, percent, row_height, scatter, style
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.chart import plain
+from theodolite.app.formats import shorten
+from theodolite.app.web.figures import (
+    FEW_ROWS,
+    Figure,
+    axis,
+    draw,
+    percent,
+    row_height,
+    scatter,
+    style,
+)
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from engine.stats.ranks import RankInterval
+    from theodolite.engine.stats.ranks import RankInterval
 
 MOST_IN_LEGEND = 16
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
@@ -27,23 +36,34 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
     bars = scatter(
         x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
         y=[row for row in range(len(rows)) for _ in range(3)],
-        mode="lines", hoverinfo="skip",
-        line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
-    )  # fmt: skip
+        mode="lines",
+        hoverinfo="skip",
+        line={"width": 6, "color": SERIES[0]},
+        opacity=0.35,
+        showlegend=False,
+    )
     marks = scatter(
-        x=[row.rank for row in rows], y=list(range(len(rows))), mode="markers",
-        marker={"size": 13, "color": SERIES[0]}, showlegend=False,
-        customdata=[[plain(row.name), row.low, row.high, percent(row.first),
-                     formats.score(row.score)] for row in rows],
+        x=[row.rank for row in rows],
+        y=list(range(len(rows))),
+        mode="markers",
+        marker={"size": 13, "color": SERIES[0]},
+        showlegend=False,
+        customdata=[
+            [plain(row.name), row.low, row.high, percent(row.first), formats.score(row.score)]
+            for row in rows
+        ],
         hovertemplate="%{customdata[0]}: rank %{x}, 95 % of resamples from %{customdata[1]} to "
         "%{customdata[2]}<br>first in %{customdata[3]}, mean %{customdata[4]}<extra></extra>",
-    )  # fmt: skip
+    )
     ticks: dict[str, Any] = {"dtick": 1} if len(rows) <= FEW_ROWS else {}
     x = axis("rank", range=[0.6, len(rows) + 0.4], zeroline=False, **ticks)
     y = axis(
-        tickvals=list(range(len(rows))), ticktext=[plain(shorten(row.name, 22)) for row in rows],
-        range=[len(rows) - 0.4, -0.6], zeroline=False, showgrid=False,
-    )  # fmt: skip
+        tickvals=list(range(len(rows))),
+        ticktext=[plain(shorten(row.name, 22)) for row in rows],
+        range=[len(rows) - 0.4, -0.6],
+        zeroline=False,
+        showgrid=False,
+    )
     return draw([bars, marks], x, y, height=110 + row_height(len(rows)) * len(rows), left=124)
 
 
@@ -75,20 +95,26 @@ def bump(
     names = sorted(ranks[conditions[0]], key=lambda name: ranks[conditions[0]][name])
     traces = [
         scatter(
-            x=list(range(len(conditions))), y=[ranks[c][name] for c in conditions],
-            mode="lines+markers", name=plain(shorten(name)),
+            x=list(range(len(conditions))),
+            y=[ranks[c][name] for c in conditions],
+            mode="lines+markers",
+            name=plain(shorten(name)),
             line=style(i) | {"width": 2.5},
             marker={"size": 12, "symbol": SHAPES[i % len(SHAPES)]},
             customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
             hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
-            + plain(name) + "</extra>",
+            + plain(name)
+            + "</extra>",
         )
         for i, name in enumerate(names)
-    ]  # fmt: skip
+    ]
     x = axis(
-        tickvals=list(range(len(conditions))), ticktext=[plain(c) for c in conditions],
-        range=[-0.25, len(conditions) - 0.75], zeroline=False, tickangle=0,
-    )  # fmt: skip
+        tickvals=list(range(len(conditions))),
+        ticktext=[plain(c) for c in conditions],
+        range=[-0.25, len(conditions) - 0.75],
+        zeroline=False,
+        tickangle=0,
+    )
     places: dict[str, Any] = {"range": [len(names) + 0.5, 0.5], "zeroline": False}
     if len(names) <= MOST_IN_LEGEND:
         y, height = axis("rank", dtick=1, **places), 170 + 44 * len(names)

@@ -11,7 +11,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Comparison
+    from theodolite.app.pages.compare.service import Comparison
 
 
 def over(groups: Mapping[str, str]) -> int:

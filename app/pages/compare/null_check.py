@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app.pages.compare import tested
-from app.pages.compare.verdicts import ALPHA, verdicts
-from engine.errors import UserError
+from theodolite.app.pages.compare import tested
+from theodolite.app.pages.compare.verdicts import ALPHA, verdicts
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Comparison
-    from app.workspace import Workspace
-    from engine.results import Result
+    from theodolite.app.pages.compare.service import Comparison
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.results import Result
 
 PAIRS, NOISE = 100, 0.01
 _SURE = 0.99
@@ -61,10 +61,16 @@ class NullRate:
     def row(self) -> dict[str, Any]:
         """As a flat object, as commands print it."""
         return {
-            "task": self.task, "protocol": self.protocol, "test": self.test, "pairs": self.pairs,
-            "wrong": self.wrong, "nominal": ALPHA, "most": self.most, "holds": self.holds,
+            "task": self.task,
+            "protocol": self.protocol,
+            "test": self.test,
+            "pairs": self.pairs,
+            "wrong": self.wrong,
+            "nominal": ALPHA,
+            "most": self.most,
+            "holds": self.holds,
             "error": self.error or None,
-        }  # fmt: skip
+        }
 
 
 def of_comparison(report: Comparison) -> list[tuple[str, str, int]]:
@@ -92,8 +98,8 @@ def null_check(
     Raises:
         UserError: the encoder cannot be loaded, or there is nothing to check.
     """
-    from engine import evaluate
-    from engine.encoders.noisy import Noisy
+    from theodolite.engine import evaluate
+    from theodolite.engine.encoders.noisy import Noisy
 
     if not measured:
         raise UserError(
@@ -108,10 +114,11 @@ def null_check(
         for pair in range(pairs):
             try:
                 a, b = (
-                    next(evaluate(Noisy(loaded, NOISE, copy, kept), [task], **asked,
-                                  progress=watch))
+                    next(
+                        evaluate(Noisy(loaded, NOISE, copy, kept), [task], **asked, progress=watch)
+                    )
                     for copy in (2 * pair, 2 * pair + 1)
-                )  # fmt: skip
+                )
                 found = _after(found, a, b)
             except TimeoutError:
                 if not found.pairs:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from app.formats import listed, plural
-from app.web import parts
+from theodolite.app.formats import listed, plural
+from theodolite.app.web import parts
 
 if TYPE_CHECKING:
-    from app.pages.compare.null_check import NullRate
+    from theodolite.app.pages.compare.null_check import NullRate
 
 LEAD = (
     "Tests pairs of copies of the baseline, each with 1 % noise, on the tasks above. The copies do "

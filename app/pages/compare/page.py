@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.board import board
-from app.components.chart import chart
-from app.pages.compare import null_view, published, ranking_view, service, views
-from app.pages.compare.stability import KINDS
-from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
-from app.pages.encoders import choices
-from app.pages.encoders.service import STARTERS
-from app.report import answers
-from app.report.button import report_button
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, opening, poll
-from app.web.frozen import Frozen
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.components.board import board
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.compare import null_view, published, ranking_view, service, views
+from theodolite.app.pages.compare.stability import KINDS
+from theodolite.app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.report import answers
+from theodolite.app.report.button import report_button
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, opening, poll
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Compare"
 PATH = "compare"
@@ -45,19 +45,43 @@ BARE = {"show_label": False, "container": False}
 CONTROLS = (
     choices.CHIPS,
     Control("baseline", "Baseline", gr.Dropdown, choices=()),
-    Control("protocol", "Protocol", gr.Dropdown, OWN, options={"choices": [], "min_width": 200,
-                                                              "value": None}),
-    Control("tasks", "Tasks", gr.CheckboxGroup, (), "None selected: every evaluated task.",
-            (), key="task"),
-    Control("published", "Published rows", gr.Dropdown, (),
-            "From papers, not evaluated here: never part of a test.", (),
-            {"multiselect": True}),
-    Control("drawn", "What is resampled", gr.Radio, "within", choices=ranking_view.DRAWS,
-            options=BARE),
-    Control("stability", "What is changed", gr.Radio, "classifier",
-            choices=[(label, kind) for kind, label in KINDS.items()],
-            options=BARE | {"elem_id": "stability-by"}),
-)  # fmt: skip
+    Control(
+        "protocol",
+        "Protocol",
+        gr.Dropdown,
+        OWN,
+        options={"choices": [], "min_width": 200, "value": None},
+    ),
+    Control(
+        "tasks",
+        "Tasks",
+        gr.CheckboxGroup,
+        (),
+        "None selected: every evaluated task.",
+        (),
+        key="task",
+    ),
+    Control(
+        "published",
+        "Published rows",
+        gr.Dropdown,
+        (),
+        "From papers, not evaluated here: never part of a test.",
+        (),
+        {"multiselect": True},
+    ),
+    Control(
+        "drawn", "What is resampled", gr.Radio, "within", choices=ranking_view.DRAWS, options=BARE
+    ),
+    Control(
+        "stability",
+        "What is changed",
+        gr.Radio,
+        "classifier",
+        choices=[(label, kind) for kind, label in KINDS.items()],
+        options=BARE | {"elem_id": "stability-by"},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -110,15 +134,25 @@ def build(workspace: Workspace) -> None:
     shown = [*boxes.values(), numbers]
     every = (show, controls, shown, notice)
     # One event for both: with two, the older answer could arrive after the newer one.
-    opened = on([opening(), newer.change], renew, {**controls, "seen": seen},
-                [seen, *controls.values(), *shown], notice, **ALWAYS_LAST)  # fmt: skip
+    opened = on(
+        [opening(), newer.change],
+        renew,
+        {**controls, "seen": seen},
+        [seen, *controls.values(), *shown],
+        notice,
+        **ALWAYS_LAST,
+    )
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [newer])
-    chosen = on(controls["encoder"].input, rebase, controls, [controls["baseline"]], notice,
-                **ALWAYS_LAST)  # fmt: skip
+    chosen = on(
+        controls["encoder"].input, rebase, controls, [controls["baseline"]], notice, **ALWAYS_LAST
+    )
     on(chosen.then, *every, **ALWAYS_LAST)
-    on([controls[name].input for name in ("baseline", "protocol", "tasks", "published")], *every,
-       **ALWAYS_LAST)  # fmt: skip
+    on(
+        [controls[name].input for name in ("baseline", "protocol", "tasks", "published")],
+        *every,
+        **ALWAYS_LAST,
+    )
     for name, view, filled_by in (
         ("drawn", views.ranks, RANKS),
         ("stability", views.stable, STABLE),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from app.pages.compare.cautions import Caution
+from theodolite.app.pages.compare.cautions import Caution
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Comparison
-    from engine.protocols.published import Published
+    from theodolite.app.pages.compare.service import Comparison
+    from theodolite.engine.protocols.published import Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Reference:
 @cache
 def references() -> dict[str, Reference]:
     """Every published row by its key."""
-    from engine.protocols.published import (
+    from theodolite.engine.protocols.published import (
         FURTHER,
         TABLE_B3,
         TABLE_E1,
@@ -54,8 +54,13 @@ def references() -> dict[str, Reference]:
         TABLE_MAIN,
     )
 
-    tables = (("all", TABLE_MAIN), ("wmean", TABLE_B3), ("transfer", TABLE_E1),
-              ("transfer, InferSent", TABLE_INFERSENT), *FURTHER.items())  # fmt: skip
+    tables = (
+        ("all", TABLE_MAIN),
+        ("wmean", TABLE_B3),
+        ("transfer", TABLE_E1),
+        ("transfer, InferSent", TABLE_INFERSENT),
+        *FURTHER.items(),
+    )
     found = {}
     for kind, rows in tables:
         for row in rows:

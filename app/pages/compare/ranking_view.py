@@ -6,20 +6,20 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import drawing
-from app.pages.compare import figures as rank_figures
-from app.pages.compare import stability
-from app.pages.compare.stability import KINDS
-from app.web import address, parts
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing
+from theodolite.app.pages.compare import figures as rank_figures
+from theodolite.app.pages.compare import stability
+from theodolite.app.pages.compare.stability import KINDS
+from theodolite.app.web import address, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.pages.compare.cautions import Caution
-    from app.pages.compare.service import Comparison
-    from app.workspace import Workspace
-    from engine.stats.ranks import RankInterval
+    from theodolite.app.pages.compare.cautions import Caution
+    from theodolite.app.pages.compare.service import Comparison
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.ranks import RankInterval
 
 FEW_TASKS = 5
 MOST_NAMED = 12
@@ -93,8 +93,11 @@ def _stable(
         return parts.empty(nothing, first.text, way), None, gaps(others)
     over = f"{len(found.encoders)} encoders on {', '.join(found.tasks)}"
     html = f'<div class="t-said">{text}</div><p class="t-small t-muted">{escape(over)}.</p>'
-    rows = [[c, name, found.ranks[c][name], found.means[c][name]]
-            for c in found.ranks for name in found.encoders]  # fmt: skip
+    rows = [
+        [c, name, found.ranks[c][name], found.means[c][name]]
+        for c in found.ranks
+        for name in found.encoders
+    ]
     picture = drawing(
         rank_figures.bump(found.ranks, found.means),
         f"Ranks of the encoders by {KINDS[kind].lower()}. {' '.join(lines)}",

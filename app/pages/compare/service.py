@@ -11,18 +11,18 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.pages.compare import letters, tested
-from app.pages.compare.cautions import Caution, cautions, unreadable_values, untested
-from app.pages.compare.verdicts import Verdict, verdicts
-from engine.errors import UserError
-from engine.tasks import in_order
-from store.run_rows import LIVE
+from theodolite.app.pages.compare import letters, tested
+from theodolite.app.pages.compare.cautions import Caution, cautions, unreadable_values, untested
+from theodolite.app.pages.compare.verdicts import Verdict, verdicts
+from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import in_order
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.stats.bootstrap import Average
-    from engine.stats.ranks import RankInterval
-    from engine.stats.significance import Difference
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.bootstrap import Average
+    from theodolite.engine.stats.ranks import RankInterval
+    from theodolite.engine.stats.significance import Difference
 
 Row = Mapping[str, Any]
 _KEPT = 16
@@ -95,16 +95,20 @@ class Comparison:
         if difference is None:
             return row | {"against": None, "verdict": None}
         verdict, base = self.verdicts[name, task], self.encoders[0]
-        return row | asdict(difference) | {
-            "against": base,
-            "tie_group_over": letters.over(self.groups.get(task, {})),
-            "tie_group_note": letters.note(self, name, task),
-            "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
-            "p_holm": verdict.adjusted,
-            "holm_over": verdict.tasks,
-            "interval_alone": difference.words(name, base),
-            "verdict": verdict.words(name, base),
-        }  # fmt: skip
+        return (
+            row
+            | asdict(difference)
+            | {
+                "against": base,
+                "tie_group_over": letters.over(self.groups.get(task, {})),
+                "tie_group_note": letters.note(self, name, task),
+                "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
+                "p_holm": verdict.adjusted,
+                "holm_over": verdict.tasks,
+                "interval_alone": difference.words(name, base),
+                "verdict": verdict.words(name, base),
+            }
+        )
 
     def _mean_row(self, name: str) -> dict[str, Any]:
         row: dict[str, Any] = {
@@ -125,12 +129,16 @@ class Comparison:
         if difference is None:
             return row | {"against": None, "verdict": None}
         words = difference.words(name, self.encoders[0])
-        return row | asdict(difference) | {
-            "against": self.encoders[0],
-            "tie_group_over": letters.over(self.average_groups),
-            "tie_group_note": letters.note(self, name, None),
-            "verdict": words,
-        }  # fmt: skip
+        return (
+            row
+            | asdict(difference)
+            | {
+                "against": self.encoders[0],
+                "tie_group_over": letters.over(self.average_groups),
+                "tie_group_note": letters.note(self, name, None),
+                "verdict": words,
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +196,7 @@ def compare(
 
 def evaluated(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Tasks and protocols with a score, both in their registry's order, other tasks last."""
-    from engine import protocols
+    from theodolite.engine import protocols
 
     rows = [row for row in workspace.store.results.table() if row["error"] is None]
     under = {row["protocol"] for row in rows}
@@ -213,9 +221,9 @@ def ask(
     Raises:
         UserError: fewer than two encoders, or an unknown task or protocol.
     """
-    from engine import encoders as engine_encoders
-    from engine import protocols
-    from engine.tasks import expand
+    from theodolite.engine import encoders as engine_encoders
+    from theodolite.engine import protocols
+    from theodolite.engine.tasks import expand
 
     names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
     if len(names) < 2:
@@ -302,7 +310,7 @@ def ranking(
         tasks: names.
         cells: (encoder, task) -> the store's row.
     """
-    from engine.stats.ranks import rank_intervals
+    from theodolite.engine.stats.ranks import rank_intervals
 
     tests = {
         task: tested.on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
@@ -322,12 +330,13 @@ def _answer(
     cells: Mapping[tuple[str, str], Row],
     tests: Mapping[str, tested.TaskTests],
 ) -> Comparison:
-    from engine.stats.ranks import rank_intervals
+    from theodolite.engine.stats.ranks import rank_intervals
 
     names, ordered = question.encoders, tuple(tests)
     unreadable = frozenset((name, t) for t, found in tests.items() for name in found.unreadable)
-    differences = {(name, t): found for t, done in tests.items()
-                   for name, found in done.differences.items()}  # fmt: skip
+    differences = {
+        (name, t): found for t, done in tests.items() for name, found in done.differences.items()
+    }
     common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
     suite = {name: [cells[name, task] for task in common] for name in names}
     drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
@@ -374,8 +383,8 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     before any other if two encoders answered under it; ties go to the protocol's own seed, as on
     the overview, then to the newest result; a score is preferred to an error.
     """
-    from engine.protocols import PROTOCOLS
-    from engine.tasks import defaults
+    from theodolite.engine.protocols import PROTOCOLS
+    from theodolite.engine.tasks import defaults
 
     answered = Counter(tested.question(row) for row in rows if row["error"] is None)
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
@@ -389,7 +398,7 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
 
 
 def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
-    from engine.stats.bootstrap import average
+    from theodolite.engine.stats.bootstrap import average
 
     return {
         name: average({row["task"]: row["score"] for row in rows}, list(common))

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from app.formats import listed
-from app.pages.compare.cautions import Caution, evaluated_as, is_trained
+from theodolite.app.formats import listed
+from theodolite.app.pages.compare.cautions import Caution, evaluated_as, is_trained
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.stats.agreement import Agreement
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.agreement import Agreement
 
 Row = Mapping[str, Any]
 Scores = dict[str, dict[str, dict[str, float]]]
@@ -30,8 +30,15 @@ KINDS = {
     "size": "Size",
     "seed": "Seed",
 }
-CLASSIFIERS = ("senteval", "senteval-exact", "senteval-mlp", "senteval-fast", "senteval-sklearn",
-               "pitfalls", "pitfalls-mlp")  # fmt: skip
+CLASSIFIERS = (
+    "senteval",
+    "senteval-exact",
+    "senteval-mlp",
+    "senteval-fast",
+    "senteval-sklearn",
+    "pitfalls",
+    "pitfalls-mlp",
+)
 AS_IT_IS = "as they are"
 FEW = 4
 """Most names listed individually."""
@@ -101,11 +108,14 @@ def stability(
 
 
 def _compared(
-    kind: str, scores: Scores, names: Sequence[str], tasks: Sequence[str],
+    kind: str,
+    scores: Scores,
+    names: Sequence[str],
+    tasks: Sequence[str],
     missing: tuple[Caution, ...],
-) -> Stability:  # fmt: skip
-    from engine.stats.agreement import agreement, means
-    from engine.stats.ranks import ranked
+) -> Stability:
+    from theodolite.engine.stats.agreement import agreement, means
+    from theodolite.engine.stats.ranks import ranked
 
     averages = {condition: means(found, names, tasks) for condition, found in scores.items()}
     pairs = list(combinations(scores, 2))
@@ -162,7 +172,7 @@ def _put(scores: Scores, condition: str, name: str, task: str, score: float) -> 
 
 def _good(rows: Sequence[Row]) -> list[Row]:
     """Rows with a score; those of the protocol's own seed last, so that they take precedence."""
-    from engine.protocols import PROTOCOLS
+    from theodolite.engine.protocols import PROTOCOLS
 
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
     scored = [row for row in rows if row["error"] is None and row["score"] == row["score"]]
@@ -171,7 +181,7 @@ def _good(rows: Sequence[Row]) -> list[Row]:
 
 def _under(row: Row, protocol: str | None) -> bool:
     """Whether a row is of the given protocol, or of its task's own if None."""
-    from engine.tasks import defaults
+    from theodolite.engine.tasks import defaults
 
     return row["protocol"] in (defaults(row["task"]) if protocol is None else (protocol,))
 
@@ -259,14 +269,22 @@ def _missing(
     protocol: str | None,
 ) -> list[Caution]:
     """The measurements needed for all encoders to be compared."""
-    from engine.tasks import TASKS
+    from theodolite.engine.tasks import TASKS
 
     learned = [t for t in tasks if t in TASKS and TASKS[t].type in ("transfer", "probing")]
     if kind == "size":
-        return [] if len(scores) > 1 else [
-            Caution("No size study of these encoders is in the store.", "Study sizes",
-                    "fair-play", {"encoder": encoders})
-        ]  # fmt: skip
+        return (
+            []
+            if len(scores) > 1
+            else [
+                Caution(
+                    "No size study of these encoders is in the store.",
+                    "Study sizes",
+                    "fair-play",
+                    {"encoder": encoders},
+                )
+            ]
+        )
     if kind == "seed":
         drawn = [t for t in tasks if t not in TASKS or TASKS[t].type not in ("sts", "search")]
         state = {"encoder": encoders, "task": drawn, "seeds": "5"} | (
@@ -274,9 +292,13 @@ def _missing(
         )
         if not drawn:
             return [Caution("Nothing is drawn at random on these tasks: any seed gives the same.")]
-        return [] if len(scores) > 1 else [
-            Caution("There is a single seed of each score.", "Evaluate five", "evaluate", state)
-        ]  # fmt: skip
+        return (
+            []
+            if len(scores) > 1
+            else [
+                Caution("There is a single seed of each score.", "Evaluate five", "evaluate", state)
+            ]
+        )
     if kind == "normalisation":
         wanted = {"z-normalised": "pitfalls"}
         able = [t for t in tasks if t in TASKS and TASKS[t].type in ("transfer", "probing", "sts")]
@@ -342,8 +364,10 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
             f"{turn.second}"
         )
         letters = [ties.get(task, {}) for task in tasks]
-        tied = [t.get(turn.ahead) is not None and t.get(turn.ahead) == t.get(turn.behind)
-                for t in letters]  # fmt: skip
+        tied = [
+            t.get(turn.ahead) is not None and t.get(turn.ahead) == t.get(turn.behind)
+            for t in letters
+        ]
         turns.append(text + (", and they tie there anyway." if all(tied) else "."))
     if len(turned) > most:
         turns.append(f"So do {len(turned) - most} more pairs: see the numbers.")
@@ -358,6 +382,8 @@ def _mean_turns(found: Stability) -> list[str]:
             pairs.setdefault(pair, conditions)
     if not pairs or len(found.tasks) < 2:
         return []
-    turns = [f"{a} leads {b} under {first} and trails under {second}"
-            for (a, b), (first, second) in list(pairs.items())[:3]]  # fmt: skip
+    turns = [
+        f"{a} leads {b} under {first} and trails under {second}"
+        for (a, b), (first, second) in list(pairs.items())[:3]
+    ]
     return [f"By the mean over {len(found.tasks)} tasks, {'; '.join(turns)}."]

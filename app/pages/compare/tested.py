@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from app.examples import results
-from store.errors import StoreError
-from store.run_rows import LIVE
+from theodolite.app.examples import results
+from theodolite.store.errors import StoreError
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.stats.bootstrap import Resampled
-    from engine.stats.significance import Difference
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.bootstrap import Resampled
+    from theodolite.engine.stats.significance import Difference
 
 Key = TypeVar("Key")
 Row = Mapping[str, Any]
@@ -100,11 +100,12 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     return TaskTests(
         differences(known, base, compared) if compared else {},
         groups({name: known[name] for name in alike}, list(alike.values()))
-        if len(alike) > 1 and alike.keys() <= known.keys() else {},
+        if len(alike) > 1 and alike.keys() <= known.keys()
+        else {},
         {name: kept.resampled for name, kept in known.items()},
         tuple(name for name in scored if name not in readable),
         {name: reason for name, reason in kept.items() if isinstance(reason, str)},
-    )  # fmt: skip
+    )
 
 
 question: Callable[[Row], tuple[Any, ...]] = itemgetter("task", "protocol", "seed", "data_hash")
@@ -121,7 +122,7 @@ def of_means(
     """
     import numpy as np
 
-    from engine.stats.significance import differences, pairwise
+    from theodolite.engine.stats.significance import differences, pairwise
 
     (_, base), *others = suite.items()
     found = differences([mine for _, mine in others], base)
@@ -138,8 +139,8 @@ def differences(
     """Each encoder's score minus the base's, and McNemar's p-value where there is one."""
     import numpy as np
 
-    from engine.stats import significance
-    from engine.stats.significance import mcnemar
+    from theodolite.engine.stats import significance
+    from theodolite.engine.stats.significance import mcnemar
 
     found = significance.differences(
         [[known[name].resampled] for name in names], [known[base].resampled]
@@ -156,7 +157,7 @@ def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, 
     """The letter of each encoder's tie group, from its inputs of the tests and its score."""
     import numpy as np
 
-    from engine.stats.significance import pairwise, pairwise_mcnemar
+    from theodolite.engine.stats.significance import pairwise, pairwise_mcnemar
 
     right = [kept.right for kept in known.values() if kept.right is not None]
     if len(right) == len(known):
@@ -167,7 +168,7 @@ def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, 
 
 
 def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, ...]:
-    from engine.stats.significance import tie_groups
+    from theodolite.engine.stats.significance import tie_groups
 
     groups = tie_groups(scores, p)
     found = {place: letter(i) for i, group in enumerate(groups) for place in group}
@@ -239,16 +240,16 @@ def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, 
 
 def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | str]:
     kept = workspace.store.results.with_examples(ids)
-    return of_results(task, {
-        one: (details, examples) for one, details, examples in kept if examples is not None
-    })  # fmt: skip
+    return of_results(
+        task, {one: (details, examples) for one, details, examples in kept if examples is not None}
+    )
 
 
 def of_results(
     task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
 ) -> dict[Key, Measured | str]:
     """Inputs of the tests from details and values per example, or why there is no test."""
-    from engine.stats.bootstrap import Sample, main_sample, resample_all
+    from theodolite.engine.stats.bootstrap import Sample, main_sample, resample_all
 
     found: dict[Key, Measured | str] = {}
     alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from engine.stats.significance import Difference
+    from theodolite.engine.stats.significance import Difference
 
 ALPHA = 0.05
 
@@ -40,7 +40,7 @@ def verdicts(
     differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
 ) -> dict[tuple[str, str], Verdict]:
     """Holm's correction over the tasks of each encoder's column."""
-    from engine.stats.significance import holm
+    from theodolite.engine.stats.significance import holm
 
     made = {}
     for name in dict.fromkeys(name for name, _ in differences):

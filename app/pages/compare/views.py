@@ -8,10 +8,10 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.examples import results
-from app.pages.compare import board as compare_board
-from app.pages.compare import (
+from theodolite.app import formats
+from theodolite.app.examples import results
+from theodolite.app.pages.compare import board as compare_board
+from theodolite.app.pages.compare import (
     differences,
     null_check,
     null_view,
@@ -19,15 +19,15 @@ from app.pages.compare import (
     ranking_view,
     service,
 )
-from app.pages.compare import table as compare_table
-from app.pages.encoders import choices
-from app.web import address, parts
-from engine.stats import spread
+from theodolite.app.pages.compare import table as compare_table
+from theodolite.app.pages.encoders import choices
+from theodolite.app.web import address, parts
+from theodolite.engine.stats import spread
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import ComparisonSpec
-    from app.web.controls import Values
-    from app.workspace import Workspace
+    from theodolite.app.pages.compare.service import ComparisonSpec
+    from theodolite.app.web.controls import Values
+    from theodolite.app.workspace import Workspace
 
 QUIET_SECONDS = 0.5
 """Before the first progress message, and between two: each costs the browser time."""

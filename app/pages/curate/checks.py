@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.finite import finite
-from app.pages.geometry.service import ALL, take
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.app import formats
+from theodolite.app.finite import finite
+from theodolite.app.pages.geometry.service import ALL, take
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.curate.service import CurateJob
-    from app.workspace import Workspace
+    from theodolite.app.pages.curate.service import CurateJob
+    from theodolite.app.workspace import Workspace
 
 Arrays = dict[str, Any]
 
@@ -56,7 +56,7 @@ def _exact(
     """Exact duplicates: a sentence that recurs verbatim is one row with a count of occurrences."""
     import numpy as np
 
-    from engine.search import curation
+    from theodolite.engine.search import curation
 
     taken = take(workspace.catalog.load(job.dataset), job.split, most=None)
     whole, _ = workspace.catalog.sentences(job.dataset)
@@ -64,22 +64,23 @@ def _exact(
     often = np.bincount(taken.rows, minlength=len(taken.sentences))
     # Sentences that recur are passed twice, so that each forms a group by itself.
     again = np.flatnonzero(often > 1)
-    doubled = curation.exact_duplicates(
-        [*taken.sentences, *(taken.sentences[i] for i in again)]
-    )  # fmt: skip
+    doubled = curation.exact_duplicates([*taken.sentences, *(taken.sentences[i] for i in again)])
     rows = np.concatenate([np.arange(len(taken.sentences)), again])[doubled.ids]
     _, first = np.unique(rows, return_index=True)
     keep = np.sort(first)
     rows, group = rows[keep], doubled.group[keep]
     ids = np.array([place[taken.sentences[i]] for i in rows], np.int64)
-    info = {"n": len(taken.rows), "groups": doubled.count,
-            "spare": int(often[rows].sum()) - doubled.count}  # fmt: skip
+    info = {
+        "n": len(taken.rows),
+        "groups": doubled.count,
+        "spare": int(often[rows].sum()) - doubled.count,
+    }
     return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
 
 
 def _near(workspace: Workspace, job: CurateJob, progress: Progress | None) -> tuple[Arrays, Arrays]:
-    from engine.search import curation
-    from engine.search.ann_index import index_of
+    from theodolite.engine.search import curation
+    from theodolite.engine.search.ann_index import index_of
 
     some, positions, vectors = encoded(workspace, job, progress)
     groups = curation.near_duplicates(vectors, job.threshold, index_of(vectors), progress)
@@ -90,8 +91,8 @@ def _near(workspace: Workspace, job: CurateJob, progress: Progress | None) -> tu
 def _outliers(
     workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
-    from engine.search import curation
-    from engine.search.ann_index import index_of
+    from theodolite.engine.search import curation
+    from theodolite.engine.search.ann_index import index_of
 
     some, positions, vectors = encoded(workspace, job, progress)
     ranked = curation.outliers(vectors, job.neighbours, index_of(vectors), progress)
@@ -105,7 +106,7 @@ def _typical(
 ) -> tuple[Arrays, Arrays]:
     import numpy as np
 
-    from engine.search import curation
+    from theodolite.engine.search import curation
 
     some, positions, vectors = encoded(workspace, job, progress)
     ranked = curation.typical(vectors)
@@ -123,8 +124,8 @@ def _typical(
 def _leaks(
     workspace: Workspace, job: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
-    from engine.search import curation
-    from engine.search.ann_index import index_of
+    from theodolite.engine.search import curation
+    from theodolite.engine.search.ann_index import index_of
 
     some, positions, vectors = encoded(workspace, job, progress)
     seen, seen_places = part(workspace, job.against, job.against_split)
@@ -135,11 +136,17 @@ def _leaks(
     )
     info = {"n": len(some), "seen": len(seen), "exact": int(leaks.exact.sum())}
     return info, {
-        "ids": positions[leaks.ids], "twins": seen_places[leaks.twins], "cosine": leaks.cosines,
+        "ids": positions[leaks.ids],
+        "twins": seen_places[leaks.twins],
+        "cosine": leaks.cosines,
         "exact": leaks.exact.astype("int8"),
-    }  # fmt: skip
+    }
 
 
 WORK: dict[str, Callable[[Workspace, CurateJob, Progress | None], tuple[Arrays, Arrays]]] = {
-    "exact": _exact, "near": _near, "outliers": _outliers, "typical": _typical, "leaks": _leaks,
-}  # fmt: skip
+    "exact": _exact,
+    "near": _near,
+    "outliers": _outliers,
+    "typical": _typical,
+    "leaks": _leaks,
+}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.terminal import (
+from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
     SpreadsheetOption,
@@ -19,7 +19,7 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 
 @verb
@@ -55,15 +55,22 @@ def curate(
 
     theodolite curate leaks STSBenchmark --split test --against-split train -e wordllama --json
     """
-    from app.jobs import submit
-    from app.pages.curate import service, tables
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.curate import service, tables
 
     if out is not None:
         check_writable(out)
     job = service.spec(
-        check, dataset, split=split, encoder=encoder, threshold=threshold, neighbours=neighbours,
-        many=many, against=against, against_split=against_split,
-    )  # fmt: skip
+        check,
+        dataset,
+        split=split,
+        encoder=encoder,
+        threshold=threshold,
+        neighbours=neighbours,
+        many=many,
+        against=against,
+        against_split=against_split,
+    )
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return

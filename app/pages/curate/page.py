@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.curate import service, views
-from app.pages.curate.service import CurateJob
-from app.pages.data import choices as collections
-from app.pages.encoders import choices
-from app.pages.geometry.service import ALL, splits
-from app.pages.jobs.run_panel import RunPanel
-from app.web import background_call, parts
-from app.web.controls import Control, Controls, Values, shape
+from theodolite.app.pages.curate import service, views
+from theodolite.app.pages.curate.service import CurateJob
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.geometry.service import ALL, splits
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.controls import Control, Controls, Values, shape
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Curate"
 PATH = "curate"
@@ -36,24 +36,55 @@ WORDS = {
 NARROW = {"min_width": 140, "scale": 0}
 BARE = {"elem_classes": ["t-bare"]}
 CONTROLS = (
-    Control("check", "Look for", gr.Radio, "outliers", key="job",
-            options={"elem_id": "job"},
-            choices=[(name, check) for check, name in service.NAMES.items()]),
+    Control(
+        "check",
+        "Look for",
+        gr.Radio,
+        "outliers",
+        key="job",
+        options={"elem_id": "job"},
+        choices=[(name, check) for check, name in service.NAMES.items()],
+    ),
     collections.COLLECTION,
     Control("split", "Split", gr.Dropdown, ALL, options={"choices": [ALL], "min_width": 140}),
     choices.ENCODER,
-    Control("against", "Already seen: collection", gr.Dropdown, "",
-            options={"choices": [], "value": None, "min_width": 220}),
-    Control("against_split", "Already seen: split", gr.Dropdown, ALL,
-            options={"choices": [ALL], "min_width": 140, "elem_id": "against-split"}),
-    Control("least", "Minimum cosine", gr.Number, CurateJob.threshold,
-            options={"minimum": -1, "maximum": 1, "step": 0.01, **NARROW}),
-    Control("nearest", "n_neighbors", gr.Number, CurateJob.neighbours,
-            hint="Neighbours per sentence.",
-            options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0, **NARROW}),
-    Control("many", "Top k", gr.Number, CurateJob.many,
-            options={"minimum": 1, "maximum": service.MOST_KEPT // 2, "precision": 0, **NARROW}),
-)  # fmt: skip
+    Control(
+        "against",
+        "Already seen: collection",
+        gr.Dropdown,
+        "",
+        options={"choices": [], "value": None, "min_width": 220},
+    ),
+    Control(
+        "against_split",
+        "Already seen: split",
+        gr.Dropdown,
+        ALL,
+        options={"choices": [ALL], "min_width": 140, "elem_id": "against-split"},
+    ),
+    Control(
+        "least",
+        "Minimum cosine",
+        gr.Number,
+        CurateJob.threshold,
+        options={"minimum": -1, "maximum": 1, "step": 0.01, **NARROW},
+    ),
+    Control(
+        "nearest",
+        "n_neighbors",
+        gr.Number,
+        CurateJob.neighbours,
+        hint="Neighbours per sentence.",
+        options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0, **NARROW},
+    ),
+    Control(
+        "many",
+        "Top k",
+        gr.Number,
+        CurateJob.many,
+        options={"minimum": 1, "maximum": service.MOST_KEPT // 2, "precision": 0, **NARROW},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -61,8 +92,9 @@ def build(workspace: Workspace) -> None:
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("check", "collection", "encoder", **BARE)
-        go = gr.Button("Run check", variant="primary", elem_id="look",
-                       visible=not workspace.read_only)  # fmt: skip
+        go = gr.Button(
+            "Run check", variant="primary", elem_id="look", visible=not workspace.read_only
+        )
         with parts.more():
             controls.render("split")
             with gr.Row(visible=False) as near:  # a row each: a hidden box would leave a gap
@@ -97,14 +129,19 @@ def build(workspace: Workspace) -> None:
 
     shape(shaped, {controls["check"]: WORDS})
     panel.connect(
-        controls, shown, shown["table"], go, notice,
-        load=partial(_loaded, workspace), show=show,
+        controls,
+        shown,
+        shown["table"],
+        go,
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
         make=lambda values: service.run_check(workspace, _spec(values)),
         refill={
             "collection": lambda values: {"split": _splits(workspace, values.collection)},
             "against": lambda values: {"against_split": _splits(workspace, values.against)},
         },
-    )  # fmt: skip
+    )
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
@@ -113,10 +150,12 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
     other, against = collections.filled(workspace, values.against, place)
     encoder = next(iter(choices.from_address(workspace, request)), None)
     return vars(values) | {
-        "collection": collection, "split": _splits(workspace, place, values.split),
-        "encoder": choices.one(workspace, encoder), "against": against,
+        "collection": collection,
+        "split": _splits(workspace, place, values.split),
+        "encoder": choices.one(workspace, encoder),
+        "against": against,
         "against_split": _splits(workspace, other, values.against_split),
-    }  # fmt: skip
+    }
 
 
 def _splits(workspace: Workspace, dataset: str, wanted: str = ALL) -> Any:
@@ -138,11 +177,16 @@ def _spec(values: Values) -> CurateJob:
         UserError: a value is invalid.
     """
     return service.spec(
-        values.check, values.collection, split=values.split or ALL,
-        encoder=values.encoder or "", threshold=values.least, neighbours=values.nearest,
-        many=values.many, against=values.against or "",
+        values.check,
+        values.collection,
+        split=values.split or ALL,
+        encoder=values.encoder or "",
+        threshold=values.least,
+        neighbours=values.nearest,
+        many=values.many,
+        against=values.against or "",
         against_split=values.against_split or ALL,
-    )  # fmt: skip
+    )
 
 
 def _shown(workspace: Workspace, values: Values) -> str:
@@ -152,7 +196,8 @@ def _shown(workspace: Workspace, values: Values) -> str:
     if found is not None:
         return views.html(found, str(values.encoder or ""))
     hint = parts.next_step(
-        workspace.read_only, "choose a check that was run before",
+        workspace.read_only,
+        "choose a check that was run before",
         "Press Run check. Large collections are processed in the background.",
-    )  # fmt: skip
+    )
     return parts.empty(f"{service.NAMES[spec.check]}: not checked yet", hint)

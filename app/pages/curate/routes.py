@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from app.pages.curate import service, tables
+from theodolite.app.pages.curate import service, tables
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 
 def routes(workspace: Workspace) -> list[Route]:
@@ -29,6 +29,6 @@ def routes(workspace: Workspace) -> list[Route]:
             tables.csv(found, spreadsheet="spreadsheet" in request.query_params),
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )  # fmt: skip
+        )
 
     return [Route("/theodolite/curation/{key:str}.csv", respond)]

@@ -8,21 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from app.examples import shipped
-from app.jobs.job import Job, Spec
-from app.jobs.submit import queue
-from app.pages.curate import checks
-from app.pages.geometry.service import ALL
-from engine.errors import UserError
-from engine.progress import Progress
-from store.derived import DerivedRow, array
-from store.hashing import hash_of, to_json
+from theodolite.app.examples import shipped
+from theodolite.app.jobs.job import Job, Spec
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.curate import checks
+from theodolite.app.pages.geometry.service import ALL
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
+from theodolite.store.derived import DerivedRow, array
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 Check = Literal["exact", "near", "outliers", "typical", "leaks"]
 
@@ -126,7 +126,7 @@ def spec(
     Raises:
         UserError: the check, encoder or a number is invalid or missing.
     """
-    from engine.encoders import parse
+    from theodolite.engine.encoders import parse
 
     if check not in get_args(Check):
         raise UserError(
@@ -135,17 +135,26 @@ def spec(
     if threshold is None or neighbours is None or many is None:
         raise UserError("A number is missing.", "Fill in the empty field.")
     job = CurateJob(
-        check, dataset, split, encoder, float(threshold), int(neighbours), int(many),  # type: ignore[arg-type]
-        against, against_split,
-    )  # fmt: skip
+        check,
+        dataset,
+        split,
+        encoder,
+        float(threshold),
+        int(neighbours),
+        int(many),  # type: ignore[arg-type]
+        against,
+        against_split,
+    )
     if job.encoder:
         job = replace(job, encoder=str(parse(job.encoder)))
     elif check != "exact":
         raise UserError("No encoder chosen.", "Only exact duplicates need none.")
     if not -1 <= job.threshold <= 1:
         raise UserError(f"{job.threshold} is not a cosine.", "Choose from −1 to 1; 0.9 is usual.")
-    for number, what, most in ((job.neighbours, "neighbours", MOST_NEIGHBOURS),
-                               (job.many, "sentences", MOST_KEPT // 2)):  # fmt: skip
+    for number, what, most in (
+        (job.neighbours, "neighbours", MOST_NEIGHBOURS),
+        (job.many, "sentences", MOST_KEPT // 2),
+    ):
         if not 1 <= number <= most:
             raise UserError(f"{number:,} {what} cannot be asked for.", f"Choose 1 to {most:,}.")
     if check == "leaks":
@@ -310,7 +319,7 @@ def run_check(workspace: Workspace, job: CurateJob) -> str:
 
 def _is_small(workspace: Workspace, job: CurateJob) -> bool:
     """Whether the check takes no more than a second or two."""
-    from app import vectors
+    from theodolite.app import vectors
 
     for place in {job.dataset, job.against or job.dataset}:
         if len(workspace.catalog.load(place).sentences) > AT_ONCE:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app import formats
+from theodolite.app import formats
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from app.pages.curate.service import Answer
+    from theodolite.app.pages.curate.service import Answer
 
 HEADS = {
-    "group": "Group", "occurs": "Occurs", "most": "End", "cosine": "Cosine", "exact": "Same words",
+    "group": "Group",
+    "occurs": "Occurs",
+    "most": "End",
+    "cosine": "Cosine",
+    "exact": "Same words",
     "twin": "Its match there",
-}  # fmt: skip
+}
 
 
 def frame(found: Answer) -> pd.DataFrame:
     """All rows: id of the sentence, the sentence, and its attributes."""
     import pandas as pd
 
-    columns: dict[str, Any] = {
-        "id": found.ids, "sentence": [found.sentences[i] for i in found.ids]
-    }  # fmt: skip
+    columns: dict[str, Any] = {"id": found.ids, "sentence": [found.sentences[i] for i in found.ids]}
     for name in (name for name in HEADS if name in found.columns):
         values = found.columns[name]
         if name == "most":

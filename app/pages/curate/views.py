@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.curate.tables import HEADS, frame, sentence
-from app.web import address, parts
+from theodolite.app import formats
+from theodolite.app.pages.curate.tables import HEADS, frame, sentence
+from theodolite.app.web import address, parts
 
 if TYPE_CHECKING:
-    from app.pages.curate.service import Answer
+    from theodolite.app.pages.curate.service import Answer
 
 SHOWN = 200
 """Most rows of a table on the page; the CSV has all."""
@@ -27,8 +27,10 @@ def html(found: Answer, encoder: str) -> str:
         return heading
     table = frame(found).head(SHOWN)
     names = ["sentence", *(name for name in table.columns if name not in ("id", "sentence"))]
-    rows = [[_cell(name, row[name], found, encoder) for name in names]
-            for row in table.to_dict("records")]  # fmt: skip
+    rows = [
+        [_cell(name, row[name], found, encoder) for name in names]
+        for row in table.to_dict("records")
+    ]
     heads = ["Sentence", *(HEADS[name] for name in names[1:])]
     numbers = [i for i, name in enumerate(names) if name in ("group", "occurs", "cosine")]
     return heading + parts.table(heads, rows, "What was found", numbers)
@@ -64,8 +66,7 @@ def _ways(found: Answer, encoder: str) -> str:
 def _cell(name: str, value: Any, found: Answer, encoder: str) -> str:
     if name == "sentence":
         text = formats.encodable(str(value))
-        where = {"q": text[:2000], "in": found.job.dataset,
-                 "encoder": encoder or found.job.encoder}  # fmt: skip
+        where = {"q": text[:2000], "in": found.job.dataset, "encoder": encoder or found.job.encoder}
         return (
             f'<span dir="auto">{escape(text)}</span> <a class="t-small" '
             f'href="{escape(address.link("search", **where))}" '

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.web.controls import Control
+from theodolite.app.web.controls import Control
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 DEFAULT = "starter-topics"
 COLLECTION = Control(
-    "collection", "Collection", gr.Dropdown, DEFAULT, key="in",
+    "collection",
+    "Collection",
+    gr.Dropdown,
+    DEFAULT,
+    key="in",
     options={"choices": [], "value": None, "min_width": 220},
-)  # fmt: skip
+)
 """The control, with an empty list."""
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from app import formats
-from app.pages.data import samples, service
-from app.terminal import (
+from theodolite.app import formats
+from theodolite.app.pages.data import samples, service
+from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
     do_here,
@@ -24,8 +24,8 @@ from app.terminal import (
     verb,
     verbs,
 )
-from app.workspace import Workspace
-from engine.datasets.info import DatasetInfo
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.info import DatasetInfo
 
 data_verbs = verbs("List and inspect data sets, add your own.")
 
@@ -127,7 +127,7 @@ def add_data(
 
     theodolite evaluate minilm --tasks upload:mine
     """
-    from engine.datasets import tables
+    from theodolite.engine.datasets import tables
 
     with service.together(files) as file:
         shown = tables.preview(file, file.name)
@@ -165,8 +165,8 @@ def list_suite(
     """
     from dataclasses import asdict
 
-    from app import suites as names
-    from app.pages.data import suites
+    from theodolite.app import suites as names
+    from theodolite.app.pages.data import suites
 
     if name is None:
         listed = names.look_up(workspace).listed
@@ -200,7 +200,7 @@ def import_coco(
 
     theodolite data import-coco ~/senteval/downstream/COCO
     """
-    from engine.datasets import coco
+    from theodolite.engine.datasets import coco
 
     with progress_bar("COCO") as move:
         found = coco.convert(folder, lambda share, what: move(share, 1.0, what))

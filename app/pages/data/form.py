@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.data import service, views
-from app.pages.data.views import KINDS
-from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on, shape
-from engine.datasets import archives
-from engine.datasets.columns import ROLES as NEEDED
-from engine.datasets.columns import roles_of
-from engine.datasets.info import TYPES as INFO_TYPES
-from engine.errors import UserError
+from theodolite.app.pages.data import service, views
+from theodolite.app.pages.data.views import KINDS
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
+from theodolite.engine.datasets import archives
+from theodolite.engine.datasets.columns import ROLES as NEEDED
+from theodolite.engine.datasets.columns import roles_of
+from theodolite.engine.datasets.info import TYPES as INFO_TYPES
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 OFFERED = [(words.capitalize(), kind) for kind, words in KINDS.items() if kind in NEEDED]
 TYPES = {
@@ -33,26 +33,62 @@ TYPES = {
 """Type of task -> how it uses the rows, for kinds of data set with several types."""
 HEADERS = {"look at it": None, "holds names": True, "is a row": False}
 ROLES = {
-    "left": "First sentence", "right": "Second sentence", "score": "Score", "text": "Text",
-    "label": "Label", "anchor": "Anchor", "positive": "Positive", "negative": "Hard negative",
-    "query": "Query", "document": "Document", "grade": "Grade (0: does not answer)",
-    "split": "Split (optional)", "cluster": "Cluster: rows that belong together (optional)",
-}  # fmt: skip
+    "left": "First sentence",
+    "right": "Second sentence",
+    "score": "Score",
+    "text": "Text",
+    "label": "Label",
+    "anchor": "Anchor",
+    "positive": "Positive",
+    "negative": "Hard negative",
+    "query": "Query",
+    "document": "Document",
+    "grade": "Grade (0: does not answer)",
+    "split": "Split (optional)",
+    "cluster": "Cluster: rows that belong together (optional)",
+}
 """Role of a column -> its label."""
 CONTROLS = (
-    Control("file", "A table, lines, ZIP or several files", gr.File,
-            options={"file_count": "multiple", "height": 150, "elem_id": "upload"}),
+    Control(
+        "file",
+        "A table, lines, ZIP or several files",
+        gr.File,
+        options={"file_count": "multiple", "height": 150, "elem_id": "upload"},
+    ),
     Control("kind", "It holds", gr.Radio, choices=OFFERED, options={"scale": 3}),
-    Control("header", "The first line", gr.Radio, "look at it", choices=list(HEADERS),
-            options={"scale": 2}),
-    Control("type", "To be", gr.Radio, choices=[(words, name) for name, words in TYPES.items()],
-            options={"visible": False, "elem_id": "made-for"}),
-    *(Control(role, label, gr.Dropdown, choices=(),
-              options={"visible": False, "min_width": 160, "elem_id": f"role-{role}"})
-      for role, label in ROLES.items()),
-    Control("name", "Name", default="", hint="Letters, digits, spaces and . _ + -",
-            options={"max_lines": 1, "elem_id": "upload-name"}),
-)  # fmt: skip
+    Control(
+        "header",
+        "The first line",
+        gr.Radio,
+        "look at it",
+        choices=list(HEADERS),
+        options={"scale": 2},
+    ),
+    Control(
+        "type",
+        "To be",
+        gr.Radio,
+        choices=[(words, name) for name, words in TYPES.items()],
+        options={"visible": False, "elem_id": "made-for"},
+    ),
+    *(
+        Control(
+            role,
+            label,
+            gr.Dropdown,
+            choices=(),
+            options={"visible": False, "min_width": 160, "elem_id": f"role-{role}"},
+        )
+        for role, label in ROLES.items()
+    ),
+    Control(
+        "name",
+        "Name",
+        default="",
+        hint="Letters, digits, spaces and . _ + -",
+        options={"max_lines": 1, "elem_id": "upload-name"},
+    ),
+)
 
 
 def build(workspace: Workspace) -> Any:
@@ -81,7 +117,7 @@ def build(workspace: Workspace) -> Any:
 
     def read(values: Values) -> Answer:
         """Read the files and fill the form with guesses."""
-        from engine.datasets import tables
+        from theodolite.engine.datasets import tables
 
         if not values.file:
             return None
@@ -107,7 +143,7 @@ def build(workspace: Workspace) -> Any:
         }
 
     def take(values: Values) -> Answer:
-        from engine.datasets import tables
+        from theodolite.engine.datasets import tables
 
         if not values.file:
             raise UserError("No file to add.", "Choose one above.")
@@ -136,12 +172,25 @@ def build(workspace: Workspace) -> Any:
         },
         {kind: [kind for _, kind in OFFERED]},
     )
-    on([file.upload, controls["header"].input], read, controls,
-       [body, fields, preview, kind, made_for, *roles, name],
-       notice, show_progress="full", show_progress_on=file)  # fmt: skip
+    on(
+        [file.upload, controls["header"].input],
+        read,
+        controls,
+        [body, fields, preview, kind, made_for, *roles, name],
+        notice,
+        show_progress="full",
+        show_progress_on=file,
+    )
     on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
-    on(keep.click, take, controls, [kept, file, body], notice, show_progress="full",
-       show_progress_on=keep)  # fmt: skip
+    on(
+        keep.click,
+        take,
+        controls,
+        [kept, file, body],
+        notice,
+        show_progress="full",
+        show_progress_on=keep,
+    )
     return kept
 
 

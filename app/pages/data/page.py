@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.actions import actions
-from app.pages.data import form, service, views
-from app.pages.data.suites_section import Section
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-from engine.errors import UserError
+from theodolite.app.components.actions import actions
+from theodolite.app.pages.data import form, service, views
+from theodolite.app.pages.data.suites_section import Section
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Data"
 PATH = "data"
@@ -39,17 +39,41 @@ DONE = """() => document.querySelector("#more.t-open .t-rest-head button")?.clic
 """Closes the panel, which may cover the added data set."""
 LINE = {"max_lines": 1}
 HUB = (
-    Control("repository", "Data set", default="", hint="Owner and name.",
-            options=LINE | {"placeholder": "mteb/stsbenchmark-sts", "scale": 3,
-                            "elem_id": "hub-repository"}),
-    Control("revision", "Revision", default="main", hint="Commit, tag, branch.",
-            options=LINE | {"scale": 1, "min_width": 120, "elem_id": "hub-revision"}),
-    Control("file", "File", default="", hint="Empty: list the files.",
-            options=LINE | {"placeholder": "test.jsonl.gz", "scale": 2, "elem_id": "hub-file"}),
-    Control("columns", "Columns", default="", hint="Empty: guessed.",
-            options=LINE | {"placeholder": "left=sentence1&right=sentence2&score=score", "scale": 3,
-                            "elem_id": "hub-columns"}),
-)  # fmt: skip
+    Control(
+        "repository",
+        "Data set",
+        default="",
+        hint="Owner and name.",
+        options=LINE
+        | {"placeholder": "mteb/stsbenchmark-sts", "scale": 3, "elem_id": "hub-repository"},
+    ),
+    Control(
+        "revision",
+        "Revision",
+        default="main",
+        hint="Commit, tag, branch.",
+        options=LINE | {"scale": 1, "min_width": 120, "elem_id": "hub-revision"},
+    ),
+    Control(
+        "file",
+        "File",
+        default="",
+        hint="Empty: list the files.",
+        options=LINE | {"placeholder": "test.jsonl.gz", "scale": 2, "elem_id": "hub-file"},
+    ),
+    Control(
+        "columns",
+        "Columns",
+        default="",
+        hint="Empty: guessed.",
+        options=LINE
+        | {
+            "placeholder": "left=sentence1&right=sentence2&score=score",
+            "scale": 3,
+            "elem_id": "hub-columns",
+        },
+    ),
+)
 """The controls that name a file of the hub."""
 
 
@@ -104,8 +128,15 @@ def build(workspace: Workspace) -> None:
             name = service.hub_name(values.repository, values.revision, values.file, values.columns)
             return {named: name, **drawn(name)}
 
-        on([read.click, hub["columns"].submit], from_hub, {**controls, **hub}, [named, *shown],
-           notice, show_progress="full", show_progress_on=read)  # fmt: skip
+        on(
+            [read.click, hub["columns"].submit],
+            from_hub,
+            {**controls, **hub},
+            [named, *shown],
+            notice,
+            show_progress="full",
+            show_progress_on=read,
+        )
 
 
 def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:

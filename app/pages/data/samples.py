@@ -8,8 +8,8 @@ from html import escape
 from itertools import islice
 from typing import Any
 
-from app import formats
-from engine.datasets.types import (
+from theodolite.app import formats
+from theodolite.engine.datasets.types import (
     Captions,
     Dataset,
     DatasetInfo,
@@ -42,8 +42,11 @@ def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
     found = [("sentences", formats.count(len(data.sentences))), *counts(data).items()]
     if info is not None:
         found += [("what it is", info.description), ("licence", info.licence or "not stated")]
-        named = {"type of task": info.type or "", "tasks": ", ".join(info.tasks),
-                 "languages": ", ".join(info.languages)}  # fmt: skip
+        named = {
+            "type of task": info.type or "",
+            "tasks": ", ".join(info.tasks),
+            "languages": ", ".join(info.languages),
+        }
         found += [(what, value) for what, value in named.items() if value]
     if clusters := getattr(data, "clusters", None):
         found.append(("clusters", formats.count(len(set(filter(None, clusters.values()))))))
@@ -82,8 +85,15 @@ def _counts(data: Dataset) -> Iterator[tuple[str, str]]:
             yield "pairs", _each({name: len(p.gold) for name, p in data.parts.items()})
         case Summaries():
             yield "documents", formats.count(len(data.documents))
-            yield "summaries", _each({"by people": sum(map(len, data.human)),
-                                      "by machines": sum(map(len, data.machine))})  # fmt: skip
+            yield (
+                "summaries",
+                _each(
+                    {
+                        "by people": sum(map(len, data.human)),
+                        "by machines": sum(map(len, data.machine)),
+                    }
+                ),
+            )
             yield "ratings", f"{', '.join(data.ratings)}, {data.scale[0]:g} to {data.scale[1]:g}"
         case _:
             pass
@@ -145,8 +155,9 @@ def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
 def _html(value: Any) -> str:
     if not isinstance(value, list):
         return cell(f"{value:.6g}" if isinstance(value, float) else value)
-    shown = "".join(f"<div><b>{grade}</b> {cell(text, DOCUMENT)}</div>" for grade, text in
-                    value[:JUDGED])  # fmt: skip
+    shown = "".join(
+        f"<div><b>{grade}</b> {cell(text, DOCUMENT)}</div>" for grade, text in value[:JUDGED]
+    )
     rest = len(value) - JUDGED
     return shown + (f'<div class="t-muted">and {rest:,} more</div>' if rest > 0 else "")
 

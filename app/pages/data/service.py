@@ -11,16 +11,16 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from app import corpora
-from engine.datasets.columns import OPTIONAL, ROLES
-from engine.datasets.files import listed
-from engine.datasets.info import TYPES
-from engine.errors import UserError
+from theodolite.app import corpora
+from theodolite.engine.datasets.columns import OPTIONAL, ROLES
+from theodolite.engine.datasets.files import listed
+from theodolite.engine.datasets.info import TYPES
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.datasets.tables import Mapping, Preview
-    from store.uploads import UploadRow
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.tables import Mapping, Preview
+    from theodolite.store.uploads import UploadRow
 
 
 def keep(
@@ -46,7 +46,7 @@ def keep(
             the message gives the place.
         StoreError: the name is invalid, or the disk is full.
     """
-    from engine.datasets import tables
+    from theodolite.engine.datasets import tables
 
     workspace.refuse_visitors()
     if not name:
@@ -80,7 +80,7 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
     Raises:
         UserError: a file is missing, or they are too large together.
     """
-    from engine.datasets import archives
+    from theodolite.engine.datasets import archives
 
     missing = next((path for path in files if not path.exists()), None)
     if missing or not files:
@@ -144,7 +144,7 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
     """
     from urllib.parse import quote
 
-    from engine.datasets import hub
+    from theodolite.engine.datasets import hub
 
     if not repository.strip():
         raise UserError("No data set given.", "Give owner/name, as on the hub.")
@@ -174,7 +174,7 @@ def mapping_of(
     Raises:
         UserError: a role, column or type does not exist, or a column cannot be guessed.
     """
-    from engine.datasets import tables
+    from theodolite.engine.datasets import tables
 
     preview = shown or tables.preview(file, file.name)
     kind = kind or _kind_for(type)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.jobs.job import Job
-from app.jobs.submit import queue
-from app.suites import size_of, text_size
-from engine.errors import UserError
-from engine.mteb.suites import SuiteInfo, SuiteTask
+from theodolite.app import formats
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue
+from theodolite.app.suites import size_of, text_size
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FetchJob(Job):
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether all of the data are downloaded."""
-        from engine.mteb import suites
+        from theodolite.engine.mteb import suites
 
         return all(suites.is_here(task) for task in self.tasks)
 
@@ -81,7 +81,7 @@ class FetchJob(Job):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Fetch the data of one task."""
-        from engine.mteb import suites
+        from theodolite.engine.mteb import suites
 
         suites.fetch(self.tasks[position])
 
@@ -94,7 +94,7 @@ def suite(name: str) -> Suite:
     """
     from huggingface_hub import constants
 
-    from engine.mteb import suites
+    from theodolite.engine.mteb import suites
 
     tasks = tuple(suites.suite(name))
     folder = Path(constants.HF_HUB_CACHE)

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import suites as names
-from app.components.actions import actions
-from app.pages.data import suites, suites_views
-from app.pages.jobs import run_panel
-from app.pages.jobs.run_panel import RunPanel
-from app.web import address, background_call, parts
-from app.web.controls import Answer, Controls, Values, on, opening
-from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app import suites as names
+from theodolite.app.components.actions import actions
+from theodolite.app.pages.data import suites, suites_views
+from theodolite.app.pages.jobs import run_panel
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import Answer, Controls, Values, on, opening
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 FIRST = "Reading what mteb has; the first time this takes some seconds"
 

@@ -6,20 +6,20 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.components.actions import button
-from app.pages.data import suites, views
-from app.suites import text_size
-from app.web import address, parts
-from engine.mteb.package import INSTALL
-from engine.protocols.package import version
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.data import suites, views
+from theodolite.app.suites import text_size
+from theodolite.app.web import address, parts
+from theodolite.engine.mteb.package import INSTALL
+from theodolite.engine.protocols.package import version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.pages.data.suites import Suite
-    from app.suites import Suites
-    from engine.mteb.suites import SuiteInfo, SuiteTask
+    from theodolite.app.pages.data.suites import Suite
+    from theodolite.app.suites import Suites
+    from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
 
 TITLE = "MTEB's suites"
 MOST_LANGUAGES = 3
@@ -51,9 +51,13 @@ def listing(known: Suites | None, opened: str) -> str:
 
 def _line(one: SuiteInfo, opened: bool) -> str:
     name = button(
-        one.name, "open", one.name, about=f"Show the tasks of {one.name}", kind="link",
+        one.name,
+        "open",
+        one.name,
+        about=f"Show the tasks of {one.name}",
+        kind="link",
         param=("suite", "" if opened else one.name),
-    )  # fmt: skip
+    )
     searched = " ".join((one.name, one.description, *one.languages, "suite mteb")).casefold()
     return (
         f'<li class="{"t-open" if opened else ""}" data-text="{escape(searched)}"><div>{name}</div>'
@@ -91,18 +95,29 @@ def card(found: Suite, visitor: bool) -> str:
     close = button("Close", "open", "", about="Close the suite", param=("suite", ""), kind="link")
     reading = f'<p class="t-small t-muted">{escape(READING)}</p>'
     return views.card(
-        "Suite", about.name, formats.plural(about.tasks, "task"), facts.items(),
-        f"{table}{reading}", "" if visitor else _actions(found), close,
-    )  # fmt: skip
+        "Suite",
+        about.name,
+        formats.plural(about.tasks, "task"),
+        facts.items(),
+        f"{table}{reading}",
+        "" if visitor else _actions(found),
+        close,
+    )
 
 
 def _actions(found: Suite) -> str:
     name, lacking = found.about.name, found.lacking
     here = [task.task for task in found.tasks if task.here and not task.problem]
-    fetch = button(
-        f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}",
-        "fetch", "", about=f"Fetch the data of {name} that are not here",
-    ) if lacking else ""  # fmt: skip
+    fetch = (
+        button(
+            f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}",
+            "fetch",
+            "",
+            about=f"Fetch the data of {name} that are not here",
+        )
+        if lacking
+        else ""
+    )
     if not here:
         return fetch
     state = address.link("evaluate", task=here, protocol="")

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.components.actions import button
-from app.pages.data import samples
-from app.pages.data.samples import cell
-from app.web import address, parts
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.data import samples
+from theodolite.app.pages.data.samples import cell
+from theodolite.app.web import address, parts
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.datasets.tables import Preview
-    from engine.datasets.types import Dataset, DatasetInfo
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.tables import Preview
+    from theodolite.engine.datasets.types import Dataset, DatasetInfo
 
 FAMILY = 3
 """Fewest sets of one benchmark that are folded into one line."""
@@ -33,13 +33,17 @@ KINDS = {
     "mteb": "a task of MTEB's",
 }
 ORIGINS = (
-    ("starter", "Starter set", "Small, and written for this app. It shows how the app works and is "
-     "not a benchmark. It has a single grader, so agreement was not measured."),
+    (
+        "starter",
+        "Starter set",
+        "Small, and written for this app. It shows how the app works and is "
+        "not a benchmark. It has a single grader, so agreement was not measured.",
+    ),
     ("upload", "Your uploads", "Stored on this machine."),
     ("corpus", "Encoded corpora", "Folders written by theodolite encode-corpus, read in place."),
     ("hub", "From the hub", "Files from the Hugging Face hub, pinned to a commit."),
     ("folder", "Data folder", "The folder given by --data or THEODOLITE_DATA, read in place."),
-)  # fmt: skip
+)
 
 
 def listing(workspace: Workspace, opened: str) -> str:
@@ -63,9 +67,13 @@ def listing(workspace: Workspace, opened: str) -> str:
 
 
 def _group(
-    title: str, lead: str, infos: Sequence[DatasetInfo], sizes: dict[str, int],
-    stored: dict[str, int], opened: str,
-) -> str:  # fmt: skip
+    title: str,
+    lead: str,
+    infos: Sequence[DatasetInfo],
+    sizes: dict[str, int],
+    stored: dict[str, int],
+    opened: str,
+) -> str:
     if not infos:
         return ""
     rows = "".join(
@@ -108,18 +116,29 @@ def _family(name: str, names: Sequence[str]) -> str:
 def _searched(*infos: DatasetInfo) -> str:
     """The text that the search field matches."""
     words = (
-        (info.name, info.kind, KINDS[info.kind or "sentences"], info.type, info.description,
-         *info.languages, *info.tasks)
+        (
+            info.name,
+            info.kind,
+            KINDS[info.kind or "sentences"],
+            info.type,
+            info.description,
+            *info.languages,
+            *info.tasks,
+        )
         for info in infos
-    )  # fmt: skip
+    )
     return " ".join(word for row in words for word in row if word).casefold()
 
 
 def _open(info: DatasetInfo, label: str, opened: bool) -> str:
     return button(
-        label, "open", info.name, about=f"Preview {info.name}", kind="link",
+        label,
+        "open",
+        info.name,
+        about=f"Preview {info.name}",
+        kind="link",
         param=("set", "" if opened else info.name),
-    )  # fmt: skip
+    )
 
 
 def _folded(family: str, infos: Sequence[DatasetInfo], stored: dict[str, int], opened: str) -> str:
@@ -168,9 +187,13 @@ def _entry(info: DatasetInfo, size: int | None, stored: dict[str, int], opened: 
         holds = f"{holds}, {formats.size(stored[info.name])}"
     licence = f"<small>{escape(info.licence)}</small>" if info.licence else ""
     return _line(
-        _open(info, info.name, opened), escape(info.description) + licence, holds,
-        (info.task or "").removeprefix(f"{info.name}/"), _searched(info), opened,
-    )  # fmt: skip
+        _open(info, info.name, opened),
+        escape(info.description) + licence,
+        holds,
+        (info.task or "").removeprefix(f"{info.name}/"),
+        _searched(info),
+        opened,
+    )
 
 
 def _line(name: str, about: str, holds: str, task: str, searched: str, opened: bool = False) -> str:
@@ -213,15 +236,25 @@ def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
     rubric = _rubric() if info is not None and info.origin == "starter" else ""
     close = button("Close", "open", "", about="Close the preview", param=("set", ""), kind="link")
     return card(
-        "Data set", name, KINDS[data.kind], samples.facts(data, info), f"{table}{rubric}",
-        _links(workspace, name, data, info, asking), close,
-    )  # fmt: skip
+        "Data set",
+        name,
+        KINDS[data.kind],
+        samples.facts(data, info),
+        f"{table}{rubric}",
+        _links(workspace, name, data, info, asking),
+        close,
+    )
 
 
 def card(
-    kind: str, name: str, about: str, facts: Iterable[tuple[str, str]], below: str, actions: str,
+    kind: str,
+    name: str,
+    about: str,
+    facts: Iterable[tuple[str, str]],
+    below: str,
+    actions: str,
     close: str,
-) -> str:  # fmt: skip
+) -> str:
     """A card of an opened item: `below`, `actions` and `close` are HTML, the rest is plain text."""
     listed = "".join(f"<dt>{escape(what)}</dt><dd>{escape(value)}</dd>" for what, value in facts)
     return (
@@ -280,7 +313,7 @@ def first_rows(filename: str, preview: Preview) -> str:
 
 def _rubric() -> str:
     """The rubric by which the starter pairs were graded."""
-    from engine.datasets import starter
+    from theodolite.engine.datasets import starter
 
     return (
         '<details class="t-twin"><summary>The rubric it was written and graded by</summary>'

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 MOST_NAMED = 200
 ANALOGY = "a - b + c"
@@ -37,35 +37,75 @@ class Analogy:
 
 PRESETS = (
     # The two of Vec2Sent (Kerscher and Eger 2020), as its authors wrote them.
-    Analogy("Vec2Sent: Italy and pizza",
-            ("he visits italy", "he eats pizza", "she drinks wine"), "she visits france"),
-    Analogy("Vec2Sent: Robert and Julia",
-            ("he is a doctor", "his name is robert", "her name is julia"), "she is a doctor"),
-    Analogy("Tense", ("He walks to school.", "He walked to school.", "She played the piano."),
-            "She plays the piano."),
-    Analogy("Future", ("It will rain tomorrow.", "It rained yesterday.", "They arrived yesterday."),
-            "They will arrive tomorrow."),
+    Analogy(
+        "Vec2Sent: Italy and pizza",
+        ("he visits italy", "he eats pizza", "she drinks wine"),
+        "she visits france",
+    ),
+    Analogy(
+        "Vec2Sent: Robert and Julia",
+        ("he is a doctor", "his name is robert", "her name is julia"),
+        "she is a doctor",
+    ),
+    Analogy(
+        "Tense",
+        ("He walks to school.", "He walked to school.", "She played the piano."),
+        "She plays the piano.",
+    ),
+    Analogy(
+        "Future",
+        ("It will rain tomorrow.", "It rained yesterday.", "They arrived yesterday."),
+        "They will arrive tomorrow.",
+    ),
     Analogy("Number", ("The dogs bark.", "The dog barks.", "The bird sings."), "The birds sing."),
-    Analogy("Counting", ("I have two cats.", "I have one cat.", "I have one brother."),
-            "I have two brothers."),
-    Analogy("Negation", ("I do not like this film.", "I like this film.", "I like this book."),
-            "I do not like this book."),
-    Analogy("Question", ("Is the door open?", "The door is open.", "The shop is closed."),
-            "Is the shop closed?"),
-    Analogy("Opposite", ("The soup is hot.", "The soup is cold.", "The water is cold."),
-            "The water is hot."),
-    Analogy("Praise", ("The film was wonderful.", "The film was terrible.",
-                      "The food was terrible."), "The food was wonderful."),
+    Analogy(
+        "Counting",
+        ("I have two cats.", "I have one cat.", "I have one brother."),
+        "I have two brothers.",
+    ),
+    Analogy(
+        "Negation",
+        ("I do not like this film.", "I like this film.", "I like this book."),
+        "I do not like this book.",
+    ),
+    Analogy(
+        "Question",
+        ("Is the door open?", "The door is open.", "The shop is closed."),
+        "Is the shop closed?",
+    ),
+    Analogy(
+        "Opposite",
+        ("The soup is hot.", "The soup is cold.", "The water is cold."),
+        "The water is hot.",
+    ),
+    Analogy(
+        "Praise",
+        ("The film was wonderful.", "The film was terrible.", "The food was terrible."),
+        "The food was wonderful.",
+    ),
     Analogy("Person", ("I am tired.", "You are tired.", "You are late."), "I am late."),
-    Analogy("He and she", ("She is a teacher.", "He is a teacher.", "He reads his book."),
-            "She reads her book."),
-    Analogy("Capital", ("Paris is the capital of France.", "France is a country.",
-                       "Italy is a country."), "Rome is the capital of Italy."),
-    Analogy("Passive", ("The ball was thrown by the boy.", "The boy threw the ball.",
-                       "The cat ate the fish."), "The fish was eaten by the cat."),
-    Analogy("Halfway", ("The old man walks his dog.", "A young girl rides her horse."), "",
-            "(a + b) / 2"),
-)  # fmt: skip
+    Analogy(
+        "He and she",
+        ("She is a teacher.", "He is a teacher.", "He reads his book."),
+        "She reads her book.",
+    ),
+    Analogy(
+        "Capital",
+        ("Paris is the capital of France.", "France is a country.", "Italy is a country."),
+        "Rome is the capital of Italy.",
+    ),
+    Analogy(
+        "Passive",
+        ("The ball was thrown by the boy.", "The boy threw the ball.", "The cat ate the fish."),
+        "The fish was eaten by the cat.",
+    ),
+    Analogy(
+        "Halfway",
+        ("The old man walks his dog.", "A young girl rides her horse."),
+        "",
+        "(a + b) / 2",
+    ),
+)
 
 
 def written(sentences: Sequence[str]) -> str:

@@ -7,14 +7,14 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.batches import Batches, Waiting
+from theodolite.app.batches import Batches, Waiting
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.decode.service import DecodeOptions
-    from engine.decode import Decoded, Decoder
-    from engine.encoders.base import Encoder
+    from theodolite.app.pages.decode.service import DecodeOptions
+    from theodolite.engine.decode import Decoded, Decoder
+    from theodolite.engine.encoders.base import Encoder
 
 HYPOTHESES = 80
 """Most hypotheses of a batch: sixteen points by five beams. More are hardly faster per point."""
@@ -75,12 +75,16 @@ def forget() -> None:
 def _decoded(
     decoder: Decoder, encoder: Encoder, points: np.ndarray, options: DecodeOptions
 ) -> Sequence[Decoded]:
-    from engine.threads import one_torch_thread
+    from theodolite.engine.threads import one_torch_thread
 
     given: dict[str, Any] = {
-        "method": options.method, "beams": options.beams, "temperature": options.temperature,
-        "top_p": options.top_p, "seed": options.seed, "known_words": options.known_words,
-    }  # fmt: skip
+        "method": options.method,
+        "beams": options.beams,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "seed": options.seed,
+        "known_words": options.known_words,
+    }
     with one_torch_thread():  # the steps are too small for a second thread to help
         return decoder.correct(points, encoder, rounds=options.rounds, **given)
 

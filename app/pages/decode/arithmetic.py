@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.decode import example, form, freezing, service, views
-from app.pages.decode.analogies import ANALOGY, PRESETS, named
-from app.pages.encoders import choices
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.frozen import Frozen
-from app.web.parts import ALWAYS_LAST
-from engine.errors import UserError
+from theodolite.app.pages.decode import example, form, freezing, service, views
+from theodolite.app.pages.decode.analogies import ANALOGY, PRESETS, named
+from theodolite.app.pages.encoders import choices
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.batches import Waiting
-    from app.pages.decode.service import DecodeResult
-    from app.workspace import Workspace
+    from theodolite.app.batches import Waiting
+    from theodolite.app.pages.decode.service import DecodeResult
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Arithmetic"
 PATH = "arithmetic"
@@ -35,16 +35,35 @@ MOST_TEXT = 60_000
 """Most characters of all named sentences in the text box."""
 NOTHING = parts.empty("Nothing to calculate", "Choose a preset, or enter names and an expression.")
 CONTROLS = (
-    Control("expression", "Expression", default=example.ANALOGY.expression, key="x",
-            options={"placeholder": ANALOGY, "lines": 1, "max_lines": 3, "max_length": LONGEST,
-                     "elem_classes": ["t-mono", "t-wide"]}),
-    Control("sentences", "Sentences, one per line", default=example.ANALOGY.lines, key="let",
-            hint="A name, an equals sign, a sentence.",
-            options={"placeholder": PRESETS[0].lines, "lines": 3, "max_lines": 14,
-                     "max_length": MOST_TEXT}),
+    Control(
+        "expression",
+        "Expression",
+        default=example.ANALOGY.expression,
+        key="x",
+        options={
+            "placeholder": ANALOGY,
+            "lines": 1,
+            "max_lines": 3,
+            "max_length": LONGEST,
+            "elem_classes": ["t-mono", "t-wide"],
+        },
+    ),
+    Control(
+        "sentences",
+        "Sentences, one per line",
+        default=example.ANALOGY.lines,
+        key="let",
+        hint="A name, an equals sign, a sentence.",
+        options={
+            "placeholder": PRESETS[0].lines,
+            "lines": 3,
+            "max_lines": 14,
+            "max_length": MOST_TEXT,
+        },
+    ),
     choices.ENCODERS,
     *form.OPTIONS,
-)  # fmt: skip
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -53,8 +72,12 @@ def build(workspace: Workspace) -> None:
     with parts.bar(TITLE, DESCRIPTION):
         expression = controls.render("expression")
         go = gr.Button("Calculate", variant="primary", elem_id="calculate-button")
-        preset = gr.Dropdown([OWN, *(preset.title for preset in PRESETS)], label="Preset",
-                             value=example.ANALOGY.title, elem_id="preset")  # fmt: skip
+        preset = gr.Dropdown(
+            [OWN, *(preset.title for preset in PRESETS)],
+            label="Preset",
+            value=example.ANALOGY.title,
+            elem_id="preset",
+        )
         with parts.more():
             controls.render("encoder")
             form.render(controls)
@@ -110,11 +133,22 @@ def build(workspace: Workspace) -> None:
     on(opened.success, reopen, controls, [found], notice, **form.MANY)
     for event in (taken.then, form.changes(controls, "encoder")):
         on(event, again, controls, [found], notice, **form.MANY)
-    on([go.click, expression.submit, sentences.submit], calculate, controls, [found], notice,
-       **form.MANY)  # fmt: skip
+    on(
+        [go.click, expression.submit, sentences.submit],
+        calculate,
+        controls,
+        [found],
+        notice,
+        **form.MANY,
+    )
     # Without a notice: it would clear one that an answer has filled in the meantime.
-    gr.on([expression.input, sentences.input], _preset_of, [expression, sentences], preset,
-          **ALWAYS_LAST)  # fmt: skip
+    gr.on(
+        [expression.input, sentences.input],
+        _preset_of,
+        [expression, sentences],
+        preset,
+        **ALWAYS_LAST,
+    )
     controls.keep()
 
 
@@ -132,6 +166,6 @@ def _answer(expression: str, lines: str) -> str:
 
 def _used(expression: str, sentences: Mapping[str, str]) -> dict[str, str]:
     """The names in the expression that have a sentence, in order, with their sentences."""
-    from engine.decoding.arithmetic import names
+    from theodolite.engine.decoding.arithmetic import names
 
     return {name: sentences[name] for name in names(expression) if name in sentences}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.decode.service import STEPS, DecodeOptions, offer
-from app.terminal import JsonOption, emit, progress_bar, say, takes, verb
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.pages.decode.service import STEPS, DecodeOptions, offer
+from theodolite.app.terminal import JsonOption, emit, progress_bar, say, takes, verb
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.decode.service import DecodeResult, Step
+    from theodolite.app.pages.decode.service import DecodeResult, Step
 
 EncoderOption = Annotated[
     str, typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec string.")
@@ -21,10 +21,12 @@ EncoderOption = Annotated[
 EncodersOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--encoder", "-e", metavar="ENCODER",
+        "--encoder",
+        "-e",
+        metavar="ENCODER",
         help="A spec string; once for each of several. Default: minilm.",
     ),
-]  # fmt: skip
+]
 USUAL = "minilm"
 
 
@@ -92,7 +94,7 @@ def decode(
     one object, with the other candidates and what became of each word. Exit 1 when one of several
     encoders could not answer.
     """
-    from app.pages.decode import service
+    from theodolite.app.pages.decode import service
 
     names = encoders or [USUAL]
     with progress_bar("decoding"):
@@ -132,14 +134,21 @@ def interpolate(
     Each step has the cosine of what was decoded to both ends. With --json a step is one object,
     with the nearest real sentences where --in names a collection.
     """
-    from app.pages.decode import service
+    from theodolite.app.pages.decode import service
 
     with progress_bar("decoding"):
         try:
             found = service.interpolate(
-                workspace, encoder, first, second, steps, options,
-                spherical=spherical, collection=collection, near=near,
-            )  # fmt: skip
+                workspace,
+                encoder,
+                first,
+                second,
+                steps,
+                options,
+                spherical=spherical,
+                collection=collection,
+                near=near,
+            )
         except service.NoDecoder as error:
             offer(workspace, encoder, error)
     rows = [_step(step) for step in found]
@@ -154,12 +163,16 @@ def interpolate(
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "share": step.share, "sentence": step.result.sentence, "to_first": step.to_first,
-        "to_second": step.to_second, "cosine": step.result.cosine,
-        "point_first": step.point_first, "point_second": step.point_second,
+        "share": step.share,
+        "sentence": step.result.sentence,
+        "to_first": step.to_first,
+        "to_second": step.to_second,
+        "cosine": step.result.cosine,
+        "point_first": step.point_first,
+        "point_second": step.point_second,
         "cut": step.result.cut,
         "near": [{"sentence": hit.sentence, "cosine": hit.cosine} for hit in step.near],
-    }  # fmt: skip
+    }
 
 
 @verb
@@ -187,7 +200,7 @@ def analogy(
 
     With --json every encoder is one object. Exit 1 when one of several could not answer.
     """
-    from app.pages.decode import service
+    from theodolite.app.pages.decode import service
 
     names, sentences = encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
@@ -228,8 +241,10 @@ def _print_results(workspace: Workspace, found: Sequence[DecodeResult], as_json:
         emit([_rounded(row) for row in rows], columns, False)
         for result in found:
             if result.longer:
-                say(f"{result.encoder}: the sentence has {result.given} words, but the decoder was "
-                    f"trained on at most {result.known}: the rest was cut.")  # fmt: skip
+                say(
+                    f"{result.encoder}: the sentence has {result.given} words, but the decoder was "
+                    f"trained on at most {result.known}: the rest was cut."
+                )
             elif result.cut:
                 say(f"{result.encoder}: it was cut at the maximum length.")
     if failed:
@@ -244,11 +259,15 @@ def _row(result: DecodeResult) -> dict[str, Any]:
             "hint": result.problem.hint,
         }
     return {
-        "encoder": result.encoder, "decoder": result.decoder, "sentence": result.sentence,
-        "cosine": result.cosine, "cut": result.cut or result.longer,
+        "encoder": result.encoder,
+        "decoder": result.decoder,
+        "sentence": result.sentence,
+        "cosine": result.cosine,
+        "cut": result.cut or result.longer,
         "words": [{"text": word.text, "fate": word.fate} for word in result.words],
-        "others": [vars(other) for other in result.others], "seconds": result.seconds,
-    }  # fmt: skip
+        "others": [vars(other) for other in result.others],
+        "seconds": result.seconds,
+    }
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

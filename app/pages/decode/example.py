@@ -9,19 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from app import decoders
-from app.components.hit import Hit
-from app.examples import shipped
-from app.pages.decode import service
-from app.pages.decode.analogies import PRESETS, named
-from app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Other, Step
-from app.workspace import STARTER_ENCODERS
-from engine.decoding.differing import differing
-from engine.decoding.text import words
+from theodolite.app import decoders
+from theodolite.app.components.hit import Hit
+from theodolite.app.examples import shipped
+from theodolite.app.pages.decode import service
+from theodolite.app.pages.decode.analogies import PRESETS, named
+from theodolite.app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Other, Step
+from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.engine.decoding.differing import differing
+from theodolite.engine.decoding.text import words
 
 if TYPE_CHECKING:
-    from app.pages.decode.service import DecodeOptions
-    from app.workspace import Workspace
+    from theodolite.app.pages.decode.service import DecodeOptions
+    from theodolite.app.workspace import Workspace
 
 SENTENCE = "He drinks coffee in the morning."
 ENDS = ("He plays the guitar.", "She cooks dinner for her friends.")
@@ -57,18 +57,26 @@ def decoded(
 
 
 def calculated(
-    workspace: Workspace, encoders: Sequence[str], expression: str, lines: str,
+    workspace: Workspace,
+    encoders: Sequence[str],
+    expression: str,
+    lines: str,
     options: DecodeOptions,
-) -> dict[str, DecodeResult]:  # fmt: skip
+) -> dict[str, DecodeResult]:
     """Encoder -> its shipped result for this expression; empty if none ships."""
     same = (expression, lines) == (ANALOGY.expression, ANALOGY.lines)
     return _known(workspace, "arithmetic", encoders, options) if same else {}
 
 
 def interpolated(
-    workspace: Workspace, encoder: str, ends: tuple[str, str], steps: int, path: str,
-    collection: str | None, options: DecodeOptions,
-) -> list[Step]:  # fmt: skip
+    workspace: Workspace,
+    encoder: str,
+    ends: tuple[str, str],
+    steps: int,
+    path: str,
+    collection: str | None,
+    options: DecodeOptions,
+) -> list[Step]:
     """The shipped steps of exactly this interpolation; empty if none ship."""
     example = shipped.read("interpolate")
     key = (encoder, ends, steps, path, collection)
@@ -77,12 +85,15 @@ def interpolated(
     if not _fits(workspace, example, encoder, options):
         return []
     return [
-        Step(**step | {
-            "result": _result(encoder, step["result"]),
-            "near": tuple(Hit(**hit) for hit in step["near"][:NEAR]),
-        })
+        Step(
+            **step
+            | {
+                "result": _result(encoder, step["result"]),
+                "near": tuple(Hit(**hit) for hit in step["near"][:NEAR]),
+            }
+        )
         for step in example.answer["steps"]
-    ]  # fmt: skip
+    ]
 
 
 def _write(workspace: Workspace, page: str, found: Sequence[DecodeResult]) -> None:
@@ -127,20 +138,25 @@ def _known(
 
 def _plain(found: DecodeResult) -> dict[str, Any]:
     return {
-        "decoder": found.decoder, "sentence": found.sentence, "cosine": found.cosine,
+        "decoder": found.decoder,
+        "sentence": found.sentence,
+        "cosine": found.cosine,
         "others": [[one.sentence, one.cosine] for one in found.others],
-        "cut": found.cut, "known": found.known,
-    }  # fmt: skip
+        "cut": found.cut,
+        "known": found.known,
+    }
 
 
 def _result(encoder: str, plain: Mapping[str, Any], beside: bool = False) -> DecodeResult:
     """Read what `_plain` wrote; `beside` adds the word differences to the example sentence."""
     sentence = plain["sentence"]
     return DecodeResult(
-        encoder, **{**plain, "others": tuple(Other(*one) for one in plain["others"])},
+        encoder,
+        **{**plain, "others": tuple(Other(*one) for one in plain["others"])},
         words=differing(SENTENCE, sentence) if beside else (),
-        given=words(SENTENCE) if beside else 0, seconds=None,
-    )  # fmt: skip
+        given=words(SENTENCE) if beside else 0,
+        seconds=None,
+    )
 
 
 def _step(step: Step) -> dict[str, Any]:

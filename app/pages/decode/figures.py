@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.components.chart import drawing
-from app.web.figures import scatter
-from app.web.theme import SERIES
+from theodolite.app.components.chart import drawing
+from theodolite.app.web.figures import scatter
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from app.pages.decode.service import Step
+    from theodolite.app.pages.decode.service import Step
 
-COLUMNS = ("share", "decoded", "cosine to the target", "to the first", "to the second",
-           "point to the first", "point to the second")  # fmt: skip
+COLUMNS = (
+    "share",
+    "decoded",
+    "cosine to the target",
+    "to the first",
+    "to the second",
+    "point to the first",
+    "point to the second",
+)
 
 
 def cosines(steps: Sequence[Step]) -> dict[str, Any]:
@@ -28,28 +35,40 @@ def cosines(steps: Sequence[Step]) -> dict[str, Any]:
     )
     traces = [
         scatter(
-            x=shares, y=[getattr(step, what) for step in steps], name=name,
+            x=shares,
+            y=[getattr(step, what) for step in steps],
+            name=name,
             mode="lines+markers" if mark else "lines",
             line={"color": colour, "dash": dash, "width": 2 if mark else 1.5},
             marker={"symbol": mark, "size": 8},
             hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
         )
         for name, what, colour, dash, mark in lines
-    ]  # fmt: skip
+    ]
     layout = {
         "xaxis": {"title": {"text": "per cent of the way"}, "range": [-2, 102]},
         "yaxis": {"title": {"text": "cosine"}},
         "hovermode": "closest",
     }
     rows = [
-        (round(step.share, 4), text, step.result.cosine, step.to_first, step.to_second,
-         step.point_first, step.point_second)
+        (
+            round(step.share, 4),
+            text,
+            step.result.cosine,
+            step.to_first,
+            step.to_second,
+            step.point_first,
+            step.point_second,
+        )
         for step, text in zip(steps, texts, strict=True)
-    ]  # fmt: skip
+    ]
     return drawing(
-        {"data": traces, "layout": layout}, "Cosine to both sentences along the way",
-        name="interpolation", columns=COLUMNS, rows=rows,
-    )  # fmt: skip
+        {"data": traces, "layout": layout},
+        "Cosine to both sentences along the way",
+        name="interpolation",
+        columns=COLUMNS,
+        rows=rows,
+    )
 
 
 def headline(steps: Sequence[Step]) -> str:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.decode import service, views
-from app.pages.decode.service import DEFAULTS, DecodeOptions
-from app.pages.encoders import choices
-from app.pages.encoders.service import STARTERS
-from app.web import background_call
-from app.web.controls import Answer, Control, Controls, Values, shape
-from app.web.parts import ALWAYS_LAST
+from theodolite.app.pages.decode import service, views
+from theodolite.app.pages.decode.service import DEFAULTS, DecodeOptions
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.web import background_call
+from theodolite.app.web.controls import Answer, Control, Controls, Values, shape
+from theodolite.app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
-    from app.batches import Waiting
-    from app.pages.decode.service import DecodeResult
-    from app.pages.decode.views import Shown
-    from app.workspace import Workspace
+    from theodolite.app.batches import Waiting
+    from theodolite.app.pages.decode.service import DecodeResult
+    from theodolite.app.pages.decode.views import Shown
+    from theodolite.app.workspace import Workspace
 
 Handler = Callable[[Values, gr.Request], Iterator[Answer]]
 Answering = Callable[[Values, "str | None", bool], Iterator[Answer]]
@@ -30,35 +30,63 @@ MOST_WRITTEN = 2 * service.MOST_CHARACTERS
 MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
 """Options of an event that decodes: most events wait, and more waiting events make larger batches.
 Each holds one thread per encoder meanwhile, with its own connections to the store."""
-METHODS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
-           ("As the reference code", "vec2sent-ref")]  # fmt: skip
+METHODS = [
+    ("Beam search", "beam"),
+    ("Greedy", "greedy"),
+    ("Sampling", "sample"),
+    ("As the reference code", "vec2sent-ref"),
+]
 
 
-def _number(name: str, label: str, hint: str, low: float, high: float, key: str = "",
-            **options: Any) -> Control:  # fmt: skip
+def _number(
+    name: str, label: str, hint: str, low: float, high: float, key: str = "", **options: Any
+) -> Control:
     """A control for a numeric field of `DecodeOptions`."""
     default = getattr(DEFAULTS, name)
     step = {"precision": 0} if isinstance(default, int) else {"step": 0.05}
     return Control(
-        name, label, gr.Number, default, hint, key=key,
+        name,
+        label,
+        gr.Number,
+        default,
+        hint,
+        key=key,
         options={"elem_id": key or name, "minimum": low, "maximum": high} | step | options,
-    )  # fmt: skip
+    )
 
 
 OPTIONS = (
     Control("method", "Method", gr.Radio, DEFAULTS.method, choices=METHODS),
-    _number("rounds", "Corrections",
-            "Encode the result, shift the vector by the error, keep the best.",
-            0, service.MOST_ROUNDS, "corrections"),
+    _number(
+        "rounds",
+        "Corrections",
+        "Encode the result, shift the vector by the error, keep the best.",
+        0,
+        service.MOST_ROUNDS,
+        "corrections",
+    ),
     _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MOST_BEAMS),
     _number("temperature", "Temperature", "Low is cautious.", 0.05, 5, visible=False),
-    _number("top_p", "Top-p", "Probability mass of the tokens to draw from.", 0.01, 1, "share",
-            visible=False),
+    _number(
+        "top_p",
+        "Top-p",
+        "Probability mass of the tokens to draw from.",
+        0.01,
+        1,
+        "share",
+        visible=False,
+    ),
     _number("seed", "Random seed", "Repeats the same draws.", 0, 2**31 - 1, visible=False),
-    Control("known_words", "Known words only", gr.Checkbox, DEFAULTS.known_words,
-            "Only words of the decoder's training text.", key="known-words",
-            options={"elem_id": "known-words", "container": False, "elem_classes": "t-flag"}),
-)  # fmt: skip
+    Control(
+        "known_words",
+        "Known words only",
+        gr.Checkbox,
+        DEFAULTS.known_words,
+        "Only words of the decoder's training text.",
+        key="known-words",
+        options={"elem_id": "known-words", "container": False, "elem_classes": "t-flag"},
+    ),
+)
 """Controls for the fields of `DecodeOptions`."""
 
 
@@ -104,7 +132,7 @@ def first_encoders(workspace: Workspace) -> list[str]:
 
     Loads no model.
     """
-    from app import decoders
+    from theodolite.app import decoders
 
     decoded = {row.encoder for row in decoders.listed(workspace)}
     kept = [name for name in choices.names(workspace) if name in decoded]

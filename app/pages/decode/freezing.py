@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from app import decoders
-from app.pages.decode import example
-from app.pages.decode.analogies import PRESETS
-from app.pages.search import service as search
-from app.web.frozen import Published, View
-from engine.errors import UserError
+from theodolite.app import decoders
+from theodolite.app.pages.decode import example
+from theodolite.app.pages.decode.analogies import PRESETS
+from theodolite.app.pages.search import service as search
+from theodolite.app.web.frozen import Published, View
+from theodolite.engine.errors import UserError
 
 SENTENCES = (
-    example.SENTENCE, "The old dog slept by the fire.", "I love this film.",
+    example.SENTENCE,
+    "The old dog slept by the fire.",
+    "I love this film.",
     "The train was late again.",
-)  # fmt: skip
+)
 PAIRS = (example.ENDS, ("I love this film.", "The train was late again."))
 TITLES = ("Tense", "Number", "Negation", "Opposite")
 ANALOGIES = (example.ANALOGY, *(one for one in PRESETS if one.title in TITLES))

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.chart import chart
-from app.components.interpolation import Near, Stop, interpolation, value_of
-from app.pages.data import choices as collections
-from app.pages.decode import example, figures, form, freezing, service, views
-from app.pages.decode.service import NEAR, STEPS, NoDecoder
-from app.pages.encoders import choices
-from app.pages.search import service as search
-from app.web import address, background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.frozen import Frozen
-from app.web.parts import HIDE_PROGRESS
-from engine.errors import UserError
+from theodolite.app.components.chart import chart
+from theodolite.app.components.interpolation import Near, Stop, interpolation, value_of
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.decode import example, figures, form, freezing, service, views
+from theodolite.app.pages.decode.service import NEAR, STEPS, NoDecoder
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.search import service as search
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.decode.service import Step
-    from app.workspace import Workspace
+    from theodolite.app.pages.decode.service import Step
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Interpolate"
 PATH = "interpolate"
@@ -34,24 +34,49 @@ DESCRIPTION = (
 FROZEN = Frozen(carry=freezing.carry, views=freezing.interpolations)
 PATHS = [("Straight line", "linear"), ("Great circle", "spherical")]
 NOTHING = parts.empty("Nothing to interpolate", "Write two sentences, or pick a random pair.")
-EXAMPLES = [example.ENDS, ("I love this film.", "The train was late again."),
-            ("The old dog slept by the fire.", "Fresh snow covers the mountain road.")]  # fmt: skip
+EXAMPLES = [
+    example.ENDS,
+    ("I love this film.", "The train was late again."),
+    ("The old dog slept by the fire.", "Fresh snow covers the mountain road."),
+]
 CONTROLS = (
     *(
-        Control(name, label, default=usual, key=key,
-                options={"placeholder": "Write a sentence", "lines": 1, "max_lines": 3,
-                         "max_length": form.MOST_WRITTEN, "elem_classes": ["t-wide"]})
-        for name, label, key, usual in zip(("first", "second"), ("From", "To"), "ab",
-                                           example.ENDS, strict=True)
+        Control(
+            name,
+            label,
+            default=usual,
+            key=key,
+            options={
+                "placeholder": "Write a sentence",
+                "lines": 1,
+                "max_lines": 3,
+                "max_length": form.MOST_WRITTEN,
+                "elem_classes": ["t-wide"],
+            },
+        )
+        for name, label, key, usual in zip(
+            ("first", "second"), ("From", "To"), "ab", example.ENDS, strict=True
+        )
     ),
     Control("encoder", "Encoder", gr.Dropdown, options={"choices": []}),
     Control("path", "Path", gr.Radio, "linear", choices=PATHS),
-    Control("steps", "Steps", gr.Number, STEPS,
-            options={"minimum": 2, "maximum": service.MOST_STEPS, "precision": 0}),
-    Control("collection", "Nearest real sentences of", gr.Dropdown, collections.DEFAULT, key="in",
-            options={"choices": [], "value": None}),
+    Control(
+        "steps",
+        "Steps",
+        gr.Number,
+        STEPS,
+        options={"minimum": 2, "maximum": service.MOST_STEPS, "precision": 0},
+    ),
+    Control(
+        "collection",
+        "Nearest real sentences of",
+        gr.Dropdown,
+        collections.DEFAULT,
+        key="in",
+        options={"choices": [], "value": None},
+    ),
     *form.OPTIONS,
-)  # fmt: skip
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -96,10 +121,22 @@ def build(workspace: Workspace) -> None:
     start, again, reopen = form.handlers(answer, nothing)
     opened = on_load(load, [*controls.values(), at], notice)
     on(opened.then, reopen, {**controls, "at": at}, boxes, notice, **form.MANY)
-    on(form.changes(controls, "encoder", "path", "collection"), again, controls, boxes, notice,
-       **form.MANY)  # fmt: skip
-    picked = on(pick.click, lambda: dict(zip(ends, random.choice(EXAMPLES), strict=True)), None,
-                ends, notice, **HIDE_PROGRESS)  # fmt: skip
+    on(
+        form.changes(controls, "encoder", "path", "collection"),
+        again,
+        controls,
+        boxes,
+        notice,
+        **form.MANY,
+    )
+    picked = on(
+        pick.click,
+        lambda: dict(zip(ends, random.choice(EXAMPLES), strict=True)),
+        None,
+        ends,
+        notice,
+        **HIDE_PROGRESS,
+    )
     submits = [go.click, *(end.submit for end in ends), controls["steps"].submit]
     for event in (submits, picked.then):
         on(event, start, controls, boxes, notice, **form.MANY)
@@ -128,8 +165,10 @@ def _filled(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
 def _answers(workspace: Workspace, values: Values, session: str | None) -> Iterator[dict[str, Any]]:
     """Yield progress, then words, strip and chart."""
     options, many = form.options(values), int(values.steps or STEPS)
-    ends = (service.checked(values.first, "The first sentence"),
-            service.checked(values.second, "The second sentence"))  # fmt: skip
+    ends = (
+        service.checked(values.first, "The first sentence"),
+        service.checked(values.second, "The second sentence"),
+    )
     encoder = values.encoder
     if not encoder:
         raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
@@ -139,9 +178,16 @@ def _answers(workspace: Workspace, values: Values, session: str | None) -> Itera
         lacking = search.lacking(workspace, encoder, place) if place else ""
         near = None if lacking else place
         found = service.interpolate(
-            workspace, encoder, *ends, many, options, spherical=values.path == "spherical",
-            collection=near, near=NEAR, waiting=background_call.waiting(say),
-        )  # fmt: skip
+            workspace,
+            encoder,
+            *ends,
+            many,
+            options,
+            spherical=values.path == "spherical",
+            collection=near,
+            near=NEAR,
+            waiting=background_call.waiting(say),
+        )
         return found, lacking
 
     try:
@@ -157,18 +203,25 @@ def _answers(workspace: Workspace, values: Values, session: str | None) -> Itera
 def _shipped(workspace: Workspace, values: Values) -> list[Step]:
     """The shipped steps for these values; empty if none ship."""
     return example.interpolated(
-        workspace, values.encoder, (values.first, values.second), int(values.steps or STEPS),
-        values.path, values.collection, form.options(values),
-    )  # fmt: skip
+        workspace,
+        values.encoder,
+        (values.first, values.second),
+        int(values.steps or STEPS),
+        values.path,
+        values.collection,
+        form.options(values),
+    )
 
 
 def _drawn(steps: list[Step], values: Values, lacking: str = "") -> dict[str, Any]:
     """Words, strip and chart."""
     place = _place(values)
     strip = value_of(
-        [_stop(step) for step in steps], (values.first, values.second),
-        at=getattr(values, "at", None), collection="" if lacking else place or "",
-    )  # fmt: skip
+        [_stop(step) for step in steps],
+        (values.first, values.second),
+        at=getattr(values, "at", None),
+        collection="" if lacking else place or "",
+    )
     words = views.interpolated(steps, figures.headline(steps), lacking, place)
     return {"words": words, "strip": strip, "drawn": figures.cosines(steps)}
 
@@ -180,5 +233,11 @@ def _place(values: Values) -> str | None:
 
 def _stop(step: Step) -> Stop:
     near = [Near(hit.sentence, hit.cosine or 0.0) for hit in step.near]
-    return Stop(step.share, step.result.sentence, step.result.cosine or 0.0, step.to_first,
-                step.to_second, near)  # fmt: skip
+    return Stop(
+        step.share,
+        step.result.sentence,
+        step.result.cosine or 0.0,
+        step.to_first,
+        step.to_second,
+        near,
+    )

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.decode import example, form, freezing, service, views
-from app.pages.encoders import choices
-from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.frozen import Frozen
-from app.web.parts import HIDE_PROGRESS
+from theodolite.app.pages.decode import example, form, freezing, service, views
+from theodolite.app.pages.encoders import choices
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from app.batches import Waiting
-    from app.pages.decode.service import DecodeResult
-    from app.workspace import Workspace
+    from theodolite.app.batches import Waiting
+    from theodolite.app.pages.decode.service import DecodeResult
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Decode"
 PATH = "decode"
@@ -28,12 +28,22 @@ DESCRIPTION = (
 )
 NOTHING = parts.empty("No sentence", "Write one above and press Enter, or pick one at random.")
 CONTROLS = (
-    Control("sentence", "Sentence", default=example.SENTENCE, key="q",
-            options={"placeholder": "Write a sentence", "lines": 1, "max_lines": 3,
-                     "max_length": form.MOST_WRITTEN, "elem_classes": ["t-wide", "t-bare"]}),
+    Control(
+        "sentence",
+        "Sentence",
+        default=example.SENTENCE,
+        key="q",
+        options={
+            "placeholder": "Write a sentence",
+            "lines": 1,
+            "max_lines": 3,
+            "max_length": form.MOST_WRITTEN,
+            "elem_classes": ["t-wide", "t-bare"],
+        },
+    ),
     choices.ENCODERS,
     *form.OPTIONS,
-)  # fmt: skip
+)
 FROZEN = Frozen(carry=freezing.carry, views=freezing.round_trips)
 LONGEST_EXAMPLE = 8
 """Most words of a random sentence; within the maximum length of any decoder."""
@@ -78,8 +88,9 @@ def build(workspace: Workspace) -> None:
     opened = on_load(load, controls.values(), notice)
     on(opened.then, reopen, controls, [found], notice, **form.MANY)
     on(form.changes(controls, "encoder"), again, controls, [found], notice, **form.MANY)
-    picked = on(pick.click, lambda: {sentence: _drawn(workspace)}, None, [sentence], notice,
-                **HIDE_PROGRESS)  # fmt: skip
+    picked = on(
+        pick.click, lambda: {sentence: _drawn(workspace)}, None, [sentence], notice, **HIDE_PROGRESS
+    )
     for event in ([go.click, sentence.submit], picked.then):
         on(event, decode, controls, [found], notice, **form.MANY)
     controls.keep()

@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from app.typed import Typed
-from engine.decoding.differing import Word, differing
-from engine.errors import UserError
+from theodolite.app.typed import Typed
+from theodolite.engine.decoding.differing import Word, differing
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.batches import Waiting
-    from app.components.hit import Hit
-    from app.decoders import DecoderInfo
-    from app.workspace import Workspace
-    from engine.decode import Decoded, Decoder
-    from engine.encoders.base import Encoder
+    from theodolite.app.batches import Waiting
+    from theodolite.app.components.hit import Hit
+    from theodolite.app.decoders import DecoderInfo
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.decode import Decoded, Decoder
+    from theodolite.engine.encoders.base import Encoder
 
 Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
 METHODS: tuple[Method, ...] = ("beam", "greedy", "sample", "vec2sent-ref")
@@ -79,8 +79,9 @@ class DecodeOptions:
                 "The temperature is from 0.05 to 5, the share above 0 and at most 1.",
             )
         if not 0 <= self.rounds <= MOST_ROUNDS:
-            raise UserError(f"{self.rounds} corrections are not possible.",
-                            f"From 0 to {MOST_ROUNDS}.")  # fmt: skip
+            raise UserError(
+                f"{self.rounds} corrections are not possible.", f"From 0 to {MOST_ROUNDS}."
+            )
 
 
 DEFAULTS = DecodeOptions()
@@ -156,9 +157,12 @@ class Step:
 
 
 def decode(
-    workspace: Workspace, encoders: Sequence[str], sentence: str, options: DecodeOptions = DEFAULTS,
+    workspace: Workspace,
+    encoders: Sequence[str],
+    sentence: str,
+    options: DecodeOptions = DEFAULTS,
     waiting: Waiting | None = None,
-) -> list[DecodeResult]:  # fmt: skip
+) -> list[DecodeResult]:
     """Encode a sentence with each encoder and decode its vector again.
 
     Args:
@@ -206,8 +210,8 @@ def interpolate(
         NoDecoder: the encoder has no decoder.
         UserError: a sentence, `steps`, the encoder or the collection is invalid.
     """
-    from app.pages.search import service as retrieval
-    from engine.decode import interpolate as points_between
+    from theodolite.app.pages.search import service as retrieval
+    from theodolite.engine.decode import interpolate as points_between
 
     if not 2 <= steps <= MOST_STEPS:
         raise UserError(f"{steps} steps are not possible.", f"Choose from 2 to {MOST_STEPS}.")
@@ -222,11 +226,17 @@ def interpolate(
         real = retrieval.around(workspace, encoder, collection, points, near)
     decoded_to, points_to = _cosines(again, vectors), _cosines(points, vectors)
     return [
-        Step(place / (steps - 1), found[place], float(decoded_to[place, 0]),
-             float(decoded_to[place, 1]), float(points_to[place, 0]), float(points_to[place, 1]),
-             tuple(real[place]))
+        Step(
+            place / (steps - 1),
+            found[place],
+            float(decoded_to[place, 0]),
+            float(decoded_to[place, 1]),
+            float(points_to[place, 0]),
+            float(points_to[place, 1]),
+            tuple(real[place]),
+        )
         for place in range(steps)
-    ]  # fmt: skip
+    ]
 
 
 def calculate(
@@ -244,7 +254,7 @@ def calculate(
     """
     import numpy as np
 
-    from engine.decoding import arithmetic
+    from theodolite.engine.decoding import arithmetic
 
     # Evaluating with a number for each name validates the expression before a model is loaded.
     arithmetic.evaluate(expression, {name: np.ones(1) for name in named})
@@ -275,9 +285,9 @@ def decode_point(
 
 def training_time(workspace: Workspace, encoder: str) -> str:
     """Estimated training time of the default decoder, in words; empty if unknown."""
-    from app.pages.train.service import DecoderTraining
-    from engine.decoding.presets import default_texts
-    from engine.decoding.spec import DecoderSpec
+    from theodolite.app.pages.train.service import DecoderTraining
+    from theodolite.engine.decoding.presets import default_texts
+    from theodolite.engine.decoding.spec import DecoderSpec
 
     try:
         usual = DecoderSpec(encoder, default_texts(workspace.catalog), "decoder")
@@ -321,7 +331,7 @@ def checked(sentence: str, what: str = "The sentence") -> str:
 def _of_sentence(
     workspace: Workspace, encoder: str, text: str, options: DecodeOptions, waiting: Waiting | None
 ) -> DecodeResult:
-    from engine.decoding.text import words
+    from theodolite.engine.decoding.text import words
 
     def one(name: str) -> DecodeResult:
         row, decoder, model = _open(workspace, name)
@@ -346,7 +356,7 @@ def _or_problem(encoder: str, one: Callable[[str], DecodeResult]) -> DecodeResul
 
 
 def _open(workspace: Workspace, encoder: str) -> tuple[DecoderInfo, Decoder, Encoder]:
-    from app import decoders
+    from theodolite.app import decoders
 
     row = decoders.decoder_of(workspace, encoder)
     if row is None:
@@ -356,10 +366,15 @@ def _open(workspace: Workspace, encoder: str) -> tuple[DecoderInfo, Decoder, Enc
 
 
 def _decode_points(
-    encoder: str, row: DecoderInfo, decoder: Decoder, model: Encoder, points: np.ndarray,
-    options: DecodeOptions, waiting: Waiting | None,
-) -> list[DecodeResult]:  # fmt: skip
-    from app.pages.decode import answering
+    encoder: str,
+    row: DecoderInfo,
+    decoder: Decoder,
+    model: Encoder,
+    points: np.ndarray,
+    options: DecodeOptions,
+    waiting: Waiting | None,
+) -> list[DecodeResult]:
+    from theodolite.app.pages.decode import answering
 
     begun = time.perf_counter()
     found = answering.decode(decoder, model, points, options, waiting)
@@ -379,6 +394,6 @@ def _others(found: Decoded) -> tuple[Other, ...]:
 
 def _cosines(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Cosines of rows to ends, float32 (rows, ends); 0 for a zero vector."""
-    from engine.search.index import unit_rows
+    from theodolite.engine.search.index import unit_rows
 
     return unit_rows(rows) @ unit_rows(ends).T

@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
-from app import formats
-from app.components import word_diff
-from app.components.hits import change
-from app.pages.decode.service import DecodeResult, NoDecoder, Other, training_time
-from app.web import address, parts
-from app.web.parts import cosine
+from theodolite.app import formats
+from theodolite.app.components import word_diff
+from theodolite.app.components.hits import change
+from theodolite.app.pages.decode.service import DecodeResult, NoDecoder, Other, training_time
+from theodolite.app.web import address, parts
+from theodolite.app.web.parts import cosine
 
 if TYPE_CHECKING:
-    from app.pages.decode.service import Step
-    from app.workspace import Workspace
-    from engine.errors import UserError
+    from theodolite.app.pages.decode.service import Step
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.errors import UserError
 
 Shown: TypeAlias = DecodeResult | tuple[str, str]
 """The result of an encoder, or (its spec, HTML shown in place of it)."""

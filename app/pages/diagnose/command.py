@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.terminal import (
+from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
     emit,
@@ -18,11 +18,11 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from engine.decoding.diagnosis import Diagnosis, Figure
+    from theodolite.engine.decoding.diagnosis import Diagnosis, Figure
 
 SHOWN = 5
 
@@ -69,10 +69,10 @@ def diagnose(
     a figure is meaningful only if its interval does not overlap theirs. The result is stored like
     any score. With --json every figure and sample is one object; `what` tells them apart.
     """
-    from app.jobs import submit
-    from app.pages.decode.service import NoDecoder, offer
-    from app.pages.diagnose.service import DiagnoseJob, newest
-    from engine.decoding.diagnosis import Diagnosis
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.decode.service import NoDecoder, offer
+    from theodolite.app.pages.diagnose.service import DiagnoseJob, newest
+    from theodolite.engine.decoding.diagnosis import Diagnosis
 
     if across or not encoder:
         if encoder or not across:
@@ -102,8 +102,16 @@ def _print_objects(found: Diagnosis, text: str) -> None:
     head = {"encoder": found.encoder, "text": text}
     for row in found.rows:
         for figure in row.figures:
-            emit_json({"what": "figure", **head, "giver": row.system, "length": row.length,
-                       "n": row.n, **vars(figure)})  # fmt: skip
+            emit_json(
+                {
+                    "what": "figure",
+                    **head,
+                    "giver": row.system,
+                    "length": row.length,
+                    "n": row.n,
+                    **vars(figure),
+                }
+            )
     for sample in found.samples:
         words = [{"text": word.text, "fate": word.fate} for word in sample.words]
         emit_json({"what": "sample", **head, **vars(sample), "words": words})
@@ -112,8 +120,8 @@ def _print_objects(found: Diagnosis, text: str) -> None:
 
 
 def _print_tables(found: Diagnosis, text: str) -> None:
-    from app.pages.diagnose.figures import name_of
-    from engine.decoding.diagnosis import SYSTEMS
+    from theodolite.app.pages.diagnose.figures import name_of
+    from theodolite.engine.decoding.diagnosis import SYSTEMS
 
     systems = [system for system in SYSTEMS if found.figures(system)]
     rows: list[dict[str, Any]] = [
@@ -126,11 +134,10 @@ def _print_tables(found: Diagnosis, text: str) -> None:
     emit(rows, ("figure", *(SYSTEMS[system] for system in systems)), False)
     shown = ("bleu", "token_f1", "round_trip")
     by_length = [
-        {"length": length} | {name_of(metric): _with_interval(figures[metric])
-                              for metric in shown}
+        {"length": length} | {name_of(metric): _with_interval(figures[metric]) for metric in shown}
         for length in found.lengths
         if (figures := found.figures("decoder", length))
-    ]  # fmt: skip
+    ]
     emit(by_length, ("length", *map(name_of, shown)), False)
     for sample in found.samples[:SHOWN]:
         line(f"{sample.sentence}\n    -> {sample.decoded}  ({sample.cosine:.3f})")
@@ -144,8 +151,8 @@ def _across(workspace: Workspace, as_json: bool) -> None:
     Raises:
         UserError: too few encoders were diagnosed and measured.
     """
-    from app.pages.diagnose.figures import name_of
-    from app.pages.diagnose.relations import across
+    from theodolite.app.pages.diagnose.figures import name_of
+    from theodolite.app.pages.diagnose.relations import across
 
     found = across(workspace)
     if found.relations is None and found.problem is not None:
@@ -161,8 +168,12 @@ def _across(workspace: Workspace, as_json: bool) -> None:
     ]
     agreements = [vars(one) for one in found.agreements]
     if as_json:
-        for what, rows in (("correlation", cells), ("summary", summaries), ("without", left),
-                           ("stability", agreements)):  # fmt: skip
+        for what, rows in (
+            ("correlation", cells),
+            ("summary", summaries),
+            ("without", left),
+            ("stability", agreements),
+        ):
             for row in rows:
                 emit_json({"what": what} | row)
         return

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app import decoders
-from app.examples import shipped
-from app.pages.diagnose import service
-from engine.decoding.diagnosis import Diagnosis
-from engine.progress import nobody
+from theodolite.app import decoders
+from theodolite.app.examples import shipped
+from theodolite.app.pages.diagnose import service
+from theodolite.engine.decoding.diagnosis import Diagnosis
+from theodolite.engine.progress import nobody
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 ENCODER = "minilm"
 TEXT = "starter-topics"

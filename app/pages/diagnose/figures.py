@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.components.chart import drawing, plain
-from app.web.figures import axis, draw, scatter
-from app.web.theme import SERIES
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from engine.decoding.diagnosis import Diagnosis, Figure, System
+    from theodolite.engine.decoding.diagnosis import Diagnosis, Figure, System
 
 HEIGHT = 340
 _MOVER = "mover-"
@@ -21,7 +21,7 @@ SAMPLE_COLUMNS = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest co
 
 def name_of(metric: str) -> str:
     """The display name of a metric."""
-    from engine.decoding.diagnosis import NAMES
+    from theodolite.engine.decoding.diagnosis import NAMES
 
     if metric.startswith(_MOVER):
         return f"Word Mover's score, words by {metric.removeprefix(_MOVER)}"
@@ -46,7 +46,7 @@ def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
     Returns:
         A phrase, and whether the figure is above all baselines; "" and None if not comparable.
     """
-    from engine.decoding.diagnosis import SYSTEMS
+    from theodolite.engine.decoding.diagnosis import SYSTEMS
 
     ours = found.figures()[metric]
     others: dict[System, Figure] = {
@@ -65,12 +65,19 @@ def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
 def figure_rows(found: Diagnosis) -> list[list[Any]]:
     """Every figure of every system and length, in the order of `FIGURE_COLUMNS`."""
     return [
-        [row.system, row.length or "all", row.n, figure.metric,
-         *(None if number != number else number
-           for number in (figure.value, figure.low, figure.high))]
+        [
+            row.system,
+            row.length or "all",
+            row.n,
+            figure.metric,
+            *(
+                None if number != number else number
+                for number in (figure.value, figure.low, figure.high)
+            ),
+        ]
         for row in found.rows
         for figure in row.figures
-    ]  # fmt: skip
+    ]
 
 
 def sample_rows(found: Diagnosis) -> list[list[Any]]:
@@ -82,7 +89,7 @@ def sample_rows(found: Diagnosis) -> list[list[Any]]:
 
 def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     """Chart one metric by sentence length, with intervals; None if there are no values."""
-    from engine.decoding.diagnosis import SYSTEMS
+    from theodolite.engine.decoding.diagnosis import SYSTEMS
 
     what = name_of(metric)
     traces, rows = [], []
@@ -100,15 +107,18 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
             continue
         traces.append(
             scatter(
-                x=[length for length, _, _ in known], y=[one.value for _, _, one in known],
-                error_y=_ends([one for _, _, one in known]), name=words, mode="lines+markers",
+                x=[length for length, _, _ in known],
+                y=[one.value for _, _, one in known],
+                error_y=_ends([one for _, _, one in known]),
+                name=words,
+                mode="lines+markers",
                 line={"color": SERIES[place], "dash": ("solid", "dash", "dot")[place], "width": 2},
                 marker={"symbol": _SYMBOLS[place], "size": 8},
                 customdata=[[n, *shown(one)] for _, n, one in known],
                 hovertemplate="%{x}, %{customdata[0]} sentences: %{customdata[1]} "
                 f"(%{{customdata[2]}})<extra>{plain(words)}</extra>",
             )
-        )  # fmt: skip
+        )
         rows += [[words, length, n, one.value, one.low, one.high] for length, n, one in known]
     if not rows:
         return None
@@ -117,18 +127,22 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     return drawing(
         draw(traces, x, y, height=HEIGHT, left=64, legend=True),
         f"{what} by the length of the sentence. {_extremes(rows)}",
-        name=f"diagnosis-{metric}", columns=("giver", "length", "sentences", what, "low", "high"),
+        name=f"diagnosis-{metric}",
+        columns=("giver", "length", "sentences", what, "low", "high"),
         rows=rows,
-    )  # fmt: skip
+    )
 
 
 def _ends(figures: Sequence[Figure]) -> dict[str, Any]:
     """The intervals as plotly error bars."""
     return {
-        "type": "data", "symmetric": False, "thickness": 1.5, "width": 4,
+        "type": "data",
+        "symmetric": False,
+        "thickness": 1.5,
+        "width": 4,
         "array": [max(0.0, one.high - one.value) for one in figures],
         "arrayminus": [max(0.0, one.value - one.low) for one in figures],
-    }  # fmt: skip
+    }
 
 
 def _extremes(rows: Sequence[Sequence[Any]]) -> str:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.chart import chart
-from app.pages.diagnose import figures, views
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
-from engine.errors import UserError
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.diagnose import figures, views
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Diagnose"
 PATH = "diagnose"
@@ -27,16 +27,36 @@ USUAL = "usual"
 METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
 POLL_SECONDS = 2
 CONTROLS = (
-    Control("encoder", "Encoder", gr.Dropdown, hint="With its decoder.",
-            options={"choices": [], "elem_id": "diagnosed"}),
-    Control("text", "Sentences of", gr.Dropdown, USUAL, key="in",
-            hint="Sentences from its training are left out.",
-            options={"choices": [], "value": None, "elem_id": "diagnosed-text"}),
-    Control("sentences", "How many", default="1000", hint="At most.",
-            options={"max_lines": 1, "elem_id": "diagnosed-number"}),
-    Control("result", "Diagnosis", gr.Dropdown,
-            options={"choices": [], "elem_id": "pick", "visible": False}),
-)  # fmt: skip
+    Control(
+        "encoder",
+        "Encoder",
+        gr.Dropdown,
+        hint="With its decoder.",
+        options={"choices": [], "elem_id": "diagnosed"},
+    ),
+    Control(
+        "text",
+        "Sentences of",
+        gr.Dropdown,
+        USUAL,
+        key="in",
+        hint="Sentences from its training are left out.",
+        options={"choices": [], "value": None, "elem_id": "diagnosed-text"},
+    ),
+    Control(
+        "sentences",
+        "How many",
+        default="1000",
+        hint="At most.",
+        options={"max_lines": 1, "elem_id": "diagnosed-number"},
+    ),
+    Control(
+        "result",
+        "Diagnosis",
+        gr.Dropdown,
+        options={"choices": [], "elem_id": "pick", "visible": False},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -54,8 +74,9 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     running = parts.static("", elem_id="running")
     table = parts.static("", elem_id="figures", elem_classes=["t-answer"])
-    metric = gr.Dropdown([], label="By sentence length", elem_id="metric",
-                         filterable=False, visible=False)  # fmt: skip
+    metric = gr.Dropdown(
+        [], label="By sentence length", elem_id="metric", filterable=False, visible=False
+    )
     drawn = chart(elem_id="by-length", height=figures.HEIGHT)
     samples = parts.static("", elem_id="samples")
     across = parts.static("", elem_id="across")
@@ -65,8 +86,11 @@ def build(workspace: Workspace) -> None:
     listed = {"running": running, "result": result, "across": across, "marks": seen}
 
     def load(request: gr.Request) -> Answer:
-        found = views.listed(workspace, address.first(request, "result") or None,
-                             encoder=address.first(request, "encoder"))  # fmt: skip
+        found = views.listed(
+            workspace,
+            address.first(request, "result") or None,
+            encoder=address.first(request, "encoder"),
+        )
         filled = _filled(workspace, controls.from_address(request))
         opened = {controls[name]: value for name, value in filled.items()} | _at(listed, found)
         if not views.diagnoses(workspace):  # no choice is made, so no change event will follow
@@ -106,14 +130,16 @@ def _at(places: Mapping[str, Any], found: Mapping[str, Any]) -> dict[Any, Any]:
 
 def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
     """The values of the form from the address."""
-    from app import decoders
-    from app.pages.diagnose import service
+    from theodolite.app import decoders
+    from theodolite.app.pages.diagnose import service
 
     known = decoders.encoders(workspace)
     encoder = values.encoder or next(iter(known), None)
-    texts = [("New to the decoder", USUAL),
-             ("Held out in training", service.HELD_OUT),
-             *decoders.texts(workspace)]  # fmt: skip
+    texts = [
+        ("New to the decoder", USUAL),
+        ("Held out in training", service.HELD_OUT),
+        *decoders.texts(workspace),
+    ]
     if values.text not in [name for _, name in texts]:
         texts.append((values.text, values.text))
     offered = list(dict.fromkeys([*known, *([encoder] if encoder else [])]))
@@ -151,8 +177,8 @@ def _command(name: str | None, source: str | None, many: str) -> str:
 
 def _start(workspace: Workspace, name: str | None, source: str | None, many: str) -> str:
     """Queue the diagnosis and return a message."""
-    from app.jobs.submit import queue
-    from app.pages.diagnose.service import DiagnoseJob
+    from theodolite.app.jobs.submit import queue
+    from theodolite.app.pages.diagnose.service import DiagnoseJob
 
     encoder, text, number = _chosen(name, source, many)
     queue(workspace, DiagnoseJob.of(workspace, encoder, text, number))

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.stats.relations import DecoderAgreement, Relations
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.relations import DecoderAgreement, Relations
 
 PROTOCOL = "vec2sent"
 
@@ -49,7 +49,7 @@ def across(workspace: Workspace) -> Across:
     Only diagnoses on the same sentences are compared: those with which most encoders were
     diagnosed. Of several decoders of one kind for an encoder, the newest counts.
     """
-    from engine.stats.relations import relate, stability, without_each
+    from theodolite.engine.stats.relations import relate, stability, without_each
 
     rows = [
         row
@@ -103,7 +103,7 @@ def _kinds(workspace: Workspace, rows: list[dict[str, Any]]) -> dict[str, Number
 
 def _scores(workspace: Workspace) -> Numbers:
     """Encoder -> task -> its main score under the task's own protocol."""
-    from app.pages.overview.service import chosen
+    from theodolite.app.pages.overview.service import chosen
 
     rows = [row for row in workspace.store.results.table() if row["protocol"] != PROTOCOL]
     found: Numbers = {}

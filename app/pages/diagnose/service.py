@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import decoders
-from app.formats import last_part
-from app.jobs.job import Job
-from app.jobs.kinds import spec_of
-from app.jobs.submit import queue
-from app.pages.trainings.service import DECODERS
-from engine.decoding.presets import TEST_TEXTS, default_texts
-from engine.errors import UserError
-from engine.paths import named
-from engine.progress import ProgressCallback
+from theodolite.app import decoders
+from theodolite.app.formats import last_part
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.kinds import spec_of
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.trainings.service import DECODERS
+from theodolite.engine.decoding.presets import TEST_TEXTS, default_texts
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
+from theodolite.engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
-    from app.decoders import DecoderInfo
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.decoding.diagnosis import Diagnosis
-    from engine.decoding.spec import DecoderSpec
+    from theodolite.app.decoders import DecoderInfo
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.decoding.diagnosis import Diagnosis
+    from theodolite.engine.decoding.spec import DecoderSpec
 
 HELD_OUT = "kept-apart"
 """In place of a text: the sentences held out of the decoder's training."""
@@ -78,7 +78,7 @@ class DiagnoseJob(Job):
             NoDecoder: the encoder has no decoder.
             UserError: the encoder spec is invalid, or the number is out of range.
         """
-        from app.pages.decode.service import NoDecoder
+        from theodolite.app.pages.decode.service import NoDecoder
 
         number = SENTENCES if sentences is None else sentences
         if not 2 <= number <= MOST_SENTENCES:
@@ -119,7 +119,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
         NoDecoder: the encoder's decoder is gone.
         UserError: there is no data set of that name, and no run that records the file.
     """
-    from engine.decoding.diagnosis import source_of
+    from theodolite.engine.decoding.diagnosis import source_of
 
     source = source_of(row["task"])
     for run in workspace.store.runs.list(limit=1000, kinds=[DiagnoseJob.kind]):
@@ -136,7 +136,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
 
 def newest(workspace: Workspace, job: DiagnoseJob) -> Diagnosis:
     """The newest stored diagnosis of the job's encoder on its text."""
-    from engine.decoding.diagnosis import Diagnosis, task_of
+    from theodolite.engine.decoding.diagnosis import Diagnosis, task_of
 
     results = workspace.store.results
     (row,) = results.table(encoders=[job.encoder], tasks=[task_of(last_part(job.text))])
@@ -154,8 +154,8 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
     Raises:
         UserError: the decoder is gone, or the text has no suitable sentences.
     """
-    from engine.decoding.diagnosis import to_result
-    from engine.diagnose import diagnose
+    from theodolite.engine.decoding.diagnosis import to_result
+    from theodolite.engine.diagnose import diagnose
 
     rows = [row for row in decoders.listed(workspace) if row.name == job.decoder]
     row = rows[0] if rows else decoders.decoder_of(workspace, job.encoder)
@@ -190,7 +190,7 @@ def _training_text(
     If the training text is not available, the default texts replace it, without the sentences to
     diagnose unless the decoder was trained on them.
     """
-    from engine.decoding.dataset import sentences_of
+    from theodolite.engine.decoding.dataset import sentences_of
 
     facts = decoders.facts_of(row.folder)
     try:
@@ -205,14 +205,16 @@ def _training_text(
         if text != HELD_OUT and text not in _learned_from(row):
             new = set(_text(workspace, row, text, folder))
             texts = [sentence for sentence in texts if sentence not in new]
-        note = ("The training text of this decoder is not available here: the nearest sentences "
-            f"are from {', '.join(map(last_part, names))}.")  # fmt: skip
+        note = (
+            "The training text of this decoder is not available here: the nearest sentences "
+            f"are from {', '.join(map(last_part, names))}."
+        )
         return texts, [], [note]
 
 
 def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
     """The spec of a decoder's training, from its run if known: the folder has no absolute paths."""
-    from engine.decoding.spec import DecoderSpec
+    from theodolite.engine.decoding.spec import DecoderSpec
 
     specs = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=DECODERS))
     known = (DecoderSpec.from_dict(spec) for spec in specs)
@@ -222,8 +224,8 @@ def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
 
 def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> list[str]:
     """Distinct sentences of a text that are short enough for the decoder."""
-    from engine.decoding.text import corpus
-    from engine.training.examples import open_examples
+    from theodolite.engine.decoding.text import corpus
+    from theodolite.engine.training.examples import open_examples
 
     examples = open_examples(name, "mlm", workspace.catalog, folder=folder)
     lines = [examples[i][0] for i in range(len(examples))]

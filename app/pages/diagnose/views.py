@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components import word_diff
-from app.decoders import ARCHITECTURES
-from app.pages.diagnose import example, figures
-from app.web import parts, progress
+from theodolite.app import formats
+from theodolite.app.components import word_diff
+from theodolite.app.decoders import ARCHITECTURES
+from theodolite.app.pages.diagnose import example, figures
+from theodolite.app.web import parts, progress
 
 if TYPE_CHECKING:
-    from app.pages.diagnose.relations import Across
-    from app.workspace import Workspace
-    from engine.decoding.diagnosis import DecodedSample, Diagnosis
-    from engine.stats.relations import Relation
+    from theodolite.app.pages.diagnose.relations import Across
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.decoding.diagnosis import DecodedSample, Diagnosis
+    from theodolite.engine.stats.relations import Relation
 
 PROTOCOL = "vec2sent"
 NOTHING = parts.empty(
@@ -69,8 +69,12 @@ def shown(
     """Views of one diagnosis by name: the table, the choice of a metric, its chart, the samples."""
     found = diagnosis(workspace, result)
     if found is None:
-        return {"table": NOTHING, "metric": gr.update(visible=False), "picture": None,
-                "samples": ""}  # fmt: skip
+        return {
+            "table": NOTHING,
+            "metric": gr.update(visible=False),
+            "picture": None,
+            "samples": "",
+        }
     there = [name for name in (*metrics, found.mover) if name and name in found.figures()]
     what = metric if metric in there else there[0]
     choices = [(figures.name_of(name), name) for name in there]
@@ -90,7 +94,7 @@ def by_length(workspace: Workspace, result: str | None, metric: str | None) -> A
 
 def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
     """A stored diagnosis; the shipped one if none is stored; None for an unknown id."""
-    from engine.decoding.diagnosis import Diagnosis
+    from theodolite.engine.decoding.diagnosis import Diagnosis
 
     known = [row["id"] for row in diagnoses(workspace)]
     if not known:
@@ -102,13 +106,14 @@ def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
 
 def across(workspace: Workspace) -> str:
     """How the diagnostics rank the encoders, and how that correlates with their scores."""
-    from app.pages.diagnose.relations import across as related
+    from theodolite.app.pages.diagnose.relations import across as related
 
     found = related(workspace)
     head = parts.heading(
-        "Across encoders", "Whether a diagnostic ranks encoders as their task scores do: "
+        "Across encoders",
+        "Whether a diagnostic ranks encoders as their task scores do: "
         "Spearman over the encoders that have both.",
-    )  # fmt: skip
+    )
     if found.relations is None:
         message = found.problem
         return head + parts.say(f"{message.message} {message.hint}" if message else "")
@@ -123,10 +128,14 @@ def _correlations(found: Across) -> str:
     cells = {(cell.diagnostic, cell.score): cell for cell in relations.cells}
     diagnostics = list(dict.fromkeys(cell.diagnostic for cell in relations.cells))
     rows = [
-        [escape(one.score), *(_rho(cells.get((name, one.score))) for name in diagnostics),
-         _number(one.lowest), _number(one.mean)]
+        [
+            escape(one.score),
+            *(_rho(cells.get((name, one.score))) for name in diagnostics),
+            _number(one.lowest),
+            _number(one.mean),
+        ]
         for one in relations.summaries
-    ]  # fmt: skip
+    ]
     overall = relations.overall
     blanks = [""] * len(diagnostics)
     rows.append(["<strong>all</strong>", *blanks, _number(overall.lowest), _number(overall.mean)])
@@ -161,17 +170,23 @@ def _correlations(found: Across) -> str:
 def _stability(found: Across) -> str:
     """Whether decoders of different kinds rank the encoders alike."""
     head = parts.heading(
-        "Stability", "Spearman between decoders of two kinds, other architectures or training "
+        "Stability",
+        "Spearman between decoders of two kinds, other architectures or training "
         "sizes, over the encoders that have both.",
-    )  # fmt: skip
+    )
     if not found.agreements:
         reason = found.unstable
         return head + parts.say(f"{reason.message} {reason.hint}" if reason else "")
     rows = [
-        [escape(figures.name_of(one.diagnostic)), escape(one.first), escape(one.second),
-         _number(one.rho), formats.count(one.encoders)]
+        [
+            escape(figures.name_of(one.diagnostic)),
+            escape(one.first),
+            escape(one.second),
+            _number(one.rho),
+            formats.count(one.encoders),
+        ]
         for one in found.agreements
-    ]  # fmt: skip
+    ]
     heads = ["Diagnostic", "Decoders", "and", "Spearman", "Encoders"]
     return head + parts.table(heads, rows, "Agreement of decoders of two kinds", (3, 4))
 
@@ -185,8 +200,8 @@ def _number(value: float) -> str:
 
 
 def _live(workspace: Workspace) -> list[dict[str, Any]]:
-    from app.pages.diagnose.service import DiagnoseJob
-    from store.run_rows import LIVE
+    from theodolite.app.pages.diagnose.service import DiagnoseJob
+    from theodolite.store.run_rows import LIVE
 
     return [dict(run) for run in workspace.store.runs.list(LIVE, kinds=[DiagnoseJob.kind])]
 
@@ -199,7 +214,7 @@ def _label(row: dict[str, Any]) -> str:
 
 def _table(found: Diagnosis, *, shipped: bool) -> str:
     """Every figure beside the two baselines."""
-    from engine.decoding.diagnosis import SYSTEMS
+    from theodolite.engine.decoding.diagnosis import SYSTEMS
 
     systems = [system for system in SYSTEMS if found.figures(system)]
     heads = ["Figure", *(SYSTEMS[system].capitalize() for system in systems), "The decoder is"]
@@ -221,8 +236,10 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
         title += f", against {f1[-1]} for {SYSTEMS[systems[-1]]}"
     named = "Figures of the decoder and of two baselines"
     beside = f" {parts.SHIPPED}" if shipped else ""
-    lead = (f"{_facts(found)} Measured on {formats.plural(number, 'sentence')}; the small numbers "
-            "are 95 % intervals.")  # fmt: skip
+    lead = (
+        f"{_facts(found)} Measured on {formats.plural(number, 'sentence')}; the small numbers "
+        "are 95 % intervals."
+    )
     return (
         f"{parts.heading(title, html=lead, beside=beside)}"
         f"{parts.table(heads, rows, named, numbers, stacked=True)}"
@@ -251,9 +268,10 @@ def _samples(samples: Sequence[DecodedSample]) -> str:
         for one in samples
     )
     head = parts.heading(
-        "Samples", "Each sentence, its reconstruction with differences marked, and the nearest "
-            "sentence in the decoder's training data.",
-    )  # fmt: skip
+        "Samples",
+        "Each sentence, its reconstruction with differences marked, and the nearest "
+        "sentence in the decoder's training data.",
+    )
     return f'{head}<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{word_diff.LEGEND}'
 
 
@@ -269,11 +287,14 @@ def _downloads(found: Diagnosis) -> str:
     samples = [figures.SAMPLE_COLUMNS, *figures.sample_rows(found)]
     return (
         '<p class="t-actions">'
-        + parts.csv_button("All figures as CSV", f"diagnosis-{name}.csv",
-                    [figures.FIGURE_COLUMNS, *figures.figure_rows(found)])
-        + parts.csv_button("Samples as CSV", f"samples-{name}.csv",
-                    samples)
-        + parts.csv_button("Samples as CSV for spreadsheets", f"samples-{name}.csv",
-                    samples, spreadsheet=True)
+        + parts.csv_button(
+            "All figures as CSV",
+            f"diagnosis-{name}.csv",
+            [figures.FIGURE_COLUMNS, *figures.figure_rows(found)],
+        )
+        + parts.csv_button("Samples as CSV", f"samples-{name}.csv", samples)
+        + parts.csv_button(
+            "Samples as CSV for spreadsheets", f"samples-{name}.csv", samples, spreadsheet=True
+        )
         + "</p>"
-    )  # fmt: skip
+    )

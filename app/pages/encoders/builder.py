@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import gradio as gr
 
-from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
-from app.web.parts import HIDE_PROGRESS
-from engine.encoders.spec import POOLINGS
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
+from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.engine.encoders.spec import POOLINGS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 # Label, source, label of its value, and an example.
 SOURCES = (
@@ -65,26 +65,64 @@ HIDDEN = {"visible": False}
 POOLING = HIDDEN | {"min_width": 280}
 WRITTEN = POOLING | {"elem_classes": ["t-mono"], "max_lines": 1}
 CONTROLS = (
-    Control("before", "Joined with (empty it to undo)",
-            options=HIDDEN | {"elem_classes": ["t-mono"], "max_lines": 1}),
+    Control(
+        "before",
+        "Joined with (empty it to undo)",
+        options=HIDDEN | {"elem_classes": ["t-mono"], "max_lines": 1},
+    ),
     Control("source", "Source", gr.Radio, choices=[(label, kind) for label, kind, _, _ in SOURCES]),
     Control("value", "Id on the hub", options=HIDDEN),
     # Two controls: the choices of one must not change while an event is in flight.
-    Control("pooling", "Pooling", gr.Dropdown, LEFT_TO_MODEL,
-            "How token vectors become one vector.", [LEFT_TO_MODEL, *POOLINGS], POOLING),
-    Control("averaging", "Pooling of words", gr.Dropdown, "avg",
-            "How word vectors become one vector.", AVERAGES, POOLING),
-    Control("learnt", "Pooling learns from", gr.Dropdown, LEARNT_ON,
-            "Sentences whose words are counted", [LEARNT_ON], POOLING),
-    Control("prompt", "Prompt", options=WRITTEN,
-            hint="Before every sentence: a text, the name of one of the model's prompts, or "
-                "@task."),
+    Control(
+        "pooling",
+        "Pooling",
+        gr.Dropdown,
+        LEFT_TO_MODEL,
+        "How token vectors become one vector.",
+        [LEFT_TO_MODEL, *POOLINGS],
+        POOLING,
+    ),
+    Control(
+        "averaging",
+        "Pooling of words",
+        gr.Dropdown,
+        "avg",
+        "How word vectors become one vector.",
+        AVERAGES,
+        POOLING,
+    ),
+    Control(
+        "learnt",
+        "Pooling learns from",
+        gr.Dropdown,
+        LEARNT_ON,
+        "Sentences whose words are counted",
+        [LEARNT_ON],
+        POOLING,
+    ),
+    Control(
+        "prompt",
+        "Prompt",
+        options=WRITTEN,
+        hint="Before every sentence: a text, the name of one of the model's prompts, or @task.",
+    ),
     Control("query_prompt", "Query prompt", options=WRITTEN, hint="Used instead before queries."),
-    Control("steps", "Steps after pooling", gr.CheckboxGroup, (),
-            choices=[(label, step) for step, label in STEPS.items()]),
-    Control("fitted", "Fitted on", gr.Dropdown, THE_TASK,
-            choices=[("the task's own sentences", THE_TASK)], options=HIDDEN),
-)  # fmt: skip
+    Control(
+        "steps",
+        "Steps after pooling",
+        gr.CheckboxGroup,
+        (),
+        choices=[(label, step) for step, label in STEPS.items()],
+    ),
+    Control(
+        "fitted",
+        "Fitted on",
+        gr.Dropdown,
+        THE_TASK,
+        choices=[("the task's own sentences", THE_TASK)],
+        options=HIDDEN,
+    ),
+)
 """The controls that `compose` reads."""
 
 

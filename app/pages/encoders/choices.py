@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.encoders.service import STARTERS, shown_first
-from app.pages.encoders.service import names as names  # offered here as well
-from app.web import address, parts
-from app.web.controls import Control
-from engine.errors import UserError
+from theodolite.app.pages.encoders.service import STARTERS, shown_first
+from theodolite.app.pages.encoders.service import names as names  # offered here as well
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Control
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 MOST = 8
 """Most encoders side by side, unless a page has its own limit: more become unreadable, and a link
@@ -27,14 +27,16 @@ ENCODERS = Control(
 """The checkboxes, still empty."""
 
 CHIPS = Control(
-    "encoder", "Encoders", gr.Dropdown, (), choices=(),
+    "encoder",
+    "Encoders",
+    gr.Dropdown,
+    (),
+    choices=(),
     options={"multiselect": True, "elem_id": "encoders", "elem_classes": ["t-wide", "t-chips"]},
-)  # fmt: skip
+)
 """The same in a page's first row: a chip each, still empty."""
 
-ENCODER = Control(
-    "encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220}
-)  # fmt: skip
+ENCODER = Control("encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220})
 """The list to choose one from, still empty."""
 
 
@@ -54,7 +56,7 @@ def from_address(
 
 def read(spec: str) -> str | None:
     """The canonical form of a spec; None for one that cannot be read."""
-    from engine import encoders
+    from theodolite.engine import encoders
 
     try:
         return str(encoders.parse(spec))
@@ -97,6 +99,7 @@ def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
         few = "one encoder" if least == 1 else f"{least} encoders"
         raise UserError(f"Choose at least {few}.", "Select them above.")
     if len(chosen) > most:
-        raise UserError(f"{len(chosen)} encoders are too many to show side by side.",
-                        f"Choose at most {most}.")  # fmt: skip
+        raise UserError(
+            f"{len(chosen)} encoders are too many to show side by side.", f"Choose at most {most}."
+        )
     return list(chosen)

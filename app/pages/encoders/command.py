@@ -6,12 +6,21 @@ from typing import Annotated
 
 import typer
 
-from app import formats
-from app.pages.encoders import service
-from app.pages.encoders.corpus_command import encode_corpus
-from app.pages.encoders.encode_command import encode
-from app.terminal import JsonOption, done, emit, emit_json, progress_bar, say, verb, verbs
-from app.workspace import Workspace
+from theodolite.app import formats
+from theodolite.app.pages.encoders import service
+from theodolite.app.pages.encoders.corpus_command import encode_corpus
+from theodolite.app.pages.encoders.encode_command import encode
+from theodolite.app.terminal import (
+    JsonOption,
+    done,
+    emit,
+    emit_json,
+    progress_bar,
+    say,
+    verb,
+    verbs,
+)
+from theodolite.app.workspace import Workspace
 
 encoder_verbs = verbs("List, add, examine and remove encoders.")
 
@@ -74,7 +83,7 @@ def examine_encoder(
 
     theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
     """
-    from engine.encoders import doctor
+    from theodolite.engine.encoders import doctor
 
     diagnosis = doctor.diagnose(source)
     fields = {"source": source, "pooling": diagnosis.pooling}
@@ -119,7 +128,7 @@ def audit_encoder(
     interval is of the paired bootstrap: where it holds 0, the difference may be noise. Choose by
     this, then report on other data.
     """
-    from engine.encoders.audit import Audit
+    from theodolite.engine.encoders.audit import Audit
 
     made = None
     with progress_bar("auditing") as move:
@@ -133,9 +142,11 @@ def audit_encoder(
     shown = ("group", "setting", "score", "lost", "change", "low", "high", "verdict", "error")
     emit(rows, shown, as_json)
     if not as_json:
-        say(f"{made.metric} on {formats.plural(made.n, 'example')} of {made.measured_on}, in "
+        say(
+            f"{made.metric} on {formats.plural(made.n, 'example')} of {made.measured_on}, in "
             "points: loss against the best, and change against the first row, with the 95 % "
-            "interval of the change.")  # fmt: skip
+            "interval of the change."
+        )
         best = made.best
         if best.setting and best.change and best.change.verdict == "a":
             say(f"Best: {best.spec}")

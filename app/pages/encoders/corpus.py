@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from app import corpora
-from app.fleet import parcels
-from app.fleet.needs import Needs, encoder_stays
-from app.formats import count, last_part, plural
-from app.jobs.job import Job
-from app.jobs.submit import Move
-from app.pages.encoders.shard import EncodeShardJob, into_files
-from engine.corpus import cut as cutting
-from engine.corpus import encode as shards
-from engine.corpus.cut import Cut
-from engine.corpus.files import DTYPES, ENDINGS, SHARDS, shard_file
-from engine.errors import UserError
-from engine.paths import named
+from theodolite.app import corpora
+from theodolite.app.fleet import parcels
+from theodolite.app.fleet.needs import Needs, encoder_stays
+from theodolite.app.formats import count, last_part, plural
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import Move
+from theodolite.app.pages.encoders.shard import EncodeShardJob, into_files
+from theodolite.engine.corpus import cut as cutting
+from theodolite.engine.corpus import encode as shards
+from theodolite.engine.corpus.cut import Cut
+from theodolite.engine.corpus.files import DTYPES, ENDINGS, SHARDS, shard_file
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.datasets import Catalog
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets import Catalog
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,16 @@ class EncodeCorpusJob(Job):
         cut = self._cut()
         shard, folder = cut.shards[position], Path(self.out)
         return EncodeShardJob(
-            self.encoder, str(shard_file(folder, shard.name, ".txt")),
-            str(folder / SHARDS / shard.name), cut.fingerprint, cut.format, cut.dtype,
-            shard.source, shard.start, shard.stop,
-        )  # fmt: skip
+            self.encoder,
+            str(shard_file(folder, shard.name, ".txt")),
+            str(folder / SHARDS / shard.name),
+            cut.fingerprint,
+            cut.format,
+            cut.dtype,
+            shard.source,
+            shard.start,
+            shard.stop,
+        )
 
     def stays(self, catalog: Catalog) -> str:
         """Why only this machine may use the encoder; empty if others may too."""

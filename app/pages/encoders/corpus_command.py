@@ -7,9 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from app import corpora, formats
-from app.terminal import JsonOption, QueueOption, do_here, done, progress_bar, queued, verb
-from app.workspace import Workspace
+from theodolite.app import corpora, formats
+from theodolite.app.terminal import (
+    JsonOption,
+    QueueOption,
+    do_here,
+    done,
+    progress_bar,
+    queued,
+    verb,
+)
+from theodolite.app.workspace import Workspace
 
 ROWS, MOST_ROWS = 16_384, 1_000_000
 """Sentences per shard: default, maximum."""
@@ -63,9 +71,9 @@ def encode_files(
     as_json: bool,
 ) -> None:
     """Cut a corpus into shards and encode those that are missing."""
-    from app.jobs import submit
-    from app.pages.encoders.corpus import EncodeCorpusJob
-    from engine.corpus.reading import EncodedCorpus
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
+    from theodolite.engine.corpus.reading import EncodedCorpus
 
     with progress_bar("reading") as move:
         job = EncodeCorpusJob.of(workspace, files, column, encoder, out, form, move)

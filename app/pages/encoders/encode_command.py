@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import endpoints
-from app.formats import encodable
-from app.pages.encoders.corpus_command import MOST_ROWS, ROWS, encode_files
-from app.terminal import (
+from theodolite.app import endpoints
+from theodolite.app.formats import encodable
+from theodolite.app.pages.encoders.corpus_command import MOST_ROWS, ROWS, encode_files
+from theodolite.app.terminal import (
     JsonOption,
     PriceOption,
     QueueOption,
@@ -26,14 +26,14 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from engine.encoders import Encoder
-    from engine.encoders.endpoint import Sending
+    from theodolite.engine.encoders import Encoder
+    from theodolite.engine.encoders.endpoint import Sending
 
 ENDINGS = (".npy", ".parquet", ".csv", ".jsonl")
 
@@ -115,9 +115,18 @@ def encode(
     elif given is None:
         raise UserError("No encoder given.", "Write: theodolite encode ENCODER SENTENCE….")
     _encode(
-        workspace, encoder or given or "", texts, file, column, out, dataset, estimate=estimate,
-        price=price, queue=queue, as_json=as_json,
-    )  # fmt: skip
+        workspace,
+        encoder or given or "",
+        texts,
+        file,
+        column,
+        out,
+        dataset,
+        estimate=estimate,
+        price=price,
+        queue=queue,
+        as_json=as_json,
+    )
 
 
 def _encode(
@@ -135,9 +144,9 @@ def _encode(
     as_json: bool,
 ) -> None:
     """Encode sentences or a data set at once."""
-    from app.jobs import submit
-    from app.pages.search.job import EncodeJob
-    from engine.encoders import parse
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.search.job import EncodeJob
+    from theodolite.engine.encoders import parse
 
     kept = out is not None or as_json or estimate
     _check(texts or file, dataset, queue=queue, kept=kept)
@@ -179,7 +188,7 @@ def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
     import numpy as np
     import pandas as pd
 
-    from engine.encoders import vectors as files
+    from theodolite.engine.encoders import vectors as files
 
     texts = [encodable(sentence) for sentence in sentences]
     if out.suffix == ".parquet":
@@ -199,7 +208,7 @@ def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
 
 def _warn(encoder: str, sentences: list[str], dataset: str) -> None:
     """Say what contradicts a model's files, and which texts it will cut."""
-    from engine.encoders import cuts_of, warnings_of
+    from theodolite.engine.encoders import cuts_of, warnings_of
 
     for warning in (*warnings_of(encoder), *cuts_of(encoder, sentences, dataset)):
         say(f"Warning: {warning}")
@@ -240,7 +249,7 @@ def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> No
 
 def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray:
     """Encode with a progress bar; vectors of typed sentences are not stored on disk."""
-    from app.typed import Typed
+    from theodolite.app.typed import Typed
 
     with progress_bar("encoding") as move:
         return (Typed(model) if typed else model).encode(
@@ -250,9 +259,9 @@ def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray
 
 def _sentences(texts: list[str] | None, file: Path | None, column: str | None) -> list[str]:
     """Sentences of the command, of a file (`.gz` too) or standard input, one per line or row."""
-    from engine.corpus.texts import texts_of
-    from engine.datasets.dialect import ENDINGS
-    from engine.datasets.files import decode, lines
+    from theodolite.engine.corpus.texts import texts_of
+    from theodolite.engine.datasets.dialect import ENDINGS
+    from theodolite.engine.datasets.files import decode, lines
 
     if texts:
         return texts

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components.actions import actions
-from app.pages.encoders import builder, service, views
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.events import PageEvent
-from app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.app import formats
+from theodolite.app.components.actions import actions
+from theodolite.app.pages.encoders import builder, service, views
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Encoders"
 PATH = "encoders"
@@ -31,11 +31,17 @@ DESCRIPTION = (
     "command line and in Python."
 )
 CONTROLS = (
-    Control("spec", "Spec", default="", options={
-        "placeholder": "hf:bert-base-uncased?pooling=cls_token | normalise",
-        "elem_classes": ["t-mono", "t-wide"], "max_lines": 1,
-    }),
-)  # fmt: skip
+    Control(
+        "spec",
+        "Spec",
+        default="",
+        options={
+            "placeholder": "hf:bert-base-uncased?pooling=cls_token | normalise",
+            "elem_classes": ["t-mono", "t-wide"],
+            "max_lines": 1,
+        },
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -109,8 +115,14 @@ class _Form:
             label = f"Send the texts it encodes to {hosts}"
             return {sends: gr.update(visible=bool(hosts), value=False, label=label)}
 
-        on([box.change for box in choices.values()], compose, choices, [spec, join], self.notice,
-           **ONE_AT_A_TIME)  # fmt: skip
+        on(
+            [box.change for box in choices.values()],
+            compose,
+            choices,
+            [spec, join],
+            self.notice,
+            **ONE_AT_A_TIME,
+        )
         inputs = {**controls, "sends": sends}
         on(spec.change, read, controls, [verdict, sends], self.notice, **ONE_AT_A_TIME)
         on([self._add.click, spec.submit], save, inputs, [listing, sends], self.notice)
@@ -120,7 +132,7 @@ class _Form:
 
 def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
     """Count, task by task, the sentences that a file of vectors lacks."""
-    from engine import tasks
+    from theodolite.engine import tasks
 
     wanted = [task.name for task in tasks.available(workspace.catalog)]
     start, rows = time.monotonic(), list[dict[str, Any]]()

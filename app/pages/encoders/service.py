@@ -6,16 +6,16 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app import endpoints
-from app.workspace import STARTER_ENCODERS
-from engine.errors import UserError
-from store import StoreError
+from theodolite.app import endpoints
+from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.datasets.types import Dataset
-    from engine.encoders.audit import Audit, Audited
-    from store.encoders import EncoderRow
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.types import Dataset
+    from theodolite.engine.encoders.audit import Audit, Audited
+    from theodolite.store.encoders import EncoderRow
 
 STARTERS = STARTER_ENCODERS[::-1]
 """Encoders that ship, the best first; a page starts with them, if they are listed."""
@@ -66,7 +66,7 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
         UserError: for visitors, a spec that cannot be read, an encoder that cannot encode, or an
             endpoint that does not answer or is not allowed.
     """
-    from engine.encoders.facts import LATER, describe
+    from theodolite.engine.encoders.facts import LATER, describe
 
     workspace.refuse_visitors()
     if send_texts:
@@ -87,7 +87,7 @@ def would_send_to(workspace: Workspace, spec: str) -> list[str]:
 
 def refresh(workspace: Workspace, spec: str) -> None:
     """List an encoder that was trained or is in use, with its facts if there are any."""
-    from engine.encoders import describe
+    from theodolite.engine.encoders import describe
 
     try:
         _listed(workspace, describe(spec))
@@ -143,7 +143,7 @@ def audit(
     Raises:
         UserError: for visitors, a spec that is not a model, or data that cannot be used.
     """
-    from engine.encoders.audit import audit, some_of
+    from theodolite.engine.encoders.audit import audit, some_of
 
     workspace.refuse_visitors()
     examples = some_of(_examples(workspace, data))
@@ -159,7 +159,7 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
     Raises:
         UserError: as `audit`.
     """
-    from engine.encoders.audit import Audit, audit, some_of
+    from theodolite.engine.encoders.audit import Audit, audit, some_of
 
     workspace.refuse_visitors()
     examples = some_of(_examples(workspace), MANY)
@@ -239,8 +239,8 @@ def coverage(
         UserError: for visitors, an unknown task, a file that cannot be read, or a spec without
             such a file.
     """
-    from engine import tasks as registry
-    from engine.encoders.vectors import Coverage
+    from theodolite.engine import tasks as registry
+    from theodolite.engine.encoders.vectors import Coverage
 
     workspace.refuse_visitors()
     report = Coverage(spec)

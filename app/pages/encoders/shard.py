@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app import corpora, endpoints
-from app.fleet import parcels
-from app.fleet.needs import Needs, encoder_stays
-from app.jobs.job import Job
-from engine.corpus import encode as shards
-from engine.corpus.cut import Cut, Shard
-from engine.corpus.files import ENDINGS, SHARDS, shard_file, whole
-from engine.errors import UserError
+from theodolite.app import corpora, endpoints
+from theodolite.app.fleet import parcels
+from theodolite.app.fleet.needs import Needs, encoder_stays
+from theodolite.app.jobs.job import Job
+from theodolite.engine.corpus import encode as shards
+from theodolite.engine.corpus.cut import Cut, Shard
+from theodolite.engine.corpus.files import ENDINGS, SHARDS, shard_file, whole
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.datasets import Catalog
-    from engine.encoders import Encoder
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets import Catalog
+    from theodolite.engine.encoders import Encoder
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ def into_files(workspace: Workspace, spec: str) -> Encoder:
     Raises:
         UserError: a spec that cannot be used, or one that needs a task.
     """
-    from app.typed import NothingKept
-    from engine import encoders
+    from theodolite.app.typed import NothingKept
+    from theodolite.engine import encoders
 
     kept = workspace.load(spec)  # keeps the weights loaded until others are needed
     if getattr(kept, "needs_task", False):

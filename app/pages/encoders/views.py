@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.actions import button
-from app.pages.encoders import service
-from app.web import address, parts
-from engine.encoders.facts import LATER
-from engine.encoders.spec import TASK_DATA
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.encoders import service
+from theodolite.app.web import address, parts
+from theodolite.engine.encoders.facts import LATER
+from theodolite.engine.encoders.spec import TASK_DATA
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.encoders.audit import Audit
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.audit import Audit
 
 _EXAMPLES = {"Spearman": ("pair", "pairs"), "nDCG@10": ("query", "queries")}
 MOST_PROMPTS = 6
@@ -39,7 +39,7 @@ KINDS = {
 
 def verdict(text: str) -> str:
     """The facts of a spec before it is added."""
-    from engine.encoders import describe
+    from theodolite.engine.encoders import describe
 
     if not text.strip():
         return ""
@@ -175,10 +175,14 @@ def audit(name: str, made: Audit, seconds: float) -> str:
             _verdict(row),
         )
         if row["score"] is not None
-        else (escape(titles[row["group"]]), _setting(row), *([formats.MISSING] * 4),
-              f'<span class="t-run-error">{escape(str(row["error"]))}</span>')
+        else (
+            escape(titles[row["group"]]),
+            _setting(row),
+            *([formats.MISSING] * 4),
+            f'<span class="t-run-error">{escape(str(row["error"]))}</span>',
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     heads = ("", "Setting", made.metric, "Lost", "Change", "95 % interval", "Verdict")
     table = parts.table(heads, cells, "Settings and their effect", (2, 3, 4), sortable=False)
     examples = formats.plural(made.n, *_EXAMPLES[made.metric])
@@ -197,7 +201,7 @@ def audit(name: str, made: Audit, seconds: float) -> str:
 
 def _titles() -> dict[str, str]:
     """Group -> title of the setting."""
-    from engine.encoders.audit import GROUPS
+    from theodolite.engine.encoders.audit import GROUPS
 
     return {"asked": "", **{str(name): title for name, title in GROUPS.items()}}
 

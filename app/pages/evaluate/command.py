@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.terminal import (
+from theodolite.app.terminal import (
     EncodersArgument,
     JsonOption,
     PriceOption,
@@ -19,10 +19,10 @@ from app.terminal import (
     say,
     verb,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.pages.evaluate.job import EvaluateJob
+    from theodolite.app.pages.evaluate.job import EvaluateJob
 
 
 @verb
@@ -70,9 +70,9 @@ def evaluate(
     With --json every number is one object; `main` is true on the one a table shows. With --seeds,
     deterministic tasks are evaluated once, and the others end with one line on their spread.
     """
-    from app import suites
-    from app.pages.evaluate import service
-    from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+    from theodolite.app import suites
+    from theodolite.app.pages.evaluate import service
+    from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     for warning in service.warnings(workspace, encoders, job.tasks):
@@ -116,7 +116,7 @@ def add_job(
 
     theodolite jobs add minilm random:256 --tasks starter --priority -1
     """
-    from app.pages.evaluate.job import queue_evaluation
+    from theodolite.app.pages.evaluate.job import queue_evaluation
 
     run = queue_evaluation(
         workspace, encoders, tasks, protocol, seed, seeds=seeds, priority=priority
@@ -126,8 +126,8 @@ def add_job(
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
     """Rows for people, and the spread over seeds for both."""
-    from app.pages.overview.service import metric
-    from engine.stats.spread import spreads, words
+    from theodolite.app.pages.overview.service import metric
+    from theodolite.engine.stats.spread import spreads, words
 
     found = spreads(table)
     if as_json:
@@ -149,8 +149,8 @@ def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: boo
 def _print_estimate(
     workspace: Workspace, job: EvaluateJob, price: float | None, as_json: bool
 ) -> None:
-    from app import endpoints
-    from app.pages.evaluate import costs
+    from theodolite.app import endpoints
+    from theodolite.app.pages.evaluate import costs
 
     found: list[costs.Estimate] = []
     with progress_bar("estimating") as move:
@@ -161,9 +161,21 @@ def _print_estimate(
         for made in found:
             emit_json(made.row())
         return
-    emit([costs.row_in_words(made) for made in found],
-         ("encoder", "results", "new_sentences", "encoding", "training", "in_all", "memory", "disk",
-          "error"), False)  # fmt: skip
+    emit(
+        [costs.row_in_words(made) for made in found],
+        (
+            "encoder",
+            "results",
+            "new_sentences",
+            "encoding",
+            "training",
+            "in_all",
+            "memory",
+            "disk",
+            "error",
+        ),
+        False,
+    )
     for made in found:
         for text in endpoints.in_words(made.sending, price):
             say(f"{made.encoder} would send {text}.")

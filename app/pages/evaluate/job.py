@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app.fleet import parcels
-from app.jobs.job import Job, Spec, Upgrades
-from app.jobs.submit import queue
-from app.pages.encoders.service import ensure_listed, list_shipped
-from app.pages.evaluate import travel
-from app.pages.evaluate.results import evaluated, known
-from engine.errors import UserError
+from theodolite.app.fleet import parcels
+from theodolite.app.jobs.job import Job, Spec, Upgrades
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
+from theodolite.app.pages.evaluate import travel
+from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.fleet.needs import Needs
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.datasets import Catalog
-    from engine.protocols.protocol import Protocol
-    from store import Store
+    from theodolite.app.fleet.needs import Needs
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets import Catalog
+    from theodolite.engine.protocols.protocol import Protocol
+    from theodolite.store import Store
 
 Key = tuple[str, str, int]
 """Encoder, task, seed."""
@@ -78,9 +78,9 @@ class EvaluateJob(Job):
         Raises:
             UserError: a spec, task, protocol or seed is invalid.
         """
-        from engine import encoders as engine_encoders
-        from engine import protocols
-        from engine.tasks import expand
+        from theodolite.engine import encoders as engine_encoders
+        from theodolite.engine import protocols
+        from theodolite.engine.tasks import expand
 
         names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in encoders)
         if not names:
@@ -101,7 +101,7 @@ class EvaluateJob(Job):
 
     def questions(self) -> list[tuple[str, str, int | None]]:
         """(encoder, task, seed) of each unit."""
-        from engine.tasks import seeds_of
+        from theodolite.engine.tasks import seeds_of
 
         return [
             (encoder, task, seed)
@@ -124,8 +124,8 @@ class EvaluateJob(Job):
             task: name of the task.
             catalog: data sets, by which the task's type is known; without one, only its name.
         """
-        from engine import protocols
-        from engine.tasks import get, named
+        from theodolite.engine import protocols
+        from theodolite.engine.tasks import get, named
 
         if self.protocol:
             return protocols.get(self.protocol)
@@ -188,8 +188,8 @@ class EvaluateJob(Job):
         same protocol. Stored results take next to nothing; units without precedent are taken as
         average.
         """
-        from engine.protocols import get
-        from engine.tasks import defaults
+        from theodolite.engine.protocols import get
+        from theodolite.engine.tasks import defaults
 
         there: set[tuple[str, str, int | None]] = set()
         took: dict[tuple[str, ...], list[float]] = {}
@@ -262,8 +262,8 @@ def queue_evaluation(
 
 def welcome(workspace: Workspace) -> list[str]:
     """Queue the first runs of a new store, once per store; return their ids."""
-    from app.workspace import STARTER_ENCODERS
-    from engine import tasks
+    from theodolite.app.workspace import STARTER_ENCODERS
+    from theodolite.engine import tasks
 
     if workspace.store.settings.get("welcomed"):
         return []

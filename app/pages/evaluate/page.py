@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.actions import actions
-from app.pages.encoders import choices
-from app.pages.encoders import service as encoders
-from app.pages.evaluate import costs, service, suites, views
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.service import seeds_within, whole_number
-from app.pages.evaluate.suites import GROUPS
-from app.pages.jobs.run_panel import RunPanel
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
-from engine.protocols import MOST_SEEDS, OF_TASKS
+from theodolite.app.components.actions import actions
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate import costs, service, suites, views
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.service import seeds_within, whole_number
+from theodolite.app.pages.evaluate.suites import GROUPS
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.engine.protocols import MOST_SEEDS, OF_TASKS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Evaluate"
 PATH = "evaluate"
@@ -33,18 +33,44 @@ DESCRIPTION = (
 )
 CONTROLS = (
     choices.ENCODERS,
-    *(Control(name, label, gr.CheckboxGroup, (), hint, (), {"show_select_all": True,
-              "elem_id": f"tasks-{name}"}, key="task" if name == "others" else name)
-      for name, (label, hint) in GROUPS.items()),
-    Control("protocol", "Protocol", gr.Dropdown, "",
-            "All settings that affect a score. Its card is at the end of the page.",
-            [("Each task's own", ""), *((name, name) for name in OF_TASKS)], {"filterable": False}),
-    Control("seed", "Seed", gr.Number, hint="Empty: each protocol's own.",
-            options={"precision": 0, "minimum": 0}),
-    Control("seeds", "Seeds", gr.Number, EvaluateJob.seeds,
-            "Number of consecutive seeds: together they show how far a score varies by chance.",
-            options={"precision": 0, "minimum": 1, "maximum": MOST_SEEDS}),
-)  # fmt: skip
+    *(
+        Control(
+            name,
+            label,
+            gr.CheckboxGroup,
+            (),
+            hint,
+            (),
+            {"show_select_all": True, "elem_id": f"tasks-{name}"},
+            key="task" if name == "others" else name,
+        )
+        for name, (label, hint) in GROUPS.items()
+    ),
+    Control(
+        "protocol",
+        "Protocol",
+        gr.Dropdown,
+        "",
+        "All settings that affect a score. Its card is at the end of the page.",
+        [("Each task's own", ""), *((name, name) for name in OF_TASKS)],
+        {"filterable": False},
+    ),
+    Control(
+        "seed",
+        "Seed",
+        gr.Number,
+        hint="Empty: each protocol's own.",
+        options={"precision": 0, "minimum": 0},
+    ),
+    Control(
+        "seeds",
+        "Seeds",
+        gr.Number,
+        EvaluateJob.seeds,
+        "Number of consecutive seeds: together they show how far a score varies by chance.",
+        options={"precision": 0, "minimum": 1, "maximum": MOST_SEEDS},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -56,8 +82,12 @@ def build(workspace: Workspace) -> None:
         with gr.Column(scale=5, min_width=320):
             controls.render("encoder")
             spec, spec_note, add = _adding(workspace)
-            suite = gr.Radio([(label, name) for name, label in suites.LABELS.items()], value=None,
-                             label="Tasks", elem_id="suite")  # fmt: skip
+            suite = gr.Radio(
+                [(label, name) for name, label in suites.LABELS.items()],
+                value=None,
+                label="Tasks",
+                elem_id="suite",
+            )
             members = parts.static("", elem_id="members")
             with gr.Accordion("Single tasks", open=False, elem_id="single"):
                 controls.render(*GROUPS)
@@ -103,8 +133,14 @@ def build(workspace: Workspace) -> None:
     on(cost.click, guess, inputs, [estimate], notice, **HIDE_PROGRESS)
     on(go.click, page.start, inputs, [run], notice, **HIDE_PROGRESS)
     on(results.act, page.again, inputs, [run], notice, **HIDE_PROGRESS)
-    named = on([add.click, spec.submit], added, [spec, controls["encoder"]],
-               [controls["encoder"], spec, spec_note], notice, **HIDE_PROGRESS)  # fmt: skip
+    named = on(
+        [add.click, spec.submit],
+        added,
+        [spec, controls["encoder"]],
+        [controls["encoder"], spec, spec_note],
+        notice,
+        **HIDE_PROGRESS,
+    )
     on(named.then, *again, **ALWAYS_LAST)
 
 
@@ -186,10 +222,13 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
     """A box to add an encoder by its spec, which is validated while typing."""
     with gr.Row(visible=not workspace.read_only):
         spec = gr.Textbox(
-            label="Add one by its spec", elem_id="spec", scale=4, max_lines=1,
+            label="Add one by its spec",
+            elem_id="spec",
+            scale=4,
+            max_lines=1,
             placeholder="hf:BAAI/bge-small-en-v1.5, wordllama | whiten:starter,64, …",
             html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none"),
-        )  # fmt: skip
+        )
         add = gr.Button("Add", size="md", elem_id="add-spec")
     spec_note = parts.static("", elem_id="spec-said")
     spec.change(views.spec_read, spec, spec_note, **ONE_AT_A_TIME)
@@ -210,7 +249,7 @@ def _ticked(
 
 def _job_of_address(workspace: Workspace, request: gr.Request) -> EvaluateJob:
     """The evaluation in the address, or that of its run if it names nothing else."""
-    from engine.tasks import STARTER
+    from theodolite.engine.tasks import STARTER
 
     wanted = [
         task

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.pages.evaluate.job import queue_evaluation
-from engine.errors import UserError
+from theodolite.app.pages.evaluate.job import queue_evaluation
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ def queue(workspace: Workspace) -> Repair:
     Raises:
         UserError: for visitors.
     """
-    from app.pages.diagnose import service as diagnosing
-    from engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
+    from theodolite.app.pages.diagnose import service as diagnosing
+    from theodolite.engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
 
     workspace.refuse_visitors()
     results = workspace.store.results

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.results import Result
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.results import Result
 
 Row = dict[str, Any]
 """A row of the store's results."""
@@ -35,7 +35,7 @@ def evaluated(
         seed: None for the protocol's own.
         progress: called with (done, total).
     """
-    from engine import evaluate
+    from theodolite.engine import evaluate
 
     try:
         loaded = workspace.load(encoder)
@@ -57,9 +57,9 @@ def known(
 
     A result whose per-example values cannot be read, or are too few for a test, counts as missing.
     """
-    from engine import protocols, tasks
-    from engine.evaluate import bind
-    from engine.stats.bootstrap import main_sample
+    from theodolite.engine import protocols, tasks
+    from theodolite.engine.evaluate import bind
+    from theodolite.engine.stats.bootstrap import main_sample
 
     found = tasks.get(task, workspace.catalog)
     chosen = protocols.get(protocol or found.protocol)
@@ -93,8 +93,8 @@ def _unloaded(
     seed: int | None,
     error: UserError,
 ) -> Result:
-    from engine import protocols, tasks
-    from engine.results import Result
+    from theodolite.engine import protocols, tasks
+    from theodolite.engine.results import Result
 
     chosen = protocols.get(protocol or tasks.get(task, workspace.catalog).protocol)
     return Result(

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app import beforehand
-from app.jobs.kinds import job_of
-from app.jobs.submit import perform
-from app.pages.encoders.service import ensure_listed
-from app.pages.evaluate import suites
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.evaluate.results import Row, evaluated
-from engine.errors import UserError
-from engine.protocols import MOST_SEEDS
+from theodolite.app import beforehand
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.encoders.service import ensure_listed
+from theodolite.app.pages.evaluate import suites
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.evaluate.results import Row, evaluated
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import MOST_SEEDS
 
 if TYPE_CHECKING:
-    from app.jobs.submit import Move
-    from app.workspace import Workspace
+    from theodolite.app.jobs.submit import Move
+    from theodolite.app.workspace import Workspace
 
 
 def possible(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
@@ -62,7 +62,7 @@ def warnings(
     Returns:
         Settings that contradict a model's files, and texts that it will cut.
     """
-    from engine import tasks as registry
+    from theodolite.engine import tasks as registry
 
     names = dict.fromkeys(registry.get(task, workspace.catalog).dataset for task in tasks)
     return [

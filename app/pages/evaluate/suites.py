@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.errors import UserError
-from engine.tasks import MTEB_HERE, in_order
+from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import MTEB_HERE, in_order
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.tasks import Task
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.tasks import Task
 
 OWN = "own"
 LABELS = {
@@ -55,7 +55,7 @@ def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[s
         workspace: its catalog has the data.
         wanted: further valid tasks to offer, such as one on a hub file.
     """
-    from engine.tasks import TASKS, available, get
+    from theodolite.engine.tasks import TASKS, available, get
 
     here = {task.name: task for task in available(workspace.catalog)}
     for name in wanted:
@@ -68,7 +68,7 @@ def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[s
 
 
 def _group(task: Task) -> str:
-    from engine.tasks import PROBING, SEVEN, STARTER, TASKS
+    from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS
 
     kinds = ((STARTER, "starter"), (SEVEN, "sts"), (PROBING, "probing"), (TASKS, "transfer"))
     built_in = next((kind for names, kind in kinds if task.name in names), None)
@@ -78,7 +78,7 @@ def _group(task: Task) -> str:
 
 def nameable(workspace: Workspace, task: str) -> bool:
     """Whether a name, as from an address, is a valid task."""
-    from engine.tasks import get
+    from theodolite.engine.tasks import get
 
     try:
         get(task, workspace.catalog)
@@ -89,7 +89,7 @@ def nameable(workspace: Workspace, task: str) -> bool:
 
 def members(suite: str, here: dict[str, list[str]]) -> list[str]:
     """All tasks of a suite, including those without data; empty for `own`."""
-    from engine.tasks import SUITES
+    from theodolite.engine.tasks import SUITES
 
     if suite == "others":
         return here["others"]
@@ -130,8 +130,8 @@ def protocol_for(workspace: Workspace, suite: str, tasks: Sequence[str], now: st
 
 def uncovered(workspace: Workspace, tasks: Sequence[str], protocol: str) -> list[str]:
     """Tasks that a protocol does not score; none when each task uses its own."""
-    from engine import protocols
-    from engine.tasks import get
+    from theodolite.engine import protocols
+    from theodolite.engine.tasks import get
 
     if not protocol:
         return []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.fleet import needs as fleet
-from app.fleet.needs import Needs
+from theodolite.app.fleet import needs as fleet
+from theodolite.app.fleet.needs import Needs
 
 if TYPE_CHECKING:
-    from engine.datasets import Catalog
+    from theodolite.engine.datasets import Catalog
 
 
 def stays(encoders: Sequence[str], tasks: Sequence[str], catalog: Catalog) -> str:
@@ -33,6 +33,6 @@ def needs(encoder: str, task: str, catalog: Catalog) -> Needs:
 
 
 def _dataset(task: str, catalog: Catalog) -> str:
-    from engine import tasks
+    from theodolite.engine import tasks
 
     return tasks.get(task, catalog).dataset

@@ -8,21 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components import protocol_card
-from app.components.actions import button
-from app.endpoints import in_words
-from app.pages.board import service as board
-from app.pages.evaluate import costs, service, suites
-from app.pages.evaluate.job import EvaluateJob, Key
-from app.pages.overview.service import metric
-from app.web import address, parts
-from engine.errors import UserError
-from engine.stats import spread
-from engine.tasks import MTEB_HERE, SUITES
+from theodolite.app import formats
+from theodolite.app.components import protocol_card
+from theodolite.app.components.actions import button
+from theodolite.app.endpoints import in_words
+from theodolite.app.pages.board import service as board
+from theodolite.app.pages.evaluate import costs, service, suites
+from theodolite.app.pages.evaluate.job import EvaluateJob, Key
+from theodolite.app.pages.overview.service import metric
+from theodolite.app.web import address, parts
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats import spread
+from theodolite.engine.tasks import MTEB_HERE, SUITES
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 READ_BYTES = 4_000_000
 """Data that is read to say which texts will be cut, while a person chooses."""
@@ -43,7 +43,7 @@ ABOUT = {
 
 def spec_read(text: str) -> str:
     """The canonical form of a spec, or its error."""
-    from engine import encoders
+    from theodolite.engine import encoders
 
     if not text.strip():
         return ""
@@ -128,7 +128,7 @@ def _left_out(requested: EvaluateJob, job: EvaluateJob) -> str:
 
 def cards(workspace: Workspace, job: EvaluateJob) -> str:
     """The collapsed card of every protocol in use."""
-    from engine import protocols
+    from theodolite.engine import protocols
 
     used: dict[str, list[str]] = {}
     for task in service.possible(workspace, job).tasks:
@@ -278,8 +278,16 @@ def estimates(found: Sequence[costs.Estimate]) -> str:
                 costs.rough_size(sum(e.disk for e in found)),
             )
         )
-    heads = ("Encoder", "Results", "New sentences", "Encoding", "Training and scoring", "In all",
-             "Memory", "Disk")  # fmt: skip
+    heads = (
+        "Encoder",
+        "Results",
+        "New sentences",
+        "Encoding",
+        "Training and scoring",
+        "In all",
+        "Memory",
+        "Disk",
+    )
     numbers = range(1, len(heads))
     return (
         f"{parts.table(heads, rows, 'Estimated cost', numbers, sortable=False, stacked=True)}"

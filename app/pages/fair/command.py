@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from app.pages.fair.service import PROJECTION, advise
-from app.terminal import JsonOption, TasksOption, emit_json, line, say, verb
-from app.workspace import Workspace
+from theodolite.app.pages.fair.service import PROJECTION, advise
+from theodolite.app.terminal import JsonOption, TasksOption, emit_json, line, say, verb
+from theodolite.app.workspace import Workspace
 
 
 @verb

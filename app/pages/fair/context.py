@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.fair import size
-from app.pages.fair.evidence import Evidence, Scores
-from app.pages.fair.points import (
+from theodolite.app import formats
+from theodolite.app.pages.fair import size
+from theodolite.app.pages.fair.evidence import Evidence, Scores
+from theodolite.app.pages.fair.points import (
     CLASSIFIERS,
     LOGISTIC,
     MLP,
@@ -26,8 +26,8 @@ from app.pages.fair.points import (
     missing_runs,
     over,
 )
-from engine.encoders.variants import baseline
-from engine.stats.agreement import (
+from theodolite.engine.encoders.variants import baseline
+from theodolite.engine.stats.agreement import (
     LEAST_ENCODERS,
     LeaveOneOut,
     complete,
@@ -38,7 +38,7 @@ from engine.stats.agreement import (
 )
 
 if TYPE_CHECKING:
-    from engine.stats.spread import Spread
+    from theodolite.engine.stats.spread import Spread
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add if none of this kind is present."""
@@ -92,11 +92,16 @@ def _beaten(
         )
     groups = {"baselines": floor, "other encoders": others}
     rows = tuple(
-        (task, name, kinds[name] or "other", scores[name][task],
-         scores[name][task] - max(scores[n][task] for n in floor))
+        (
+            task,
+            name,
+            kinds[name] or "other",
+            scores[name][task],
+            scores[name][task] - max(scores[n][task] for n in floor),
+        )
         for task in common
         for name in names
-    )  # fmt: skip
+    )
     exhibit = Exhibit(
         "theodolite-baselines",
         f"Scores of baselines and of the other encoders {over(common)}.",
@@ -109,7 +114,7 @@ def _beaten(
 
 def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     """Correlations of probing with transfer tasks, and their stability."""
-    from engine.tasks import PROBING, TRANSFER
+    from theodolite.engine.tasks import PROBING, TRANSFER
 
     key, title = "transfer-probing", "Transfer and probing"
     transfer = evidence.of_type("transfer", TRANSFER, (LOGISTIC, MLP))
@@ -130,8 +135,11 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
         return Point(key, title, "missing", (text,))
     tasks = [*transfer, *probing]
     scores = {name: evidence.scores(tasks, name) for name in CLASSIFIERS}
-    runs = [run for name in CLASSIFIERS
-            for run in missing_runs(evidence.encoders, tasks, scores[name], name)]  # fmt: skip
+    runs = [
+        run
+        for name in CLASSIFIERS
+        for run in missing_runs(evidence.encoders, tasks, scores[name], name)
+    ]
     tables = {name: _table(scores[name], transfer, probing) for name in CLASSIFIERS}
     if not any(tables.values()):
         most = max(_having_all(found, tasks) for found in scores.values())
@@ -197,20 +205,39 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], LeaveOneOut]) -> Exhibi
         f"Spearman of transfer with probing tasks over {n} encoders, by "
         f"{CLASSIFIERS[protocol]}. A bordered cell changes sign when one encoder is left out.",
         Grid(rows, columns, table),
-        ("classifier", "transfer", "probing", "encoders", "Spearman", "lowest", "without",
-         "highest", "without it", "sign turns"),
+        (
+            "classifier",
+            "transfer",
+            "probing",
+            "encoders",
+            "Spearman",
+            "lowest",
+            "without",
+            "highest",
+            "without it",
+            "sign turns",
+        ),
         tuple(
-            (CLASSIFIERS[protocol], task, probe, cell.n, cell.value, cell.lowest,
-             cell.without_lowest, cell.highest, cell.without_highest,
-             "yes" if cell.turns else "no")
+            (
+                CLASSIFIERS[protocol],
+                task,
+                probe,
+                cell.n,
+                cell.value,
+                cell.lowest,
+                cell.without_lowest,
+                cell.highest,
+                cell.without_highest,
+                "yes" if cell.turns else "no",
+            )
             for (task, probe), cell in table.items()
         ),
-    )  # fmt: skip
+    )
 
 
 def seeds(evidence: Evidence) -> Point:
     """Whether differences exceed the variation between seeds."""
-    from engine.stats.spread import spreads
+    from theodolite.engine.stats.spread import spreads
 
     key, title = "seeds", "Seeds and significance"
     groups: dict[tuple[str, str], dict[str, Spread]] = {}
@@ -253,11 +280,12 @@ def seeds(evidence: Evidence) -> Point:
 
 def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
     """A run of all encoders with several seeds on tasks with randomness that lack them."""
-    from engine.tasks import STARTER, TRANSFER
+    from theodolite.engine.tasks import STARTER, TRANSFER
 
     drawing = ("transfer", "probing", "classification", "relatedness")
-    evaluated = {t for p, t, n in evidence.rows
-                if n in evidence.encoders and p == evidence.tasks[t].protocol}  # fmt: skip
+    evaluated = {
+        t for p, t, n in evidence.rows if n in evidence.encoders and p == evidence.tasks[t].protocol
+    }
     names = evidence.chosen or [
         name for name in evidence.tasks if name in evaluated or name in (*STARTER, *TRANSFER)
     ]

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.pages.fair.points import LOGISTIC, MLP
-from engine.tasks import in_order
+from theodolite.app.pages.fair.points import LOGISTIC, MLP
+from theodolite.engine.tasks import in_order
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.tasks import Task
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.tasks import Task
 
 Row = Mapping[str, Any]
 Scores = dict[str, dict[str, float]]
@@ -118,7 +118,7 @@ def gather(
         chosen: tasks to restrict the points to.
         also: further tasks to include, if they exist.
     """
-    from engine import tasks
+    from theodolite.engine import tasks
 
     table = workspace.store.results.table()
     available = {task.name: task for task in tasks.available(workspace.catalog)}
@@ -158,8 +158,8 @@ def _known_tasks(
     workspace: Workspace, available: Mapping[str, Task], names: Sequence[str]
 ) -> dict[str, Task]:
     """Tasks by name in the registry's order, without those whose data set was removed."""
-    from engine import tasks
-    from engine.errors import UserError
+    from theodolite.engine import tasks
+    from theodolite.engine.errors import UserError
 
     found = dict(available)
     for name in dict.fromkeys(names):
@@ -182,7 +182,7 @@ def _one_question(
 
     Ties go to the protocol's own seed, then to the newest result.
     """
-    from engine.protocols import PROTOCOLS
+    from theodolite.engine.protocols import PROTOCOLS
 
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from app import formats
-from app.components.chart import drawing, plain
-from app.formats import shorten
-from app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
-from app.web.figures import Figure, Trace, axis, clear_colour, draw, scatter, style
-from app.web.theme import SERIES
-from engine.stats.agreement import LeaveOneOut
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.formats import shorten
+from theodolite.app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
+from theodolite.app.web.figures import Figure, Trace, axis, clear_colour, draw, scatter, style
+from theodolite.app.web.theme import SERIES
+from theodolite.engine.stats.agreement import LeaveOneOut
 
 SHAPES = ("circle-open", "circle", "diamond", "square", "triangle-up", "cross")
 ROW_LABEL = 18
@@ -67,9 +67,11 @@ def dots(picture: Dots) -> Figure:
             )
         )
     y = axis(
-        tickvals=list(range(len(rows))), ticktext=[plain(shorten(r, ROW_LABEL)) for r in rows],
-        range=[-0.6, len(rows) - 0.4], zeroline=False,
-    )  # fmt: skip
+        tickvals=list(range(len(rows))),
+        ticktext=[plain(shorten(r, ROW_LABEL)) for r in rows],
+        range=[-0.6, len(rows) - 0.4],
+        zeroline=False,
+    )
     x = axis(plain(picture.axis), zeroline=False, range=_shown(picture))
     height, legend = 156 + ROW * max(2, len(rows)), len(picture.series) > 1
     return draw(traces, x, y, height=height, left=60, legend=legend)
@@ -86,9 +88,13 @@ def _shown(picture: Dots) -> list[float]:
 
 def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Trace:
     return scatter(
-        x=list(bounds), y=[row, row], mode="lines", hoverinfo="skip", showlegend=False,
+        x=list(bounds),
+        y=[row, row],
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
         line={"color": clear_colour(colour, 0.55), "width": width},
-    )  # fmt: skip
+    )
 
 
 def curves(picture: DimensionCurves) -> Figure:
@@ -98,13 +104,15 @@ def curves(picture: DimensionCurves) -> Figure:
         look = style(place)
         traces.append(
             scatter(
-                x=[k for k, _ in line], y=[score for _, score in line], mode="lines+markers",
+                x=[k for k, _ in line],
+                y=[score for _, score in line],
+                mode="lines+markers",
                 name=plain(shorten(name)),
                 line=look | {"width": 2},
                 marker={"size": 8, "symbol": SHAPES[1 + place % 5], "color": look["color"]},
                 hovertemplate="%{x} dimensions: %{y:.2f}<extra>" + plain(name) + "</extra>",
             )
-        )  # fmt: skip
+        )
     sizes = sorted({k for line in picture.lines.values() for k, _ in line})
     doubling = [k for k in sizes if k & (k - 1) == 0] or sizes
     ticks = {"tickvals": doubling, "ticktext": [str(k) for k in doubling]}
@@ -117,36 +125,65 @@ def grid(picture: Grid) -> Figure:
     rows, columns = list(picture.rows), list(picture.columns)
     found = [[picture.cells.get((column, row)) for column in columns] for row in rows]
     heat = {
-        "type": "heatmap", "x": list(range(len(columns))), "y": list(range(len(rows))),
+        "type": "heatmap",
+        "x": list(range(len(columns))),
+        "y": list(range(len(rows))),
         "z": [[cell.value if cell else None for cell in line] for line in found],
-        "zmin": -1, "zmax": 1, "xgap": 2, "ygap": 2, "hoverongaps": False, "showscale": False,
-        "colorscale": [[0, clear_colour(SERIES[1], 0.72)], [0.5, clear_colour(SERIES[5], 0.06)],
-                       [1, clear_colour(SERIES[0], 0.72)]],
-        "customdata": [[_hover(cell, columns[x], rows[y]) for x, cell in enumerate(line)]
-                       for y, line in enumerate(found)],
+        "zmin": -1,
+        "zmax": 1,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+        "showscale": False,
+        "colorscale": [
+            [0, clear_colour(SERIES[1], 0.72)],
+            [0.5, clear_colour(SERIES[5], 0.06)],
+            [1, clear_colour(SERIES[0], 0.72)],
+        ],
+        "customdata": [
+            [_hover(cell, columns[x], rows[y]) for x, cell in enumerate(line)]
+            for y, line in enumerate(found)
+        ],
         "hovertemplate": "%{customdata}<extra></extra>",
-    }  # fmt: skip
+    }
     there = [(x, y, cell) for y, line in enumerate(found) for x, cell in enumerate(line) if cell]
     # The heat map's own text is black or white; this one takes the page's text colour.
     texts = scatter(
-        x=[x for x, _, _ in there], y=[y for _, y, _ in there], mode="text",
-        text=[_cell(cell) for _, _, cell in there], textfont={"size": 12}, hoverinfo="skip",
+        x=[x for x, _, _ in there],
+        y=[y for _, y, _ in there],
+        mode="text",
+        text=[_cell(cell) for _, _, cell in there],
+        textfont={"size": 12},
+        hoverinfo="skip",
         showlegend=False,
-    )  # fmt: skip
+    )
     borders = [
-        {"type": "rect", "x0": x - 0.46, "x1": x + 0.46, "y0": y - 0.42, "y1": y + 0.42,
-         "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"}}
+        {
+            "type": "rect",
+            "x0": x - 0.46,
+            "x1": x + 0.46,
+            "y0": y - 0.42,
+            "y1": y + 0.42,
+            "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"},
+        }
         for x, y, cell in there
         if cell.turns
-    ]  # fmt: skip
+    ]
     across = axis(
-        tickvals=list(range(len(columns))), ticktext=[plain(name) for name in columns],
-        side="top", tickangle=-55, showgrid=False, zeroline=False,
-    )  # fmt: skip
+        tickvals=list(range(len(columns))),
+        ticktext=[plain(name) for name in columns],
+        side="top",
+        tickangle=-55,
+        showgrid=False,
+        zeroline=False,
+    )
     down = axis(
-        tickvals=list(range(len(rows))), ticktext=[plain(shorten(name, 16)) for name in rows],
-        autorange="reversed", showgrid=False, zeroline=False,
-    )  # fmt: skip
+        tickvals=list(range(len(rows))),
+        ticktext=[plain(shorten(name, 16)) for name in rows],
+        autorange="reversed",
+        showgrid=False,
+        zeroline=False,
+    )
     height = 130 + 36 * len(rows)
     return draw([heat, texts], across, down, height=height, left=60, shapes=borders)
 

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.actions import actions
-from app.components.chart import chart
-from app.pages.encoders import choices
-from app.pages.encoders import service as encoders
-from app.pages.fair import service, views
-from app.pages.fair.points import CLASSIFIERS, PROJECTIONS
-from app.pages.fair.service import Advice
-from app.pages.jobs.run_panel import RunPanel
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open
-from app.web.events import PageEvent
-from app.web.frozen import Frozen
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.components.actions import actions
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.fair import service, views
+from theodolite.app.pages.fair.points import CLASSIFIERS, PROJECTIONS
+from theodolite.app.pages.fair.service import Advice
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Fairness"
 PATH = "fair-play"
@@ -31,21 +31,44 @@ DESCRIPTION = (
     "Seven ways in which comparisons of sentence encoders mislead, checked on yours. After "
     "Eger, Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."
 )
-CHARTS = {"size": 2, "normalisation": 1, "classifier": 2, "similarity": 1, "baselines": 1,
-          "transfer-probing": 1, "seeds": 1}  # fmt: skip
+CHARTS = {
+    "size": 2,
+    "normalisation": 1,
+    "classifier": 2,
+    "similarity": 1,
+    "baselines": 1,
+    "transfer-probing": 1,
+    "seeds": 1,
+}
 """Point -> most charts of its evidence."""
 CONTROLS = (
     choices.CHIPS,
-    Control("tasks", "Tasks", gr.CheckboxGroup, (),
-            "None selected: evaluated tasks, and the usual suites whose data is available.", (),
-            key="task"),
-    Control("projection", "Reduced to one size by", gr.Radio, service.PROJECTION,
-            choices=[(label, name) for name, label in PROJECTIONS.items()]),
+    Control(
+        "tasks",
+        "Tasks",
+        gr.CheckboxGroup,
+        (),
+        "None selected: evaluated tasks, and the usual suites whose data is available.",
+        (),
+        key="task",
+    ),
+    Control(
+        "projection",
+        "Reduced to one size by",
+        gr.Radio,
+        service.PROJECTION,
+        choices=[(label, name) for name, label in PROJECTIONS.items()],
+    ),
     Control("curve", "Task for the curve", gr.Dropdown, choices=(), options={"min_width": 220}),
-    Control("classifier", "Classifier", gr.Radio, service.CLASSIFIER,
-            choices=[(label, name) for name, label in CLASSIFIERS.items()],
-            options={"elem_id": "classifier-of-points"}),
-)  # fmt: skip
+    Control(
+        "classifier",
+        "Classifier",
+        gr.Radio,
+        service.CLASSIFIER,
+        choices=[(label, name) for name, label in CLASSIFIERS.items()],
+        options={"elem_id": "classifier-of-points"},
+    ),
+)
 SWITCHES = {"size": ("projection", "curve"), "transfer-probing": ("classifier",)}
 """Point -> the controls shown with its evidence."""
 
@@ -71,8 +94,11 @@ def build(workspace: Workspace) -> None:
     def show(values: Values) -> Iterator[Answer]:
         """Yield the text first, then the charts of the evidence."""
         if not values.encoder:
-            nothing = parts.empty("No encoder chosen", "Choose the encoders to compare.",
-                                  ("Encoders", address.link("encoders")))  # fmt: skip
+            nothing = parts.empty(
+                "No encoder chosen",
+                "Choose the encoders to compare.",
+                ("Encoders", address.link("encoders")),
+            )
             yield {summary: nothing} | dict.fromkeys(cards.values(), "") | dict.fromkeys(pictures)
             return
         advice = _advice(workspace, values)
@@ -95,8 +121,15 @@ def build(workspace: Workspace) -> None:
     on([*(box.input for box in boxes), panel.moved.change], *every, **ALWAYS_LAST)
     controls.keep()
     for card in () if workspace.read_only else cards.values():
-        done = on(card.act, act, controls, [controls["encoder"], run], notice,
-                  scroll_to_output=True, **HIDE_PROGRESS)  # fmt: skip
+        done = on(
+            card.act,
+            act,
+            controls,
+            [controls["encoder"], run],
+            notice,
+            scroll_to_output=True,
+            **HIDE_PROGRESS,
+        )
         on(done.then, *every, **ALWAYS_LAST)
 
 
@@ -142,13 +175,17 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
 
 def _advice(workspace: Workspace, values: Values) -> Advice:
     return service.advise(
-        workspace, values.encoder or [], values.tasks or [], projection=values.projection,
-        curve=values.curve or "", classifier=values.classifier,
-    )  # fmt: skip
+        workspace,
+        values.encoder or [],
+        values.tasks or [],
+        projection=values.projection,
+        curve=values.curve or "",
+        classifier=values.classifier,
+    )
 
 
 def _pictures(advice: Advice, charts: dict[str, list[Any]]) -> dict[Any, Any]:
-    from app.pages.fair.figures import show
+    from theodolite.app.pages.fair.figures import show
 
     drawn: dict[Any, Any] = {}
     for point in advice.points:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from app import formats
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.service import command
+from theodolite.app import formats
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.service import command
 
 if TYPE_CHECKING:
-    from engine.stats.agreement import Agreement, LeaveOneOut
+    from theodolite.engine.stats.agreement import Agreement, LeaveOneOut
 
 Verdict = Literal["fine", "look", "missing"]
 Projection = Literal["pca", "random"]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from app import formats
-from app.pages.fair.evidence import Evidence, Row, Scores
-from app.pages.fair.points import (
+from theodolite.app import formats
+from theodolite.app.pages.fair.evidence import Evidence, Row, Scores
+from theodolite.app.pages.fair.points import (
     LOGISTIC,
     MLP,
     Dots,
@@ -25,7 +25,7 @@ from app.pages.fair.points import (
     ranks,
     swaps,
 )
-from engine.stats.agreement import agreement, means, shared
+from theodolite.engine.stats.agreement import agreement, means, shared
 
 SIMILARITIES = {
     "cosine, Pearson": "pearson",
@@ -45,7 +45,7 @@ ALONE = "Logistic regression alone may not be what a user would train."
 
 def trained_tasks(evidence: Evidence) -> list[str]:
     """Tasks that train a classifier: transfer tasks, or probing tasks if there are none."""
-    from engine.tasks import PROBING, TRANSFER
+    from theodolite.engine.tasks import PROBING, TRANSFER
 
     transfer = evidence.of_type("transfer", TRANSFER, (LOGISTIC, MLP))
     return transfer or evidence.of_type("probing", PROBING, (LOGISTIC, MLP))
@@ -53,7 +53,7 @@ def trained_tasks(evidence: Evidence) -> list[str]:
 
 def similarity_tasks(evidence: Evidence) -> list[str]:
     """Scored pairs: the available ones of SimCSE's seven, else the starter set's."""
-    from engine.tasks import SEVEN, STARTER
+    from theodolite.engine.tasks import SEVEN, STARTER
 
     found = evidence.of_type("sts", SEVEN, (LOGISTIC,))
     return found or evidence.of_type("sts", STARTER, (LOGISTIC,))
@@ -156,10 +156,13 @@ def classifier(evidence: Evidence) -> Point:
     changed = [row[0] for row in by_task if row[-1]]
     words = [
         f"With a hidden layer instead of logistic regression the order of {order.n} encoders "
-        + (f"changes {over(common)}: {swaps(order)}" if order.swapped
-           else f"stays the same {over(common)}")
+        + (
+            f"changes {over(common)}: {swaps(order)}"
+            if order.swapped
+            else f"stays the same {over(common)}"
+        )
         + f" ({ranks(order)})."
-    ]  # fmt: skip
+    ]
     if changed:
         words.append(
             f"On individual tasks it changes on {len(changed)} of {len(by_task)}: {few(changed)}."
@@ -305,8 +308,9 @@ def _similar_words(
         ("Pearson instead of Spearman", "cosine, Pearson"),
         ("a learned similarity", "learned, Spearman"),
     ):
-        both, tasks = shared({name: columns["cosine, Spearman"][name] for name in names},
-                             columns[column])  # fmt: skip
+        both, tasks = shared(
+            {name: columns["cosine, Spearman"][name] for name in names}, columns[column]
+        )
         if len(both) > 1:
             orders[label] = agreement(
                 means(columns["cosine, Spearman"], both, tasks), means(columns[column], both, tasks)

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.evaluate.job import queue_evaluation
-from app.pages.fair.points import CLASSIFIERS, LOGISTIC, PROJECTIONS, Point
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.pages.evaluate.job import queue_evaluation
+from theodolite.app.pages.fair.points import CLASSIFIERS, LOGISTIC, PROJECTIONS, Point
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 MOST = 32
 """Most encoders judged together; with more, charts become unreadable."""
@@ -66,10 +66,10 @@ def advise(
         UserError: a spec, task, projection or classifier that cannot be read, no encoder at all,
             or too many.
     """
-    from app.pages.encoders.service import names as listed
-    from app.pages.fair import context, evidence, scoring, size
-    from engine import encoders as engine_encoders
-    from engine.tasks import expand
+    from theodolite.app.pages.encoders.service import names as listed
+    from theodolite.app.pages.fair import context, evidence, scoring, size
+    from theodolite.engine import encoders as engine_encoders
+    from theodolite.engine.tasks import expand
 
     by: Any = _known("projection", projection, PROJECTIONS)
     _known("classifier", classifier, CLASSIFIERS)
@@ -119,7 +119,12 @@ def evaluate(workspace: Workspace, advice: Advice, key: str) -> str:
     for runs in point.missing_runs:
         title = f"Fairness, {point.title.lower()}: {formats.plural(runs.results, 'result')}"
         run = queue_evaluation(
-            workspace, runs.encoders, runs.tasks, runs.protocol, title=title,
-            seeds=runs.seeds, listed=runs.listed,
-        )  # fmt: skip
+            workspace,
+            runs.encoders,
+            runs.tasks,
+            runs.protocol,
+            title=title,
+            seeds=runs.seeds,
+            listed=runs.listed,
+        )
     return run

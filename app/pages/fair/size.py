@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app import formats
-from app.pages.fair.evidence import Evidence, Scores
-from app.pages.fair.points import (
+from theodolite.app import formats
+from theodolite.app.pages.fair.evidence import Evidence, Scores
+from theodolite.app.pages.fair.points import (
     PROJECTIONS,
     DimensionCurves,
     Dots,
@@ -22,8 +22,8 @@ from app.pages.fair.points import (
     ranks,
     swaps,
 )
-from engine.encoders.variants import at_size, ladder
-from engine.stats.agreement import Agreement, agreement, means, shared
+from theodolite.engine.encoders.variants import at_size, ladder
+from theodolite.engine.stats.agreement import Agreement, agreement, means, shared
 
 KEY, TITLE = "size", "Size"
 TENDENCY = "larger vectors tend to score higher for their size alone"
@@ -35,7 +35,7 @@ def tasks(evidence: Evidence) -> list[str]:
     The chosen ones; else, except probing, those on which two of the encoders were evaluated under
     the task's own protocol; else one available similarity task.
     """
-    from engine.tasks import SEVEN, STARTER
+    from theodolite.engine.tasks import SEVEN, STARTER
 
     if evidence.chosen:
         return list(evidence.chosen)
@@ -119,12 +119,19 @@ def _matched(
     size = min(evidence.dims.values())
     old, new = (means(scores, names, common) for scores in (before, after))
     rows = tuple(
-        (task, name, evidence.dims[name], before[name][task], size, after[name][task],
-         after[name][task] - before[name][task])
+        (
+            task,
+            name,
+            evidence.dims[name],
+            before[name][task],
+            size,
+            after[name][task],
+            after[name][task] - before[name][task],
+        )
         for name in evidence.dims
         for task in before[name]
         if task in after[name]
-    )  # fmt: skip
+    )
     at = f"at {size}, by {PROJECTIONS[projection]}"
     return Exhibit(
         f"theodolite-size-matched-{projection}",

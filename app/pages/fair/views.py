@@ -6,13 +6,13 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.components.actions import button
-from app.web import address, parts
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.web import address, parts
 
 if TYPE_CHECKING:
-    from app.pages.fair.points import Point
-    from app.pages.fair.service import Advice
+    from theodolite.app.pages.fair.points import Point
+    from theodolite.app.pages.fair.service import Advice
 
 TAGS = {"fine": "good", "look": "warn", "missing": ""}
 
@@ -38,8 +38,10 @@ def card(number: int, point: Point, read_only: bool) -> str:
     """One point: its verdict and sentences, and buttons for missing results."""
     words = "".join(f"<p>{escape(sentence)}</p>" for sentence in point.words)
     press = "" if read_only else _buttons(point)
-    lines = "".join(f'<pre class="t-command" tabindex="0">{escape(run.command)}</pre>'
-                    for run in point.missing_runs)  # fmt: skip
+    lines = "".join(
+        f'<pre class="t-command" tabindex="0">{escape(run.command)}</pre>'
+        for run in point.missing_runs
+    )
     commands = (
         f'<details class="t-twin"><summary>{"" if read_only else "The same "}on the command line'
         f"</summary>{lines}</details>"
@@ -65,8 +67,14 @@ def _buttons(point: Point) -> str:
         for spec in point.add
     ]
     if point.missing_runs:
-        made.append(button("Evaluate", "evaluate", point.key,
-                           about=f"Evaluate what is missing for {point.title}"))  # fmt: skip
+        made.append(
+            button(
+                "Evaluate",
+                "evaluate",
+                point.key,
+                about=f"Evaluate what is missing for {point.title}",
+            )
+        )
         runs = formats.plural(len(point.missing_runs), "run")
         count = formats.plural(point.missing, "result")
         made.append(f'<span class="t-muted t-small">{count} in {runs}</span>')

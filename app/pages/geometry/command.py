@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from app.terminal import EncodersArgument, JsonOption, QueueOption, do_here, emit, queued, verb
-from app.workspace import Workspace
+from theodolite.app.terminal import (
+    EncodersArgument,
+    JsonOption,
+    QueueOption,
+    do_here,
+    emit,
+    queued,
+    verb,
+)
+from theodolite.app.workspace import Workspace
 
 
 @verb
@@ -31,9 +39,9 @@ def geometry(
     Alignment is given over pairs graded above four fifths of the scale (`over`, the paper's) and
     from there on (`from`), each with its number of pairs.
     """
-    from app.jobs import submit
-    from app.pages.geometry import service
-    from app.pages.geometry.job import GeometryJob
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.geometry import service
+    from theodolite.app.pages.geometry.job import GeometryJob
 
     names = set(workspace.catalog.names())
     chosen = dataset or next(name for name in service.USUAL if name in names)
@@ -43,8 +51,17 @@ def geometry(
         return
     do_here(workspace, job)
     measured = [service.measure(workspace, encoder, chosen, split) for encoder in job.encoders]
-    shown = ("encoder", "alignment_over", "n_over", "uniformity", "n_data", "effective_rank",
-             "isoscore", "mean_cosine", "hub_skew")  # fmt: skip
+    shown = (
+        "encoder",
+        "alignment_over",
+        "n_over",
+        "uniformity",
+        "n_data",
+        "effective_rank",
+        "isoscore",
+        "mean_cosine",
+        "hub_skew",
+    )
     emit(service.rows(measured), shown, as_json)
 
 

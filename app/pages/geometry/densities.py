@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app.pages.evaluate.job import queue_evaluation
-from app.pages.geometry import service
-from app.web import figures
-from engine.errors import UserError
-from store import StoreError
+from theodolite.app.pages.evaluate.job import queue_evaluation
+from theodolite.app.pages.geometry import service
+from theodolite.app.web import figures
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 GRID_STEP = 0.005
 LITTLE_OVERLAP, MUCH_OVERLAP = 0.10, 0.35
@@ -61,7 +61,7 @@ def grid() -> np.ndarray:
 
 def pair_tasks(workspace: Workspace) -> list[str]:
     """Tasks on scored pairs: those with available data, then others with results."""
-    from engine.tasks import available
+    from theodolite.engine.tasks import available
 
     here = [task.name for task in available(workspace.catalog) if task.type == "sts"]
     rows = workspace.store.results.table()
@@ -94,15 +94,18 @@ def distributions(
     found: dict[str, Distribution] = {}
     for name in encoders:
         with contextlib.suppress(StoreError, UserError):
-            one = (_distribution(workspace, newest[name]) if name in newest
-                   else _of_geometry(workspace, name, task))  # fmt: skip
+            one = (
+                _distribution(workspace, newest[name])
+                if name in newest
+                else _of_geometry(workspace, name, task)
+            )
             found |= {name: one} if one else {}
     return found
 
 
 def _of_geometry(workspace: Workspace, encoder: str, task: str) -> Distribution | None:
     """The distribution from the geometry of the task's data; None if it was not measured."""
-    from engine import tasks
+    from theodolite.engine import tasks
 
     known = service.found(workspace, encoder, tasks.get(task, workspace.catalog).dataset)
     if known is None or not len(known.gold) or known.info["labels"]:
@@ -173,7 +176,7 @@ def of(
 def _ridges(
     cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]
 ) -> list[figures.Ridge]:
-    from engine.space.geometry import densities, gold_groups
+    from theodolite.engine.space.geometry import densities, gold_groups
 
     groups = gold_groups(gold, scale)
     return [
@@ -196,10 +199,12 @@ def reading(found: Distribution) -> str:
     sentences = []
     if found.overlap is not None and lowest.mean is not None and highest.mean is not None:
         much = (
-            "hardly overlap" if found.overlap < LITTLE_OVERLAP
-            else "overlap somewhat" if found.overlap < MUCH_OVERLAP
+            "hardly overlap"
+            if found.overlap < LITTLE_OVERLAP
+            else "overlap somewhat"
+            if found.overlap < MUCH_OVERLAP
             else "overlap much"
-        )  # fmt: skip
+        )
         sentences.append(
             f"Pairs graded {lowest.label} and {highest.label} {much}: they share "
             f"{figures.percent(found.overlap)} of their area, and the mean cosine goes from "
@@ -210,10 +215,12 @@ def reading(found: Distribution) -> str:
         sentences.append("The mean cosine does not rise from group to group.")
     if found.random is not None:
         crowd = (
-            "directions are used evenly" if abs(found.random) < SPREAD
-            else "vectors lean in one direction" if found.random < CROWDED
+            "directions are used evenly"
+            if abs(found.random) < SPREAD
+            else "vectors lean in one direction"
+            if found.random < CROWDED
             else "all vectors lie in a narrow cone"
-        )  # fmt: skip
+        )
         sentences.append(f"Two random sentences have cosine {number(found.random)}: {crowd}.")
     return " ".join(sentences)
 

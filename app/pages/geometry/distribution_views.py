@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import drawing
-from app.pages.geometry import densities
-from app.web import figures, parts
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing
+from theodolite.app.pages.geometry import densities
+from theodolite.app.web import figures, parts
 
 if TYPE_CHECKING:
-    from app.pages.geometry.densities import Distribution
+    from theodolite.app.pages.geometry.densities import Distribution
 
 NOTHING = {"headline": "", "picture": None, "readings": "", "space-title": "", "space": None}
 """The views without distributions, in the form of `pictures`."""
@@ -20,8 +20,13 @@ NOTHING = {"headline": "", "picture": None, "readings": "", "space-title": "", "
 
 def unreadable(lost: Sequence[str], task: str) -> str:
     """A warning for each encoder whose values per example cannot be read."""
-    return parts.warn([f"The values per example of {name} on {task} cannot be read; "
-                       "evaluate it again to restore them." for name in lost])  # fmt: skip
+    return parts.warn(
+        [
+            f"The values per example of {name} on {task} cannot be read; "
+            "evaluate it again to restore them."
+            for name in lost
+        ]
+    )
 
 
 @lru_cache(maxsize=32)
@@ -40,28 +45,47 @@ def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> dict[str
     )
     count = next(iter(drawn.values())).n
     title = parts.heading(
-        headline, f"{formats.plural(count, 'pair')} of {task} by the grade people gave "
+        headline,
+        f"{formats.plural(count, 'pair')} of {task} by the grade people gave "
         "them. Diamonds mark the mean of a group, the dotted line the mean cosine of two random "
         "sentences.",
-    )  # fmt: skip
+    )
     space_title, space = _space(drawn)
     return {
-        "headline": title, "picture": ridges,
+        "headline": title,
+        "picture": ridges,
         "readings": parts.readings({n: densities.reading(one) for n, one in drawn.items()}),
-        "space-title": space_title, "space": space,
-    }  # fmt: skip
+        "space-title": space_title,
+        "space": space,
+    }
 
 
 def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[Any]]]:
     """The columns and rows of the chart's table: one row per encoder."""
     labels = [ridge.label for ridge in next(iter(drawn.values())).panel.ridges]
-    columns = ["encoder", "pairs", *(f"mean cosine {label}" for label in labels), "overlap",
-               "random pairs", "alignment", "uniformity", "main score"]  # fmt: skip
+    columns = [
+        "encoder",
+        "pairs",
+        *(f"mean cosine {label}" for label in labels),
+        "overlap",
+        "random pairs",
+        "alignment",
+        "uniformity",
+        "main score",
+    ]
     rows = [
-        [name, s.n, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random, s.alignment,
-         s.uniformity, s.spearman]
+        [
+            name,
+            s.n,
+            *(ridge.mean for ridge in s.panel.ridges),
+            s.overlap,
+            s.random,
+            s.alignment,
+            s.uniformity,
+            s.spearman,
+        ]
         for name, s in drawn.items()
-    ]  # fmt: skip
+    ]
     return columns, rows
 
 
@@ -77,10 +101,11 @@ def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
     best = min(points, key=lambda p: p.alignment + p.uniformity)
     headline = f"{best.encoder} has the best sum of alignment and uniformity"
     title = parts.heading(
-        headline, "Alignment: mean squared distance of pairs graded above 4. Uniformity: log mean "
+        headline,
+        "Alignment: mean squared distance of pairs graded above 4. Uniformity: log mean "
         "Gaussian potential of all sentences (Wang, Isola 2020; SimCSE, figure 3). Lower is better "
         "for both.",
-    )  # fmt: skip
+    )
     rows = [[p.encoder, p.alignment, p.uniformity] for p in points]
     return title, drawing(
         figures.space(points),

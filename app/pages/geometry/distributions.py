@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components.chart import chart
-from app.pages.encoders import choices
-from app.pages.geometry import densities
-from app.pages.geometry import distribution_views as views
-from app.pages.geometry.views import missing
-from app.pages.jobs.run_panel import RunPanel
-from app.web import background_call, parts
-from app.web.controls import Control, Controls, Values
-from app.web.frozen import Frozen
+from theodolite.app import formats
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import distribution_views as views
+from theodolite.app.pages.geometry.views import missing
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.controls import Control, Controls, Values
+from theodolite.app.web.frozen import Frozen
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Distributions"
 PATH = "distributions"
@@ -36,16 +36,21 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls = Controls(
         choices.ENCODERS,
-        Control("task", "Scored pairs, all splits", gr.Dropdown,
-                options={"elem_id": "pairs", "choices": [], "min_width": 260}),
-    )  # fmt: skip
+        Control(
+            "task",
+            "Scored pairs, all splits",
+            gr.Dropdown,
+            options={"elem_id": "pairs", "choices": [], "min_width": 260},
+        ),
+    )
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("task", elem_classes=["t-bare"])
         controls.render("encoder")
     notice = parts.notice()
     shown = {"missing": parts.static("", elem_id="missing")}
-    shown["measure"] = gr.Button("Measure them", variant="primary", visible=False,
-                                 elem_id="measure")  # fmt: skip
+    shown["measure"] = gr.Button(
+        "Measure them", variant="primary", visible=False, elem_id="measure"
+    )
     panel = RunPanel(workspace)
     shown |= {
         "headline": parts.static("", elem_id="headline"),
@@ -58,14 +63,21 @@ def build(workspace: Workspace) -> None:
     def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
         yield from background_call.changes(
             lambda say: _shown(workspace, choices.need(values.encoder), values.task),
-            f"Reading {values.task}", session, "missing",
-        )  # fmt: skip
+            f"Reading {values.task}",
+            session,
+            "missing",
+        )
 
     panel.connect(
-        controls, shown, shown["missing"], shown["measure"], notice,
-        load=partial(_loaded, workspace), show=show,
+        controls,
+        shown,
+        shown["missing"],
+        shown["measure"],
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
         make=lambda values: densities.measure(workspace, choices.need(values.encoder), values.task),
-    )  # fmt: skip
+    )
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
@@ -87,13 +99,16 @@ def _shown(workspace: Workspace, names: list[str], task: str) -> dict[str, Any]:
     absent = [name for name in names if name not in found]
     lost = densities.unreadable(workspace, names, task, found)
     return {
-        "missing": views.unreadable(lost, task) + missing(
-            [name for name in absent if name not in lost], task,
-            some=bool(found or lost), visitor=workspace.read_only,
+        "missing": views.unreadable(lost, task)
+        + missing(
+            [name for name in absent if name not in lost],
+            task,
+            some=bool(found or lost),
+            visitor=workspace.read_only,
         ),
         "measure": gr.update(
             visible=bool(absent) and not workspace.read_only,
             value=f"Measure {formats.plural(len(absent), 'encoder')} on {task}",
         ),
         **(views.pictures(tuple(found.items()), task) if found else views.NOTHING),
-    }  # fmt: skip
+    }

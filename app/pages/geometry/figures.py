@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import plain
-from app.web.figures import Figure, Trace, axis, draw, scatter
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.chart import plain
+from theodolite.app.web.figures import Figure, Trace, axis, draw, scatter
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,17 +71,23 @@ def _lines(curves: Sequence[EncoderCurve], hover: str) -> list[Trace]:
         label = plain(formats.shorten(curve.encoder) + (f" · {curve.kind}" if curve.kind else ""))
         traces.append(
             scatter(
-                x=curve.x.astype("float32"), y=curve.y.astype("float32"),  # half as many digits
-                mode="lines", name=label, line=line,
+                x=curve.x.astype("float32"),
+                y=curve.y.astype("float32"),  # half as many digits
+                mode="lines",
+                name=label,
+                line=line,
                 hovertemplate=f"{hover}<extra>{label}</extra>",
             )
-        )  # fmt: skip
+        )
         if curve.marks:
             traces.append(
                 scatter(
-                    x=[x for x, _ in curve.marks], y=[y for _, y in curve.marks], mode="markers",
+                    x=[x for x, _ in curve.marks],
+                    y=[y for _, y in curve.marks],
+                    mode="markers",
                     marker={"symbol": "diamond", "size": 10, "color": line["color"]},
-                    showlegend=False, hovertemplate=f"best: {hover}<extra>{label}</extra>",
+                    showlegend=False,
+                    hovertemplate=f"best: {hover}<extra>{label}</extra>",
                 )
-            )  # fmt: skip
+            )
     return traces

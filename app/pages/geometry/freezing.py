@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from app.pages.geometry import service
-from app.pages.map.service import drawn_at_once
-from app.web.frozen import Published, View
-from engine.errors import UserError
-from store.derived import arrays
+from theodolite.app.pages.geometry import service
+from theodolite.app.pages.map.service import drawn_at_once
+from theodolite.app.web.frozen import Published, View
+from theodolite.engine.errors import UserError
+from theodolite.store.derived import arrays
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 
 def carry(published: Published) -> None:
@@ -20,8 +20,10 @@ def carry(published: Published) -> None:
     for row in published.source.store.derived.list(service.KIND):
         info = row["info"]
         if info["encoder"] in published.encoders and info["dataset"] in published.data:
-            info |= {"encoder": published.encoders[info["encoder"]],
-                     "dataset": published.data[info["dataset"]]}  # fmt: skip
+            info |= {
+                "encoder": published.encoders[info["encoder"]],
+                "dataset": published.data[info["dataset"]],
+            }
             published.workspace.store.derived.put(row["key"], service.KIND, info, arrays(row))
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.jobs.job import Job
-from app.jobs.submit import queue
-from app.pages.geometry import service
-from engine.errors import UserError
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.geometry import service
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GeometryJob(Job):
         Raises:
             UserError: there is no encoder, or a spec is invalid.
         """
-        from engine.encoders import parse
+        from theodolite.engine.encoders import parse
 
         names = dict.fromkeys(str(parse(encoder)) for encoder in encoders)
         if not names:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components.chart import chart
-from app.pages.data import choices as collections
-from app.pages.encoders import choices
-from app.pages.geometry import freezing, job, service, views
-from app.pages.jobs.run_panel import RunPanel
-from app.web import background_call, parts
-from app.web.controls import Control, Controls, Values
-from app.web.frozen import Frozen
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.geometry import freezing, job, service, views
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.controls import Control, Controls, Values
+from theodolite.app.web.frozen import Frozen
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Geometry"
 PATH = "geometry"
@@ -34,24 +34,46 @@ DESCRIPTION = (
     "considered equivalent."
 )
 COLUMNS = (
-    ("encoder", "encoder"), ("n_data", "n_data"), ("alignment", "alignment"), ("n_pos", "n_pos"),
-    ("uniformity", "uniformity"), ("effective_rank", "effective rank"), ("dim", "dimensions"),
-    ("isoscore", "IsoScore"), ("mean_cosine", "mean cosine"), ("hub_skew", "hub skew"),
+    ("encoder", "encoder"),
+    ("n_data", "n_data"),
+    ("alignment", "alignment"),
+    ("n_pos", "n_pos"),
+    ("uniformity", "uniformity"),
+    ("effective_rank", "effective rank"),
+    ("dim", "dimensions"),
+    ("isoscore", "IsoScore"),
+    ("mean_cosine", "mean cosine"),
+    ("hub_skew", "hub skew"),
     ("hub_never", "never a neighbour"),
-)  # fmt: skip
+)
 CONTROLS = (
     choices.ENCODERS,
-    Control("dataset", "Data", gr.Dropdown, key="data",
-            options={"choices": [], "min_width": 240}),
-    Control("split", "Split", gr.Radio, service.ALL,
-            options={"choices": [], "value": None, "min_width": 260}),
-    Control("rule", "Alignment: positive pairs graded", gr.Radio, "over", choices=RULES,
-            options={"min_width": 300}),
-    Control("cut", "Positive pairs: graded from", gr.Number,
-            options={"min_width": 180, "scale": 0}),
-    Control("label", "Positive pairs: labelled", gr.Dropdown,
-            options={"choices": [], "min_width": 220, "scale": 0}),
-)  # fmt: skip
+    Control("dataset", "Data", gr.Dropdown, key="data", options={"choices": [], "min_width": 240}),
+    Control(
+        "split",
+        "Split",
+        gr.Radio,
+        service.ALL,
+        options={"choices": [], "value": None, "min_width": 260},
+    ),
+    Control(
+        "rule",
+        "Alignment: positive pairs graded",
+        gr.Radio,
+        "over",
+        choices=RULES,
+        options={"min_width": 300},
+    ),
+    Control(
+        "cut", "Positive pairs: graded from", gr.Number, options={"min_width": 180, "scale": 0}
+    ),
+    Control(
+        "label",
+        "Positive pairs: labelled",
+        gr.Dropdown,
+        options={"choices": [], "min_width": 220, "scale": 0},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -64,8 +86,9 @@ def build(workspace: Workspace) -> None:
             controls.render("split", "rule")
     notice = parts.notice()
     shown = {"missing": parts.static("", elem_id="missing")}
-    shown["measure"] = gr.Button("Measure them", variant="primary", visible=False,
-                                 elem_id="measure")  # fmt: skip
+    shown["measure"] = gr.Button(
+        "Measure them", variant="primary", visible=False, elem_id="measure"
+    )
     panel = RunPanel(workspace)
     for name in SECTIONS:
         shown[f"{name}-title"] = parts.static("")
@@ -95,10 +118,16 @@ def build(workspace: Workspace) -> None:
         return job.start(workspace, names, values.dataset, values.split or service.ALL)
 
     panel.connect(
-        controls, shown, shown["missing"], shown["measure"], notice,
-        load=partial(_loaded, workspace), show=show, make=make,
+        controls,
+        shown,
+        shown["missing"],
+        shown["measure"],
+        notice,
+        load=partial(_loaded, workspace),
+        show=show,
+        make=make,
         refill={"dataset": refill},
-    )  # fmt: skip
+    )
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
@@ -108,12 +137,12 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
         "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
         "dataset": offered,
         **_picked(workspace, dataset, values),
-    }  # fmt: skip
+    }
 
 
 def _picked(workspace: Workspace, dataset: str, values: Values) -> dict[str, Any]:
     """Updates of split, rule, cut and label for a data set, with the given values if valid."""
-    from engine.datasets.types import LabelledPairs, ScoredPairs
+    from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
 
     data = workspace.catalog.load(dataset)
     offered = service.splits(workspace, dataset)
@@ -123,21 +152,23 @@ def _picked(workspace: Workspace, dataset: str, values: Values) -> dict[str, Any
     usual = views.default_label(labels) if labels else None
     return {
         "split": gr.update(
-            choices=offered, value=values.split if values.split in offered else service.ALL,
+            choices=offered,
+            value=values.split if values.split in offered else service.ALL,
             visible=len(offered) > 1,
         ),
         "rule": gr.update(
             choices=[(text.replace("4", f"{at:g}"), value) for text, value in RULES],
-            value=values.rule, visible=scored,
+            value=values.rule,
+            visible=scored,
         ),
         "cut": at if values.cut is None else values.cut,
         "label": gr.update(choices=labels, value=values.label if values.label in labels else usual),
-    }  # fmt: skip
+    }
 
 
 def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
     """All views below the controls, by name."""
-    from engine.datasets.types import LabelledPairs, ScoredPairs
+    from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
 
     dataset, split = values.dataset, values.split or service.ALL
     measured: list[service.Geometry] = []
@@ -192,8 +223,10 @@ def _numbers(measured: Sequence[service.Geometry], rule: str) -> str:
     """The table of all encoders' numbers."""
     rows = []
     for geometry in measured:
-        info = geometry.info | {"alignment": geometry.info.get(f"alignment_{rule}"),
-                             "n_pos": geometry.info.get(f"n_{rule}")}  # fmt: skip
+        info = geometry.info | {
+            "alignment": geometry.info.get(f"alignment_{rule}"),
+            "n_pos": geometry.info.get(f"n_{rule}"),
+        }
         rows.append([_cell(info.get(key)) for key, _ in COLUMNS])
     names = [name for _, name in COLUMNS]
     return parts.table(names, rows, "Geometry in numbers", range(1, len(names)), stacked=True)

@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.examples import shipped
-from app.finite import finite
-from engine.errors import UserError
-from engine.progress import Progress
-from store.derived import DerivedRow, array
-from store.hashing import hash_of, to_json
+from theodolite.app import formats
+from theodolite.app.examples import shipped
+from theodolite.app.finite import finite
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
+from theodolite.store.derived import DerivedRow, array
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.datasets.types import Dataset
-    from engine.encoders import Encoder
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.types import Dataset
+    from theodolite.engine.encoders import Encoder
 
 
 KIND = "geometry"
@@ -38,10 +38,28 @@ MOST_SENTENCES = 40_000
 """Most sentences measured: all pairs of more would take minutes, so a sample is drawn."""
 HUB_NEIGHBOURS = 10
 NUMBERS = (
-    "encoder", "dataset", "split", "dim", "n_data", "n_distinct", "n_over", "alignment_over",
-    "n_from", "alignment_from", "cut", "uniformity", "effective_rank", "isoscore", "mean_cosine",
-    "std_cosine", "hub_skew", "hub_never", "hub_most", "n_zero", "drawn",
-)  # fmt: skip
+    "encoder",
+    "dataset",
+    "split",
+    "dim",
+    "n_data",
+    "n_distinct",
+    "n_over",
+    "alignment_over",
+    "n_from",
+    "alignment_from",
+    "cut",
+    "uniformity",
+    "effective_rank",
+    "isoscore",
+    "mean_cosine",
+    "std_cosine",
+    "hub_skew",
+    "hub_never",
+    "hub_most",
+    "n_zero",
+    "drawn",
+)
 """Names of the numbers of a geometry, besides its curves."""
 ARRAYS = ("singular", "occurrence", "cosine", "gold", "part")
 
@@ -109,7 +127,7 @@ def splits(workspace: Workspace, dataset: str) -> list[str]:
 
 
 def _splits(data: Dataset) -> list[str]:
-    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
 
     if isinstance(data, ScoredPairs):
         names = list(data.parts) if data.parts_are == "splits" else []
@@ -133,7 +151,7 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
     """
     import numpy as np
 
-    from engine.datasets.types import LabelledPairs, ScoredPairs
+    from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
 
     if split != ALL and split not in _splits(data):
         raise UserError(
@@ -180,8 +198,14 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
 
 def key(fingerprint: str, data_hash: str, split: str) -> str:
     """The store key of a measurement."""
-    facts = {"format": FORMAT, "encoder": fingerprint, "data": data_hash, "split": split,
-             "most": MOST_SENTENCES, "k": HUB_NEIGHBOURS}  # fmt: skip
+    facts = {
+        "format": FORMAT,
+        "encoder": fingerprint,
+        "data": data_hash,
+        "split": split,
+        "most": MOST_SENTENCES,
+        "k": HUB_NEIGHBOURS,
+    }
     return hash_of(KIND, to_json(facts))
 
 
@@ -229,7 +253,7 @@ def opening(workspace: Workspace) -> str:
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """As `found`, but measure a small, mostly encoded data set now; None for others."""
-    from app import vectors
+    from theodolite.app import vectors
 
     before = found(workspace, encoder, dataset, split)
     if before is not None:
@@ -262,8 +286,13 @@ def measure(
     encoded_by = workspace.bound(encoder, dataset)
     vectors = _encoded(encoded_by, taken, progress)
     info, arrays = _measured(taken, vectors, progress)
-    info |= {"encoder": encoder, "dataset": dataset, "split": split, "data_hash": data.hash,
-             "fingerprint": encoded_by.fingerprint}  # fmt: skip
+    info |= {
+        "encoder": encoder,
+        "dataset": dataset,
+        "split": split,
+        "data_hash": data.hash,
+        "fingerprint": encoded_by.fingerprint,
+    }
     place = key(encoded_by.fingerprint, data.hash, split)
     workspace.store.derived.put(place, KIND, info, arrays)
     row = workspace.store.derived.get(place)
@@ -295,8 +324,8 @@ def _measured(
     """
     import numpy as np
 
-    from engine.search.index import neighbours_of_each
-    from engine.space import geometry, isotropy
+    from theodolite.engine.search.index import neighbours_of_each
+    from theodolite.engine.space import geometry, isotropy
 
     rows = vectors[taken.rows]
     n, distinct = len(rows), np.unique(taken.rows)
@@ -304,13 +333,21 @@ def _measured(
     singular = isotropy.singular_values(rows)
     random = geometry.random_pairs(rows)
     info: dict[str, Any] = {
-        "n_data": n, "n_distinct": len(distinct), "n_pairs": len(taken.left), "drawn": taken.drawn,
-        "dim": int(rows.shape[1]), "n_zero": int((~rows.any(axis=1)).sum()),
-        "parts": taken.parts, "scale": list(taken.scale), "labels": [],
+        "n_data": n,
+        "n_distinct": len(distinct),
+        "n_pairs": len(taken.left),
+        "drawn": taken.drawn,
+        "dim": int(rows.shape[1]),
+        "n_zero": int((~rows.any(axis=1)).sum()),
+        "parts": taken.parts,
+        "scale": list(taken.scale),
+        "labels": [],
         "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
-        "effective_rank": isotropy.effective_rank(singular), "isoscore": _isoscore(rows),
-        "mean_cosine": random.mean, "std_cosine": random.std,
-    }  # fmt: skip
+        "effective_rank": isotropy.effective_rank(singular),
+        "isoscore": _isoscore(rows),
+        "mean_cosine": random.mean,
+        "std_cosine": random.std,
+    }
     cosines = geometry.cosine(vectors[taken.left], vectors[taken.right])
     gold = taken.gold
     if taken.labels:
@@ -327,11 +364,20 @@ def _measured(
         )[1]
         hubs = isotropy.hubness(near)
         occurrence = hubs.counts
-        info |= {"hub_k": k, "hub_skew": hubs.skew, "hub_never": hubs.never,
-                 "hub_most": int(occurrence.max()),
-                 "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300]}  # fmt: skip
-    arrays = {"singular": singular, "occurrence": occurrence, "cosine": cosines, "gold": gold,
-              "part": taken.part.astype(np.int32)}  # fmt: skip
+        info |= {
+            "hub_k": k,
+            "hub_skew": hubs.skew,
+            "hub_never": hubs.never,
+            "hub_most": int(occurrence.max()),
+            "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300],
+        }
+    arrays = {
+        "singular": singular,
+        "occurrence": occurrence,
+        "cosine": cosines,
+        "gold": gold,
+        "part": taken.part.astype(np.int32),
+    }
     return info, arrays
 
 
@@ -342,7 +388,7 @@ def cut(scale: Sequence[float]) -> float:
 
 
 def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
-    from engine.space import geometry
+    from theodolite.engine.space import geometry
 
     at = cut(taken.scale)
     found: dict[str, Any] = {"cut": at}
@@ -354,7 +400,7 @@ def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
 
 
 def _isoscore(rows: np.ndarray) -> float | None:
-    from engine.space.isotropy import isoscore
+    from theodolite.engine.space.isotropy import isoscore
 
     try:
         return isoscore(rows)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.chart import drawing
-from app.pages.geometry import densities
-from app.pages.geometry import figures as space_figures
-from app.pages.geometry.densities import CROWDED, SPREAD, number
-from app.web import figures, parts
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing
+from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import figures as space_figures
+from theodolite.app.pages.geometry.densities import CROWDED, SPREAD, number
+from theodolite.app.web import figures, parts
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.geometry.service import Geometry
+    from theodolite.app.pages.geometry.service import Geometry
 
 View = tuple[str, Any, str]
 """Title, value of a chart, readings; "" and None if there is nothing to show."""
@@ -34,9 +34,10 @@ def missing(absent: Sequence[str], data: str, *, some: bool, visitor: bool) -> s
     if some:
         return parts.say(f"Not measured on {data} yet: {', '.join(absent)}.")
     hint = parts.next_step(
-        visitor, "choose other data",
+        visitor,
+        "choose other data",
         "Press the button below. It takes seconds to minutes, in the background.",
-    )  # fmt: skip
+    )
     return parts.empty(f"None of them has been measured on {data}", hint)
 
 
@@ -45,8 +46,9 @@ def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str
     known = {n: i for n, i in everyone.items() if i.get(f"alignment_{rule}") is not None}
     if not known:
         return NOTHING
-    points = [figures.SpacePoint(n, i[f"alignment_{rule}"], i["uniformity"])
-              for n, i in known.items()]  # fmt: skip
+    points = [
+        figures.SpacePoint(n, i[f"alignment_{rule}"], i["uniformity"]) for n, i in known.items()
+    ]
     some = next(iter(known.values()))
     headline = _best(points)
     pairs = some["n_data"] * (some["n_data"] - 1) // 2
@@ -57,13 +59,17 @@ def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str
         f"{pairs:,} pairs of {some['n_data']:,} sentences, both sides, duplicates kept"
         f"{_drawn(some)} (Wang, Isola 2020; SimCSE, figure 3). Lower is better for both.",
     )
-    rows = [[n, i[f"alignment_{rule}"], i["uniformity"], i[f"n_{rule}"], i["n_data"]]
-            for n, i in known.items()]  # fmt: skip
+    rows = [
+        [n, i[f"alignment_{rule}"], i["uniformity"], i[f"n_{rule}"], i["n_data"]]
+        for n, i in known.items()
+    ]
     value = drawing(
-        figures.space(points), f"Alignment against uniformity. {headline}.",
+        figures.space(points),
+        f"Alignment against uniformity. {headline}.",
         name=f"theodolite-alignment-uniformity-{dataset}",
-        columns=["encoder", "alignment", "uniformity", "n_pos", "n_data"], rows=rows,
-    )  # fmt: skip
+        columns=["encoder", "alignment", "uniformity", "n_pos", "n_data"],
+        rows=rows,
+    )
     readings = {p.encoder: _apart(p, points) for p in points}
     return title, value, parts.readings(readings)
 
@@ -116,20 +122,26 @@ def spectrum(geometries: Sequence[Geometry]) -> View:
     headline = (
         f"{best.encoder} uses {figures.percent(best.info['effective_rank'] / best.info['dim'])} "
         f"of its {best.info['dim']} dimensions"
-        + ("" if len(ranked) == 1 else f", {ranked[-1].encoder} "
-           f"{figures.percent(ranked[-1].info['effective_rank'] / ranked[-1].info['dim'])} of "
-           f"{ranked[-1].info['dim']}")
-    )  # fmt: skip
+        + (
+            ""
+            if len(ranked) == 1
+            else f", {ranked[-1].encoder} "
+            f"{figures.percent(ranked[-1].info['effective_rank'] / ranked[-1].info['dim'])} of "
+            f"{ranked[-1].info['dim']}"
+        )
+    )
     title = parts.heading(
         headline,
         "Singular values of the matrix of sentence vectors, as encoded, divided by the "
         "largest (SimCSE, figure E.1). A steep line means that few directions are in use.",
     )
     value = drawing(
-        space_figures.spectrum(curves), f"Singular values. {headline}.",
+        space_figures.spectrum(curves),
+        f"Singular values. {headline}.",
         name="theodolite-singular-values",
-        columns=["number", *(geometry.encoder for geometry in geometries)], rows=rows,
-    )  # fmt: skip
+        columns=["number", *(geometry.encoder for geometry in geometries)],
+        rows=rows,
+    )
     return title, value, parts.readings(readings)
 
 
@@ -139,10 +151,12 @@ def _spectrum_words(geometry: Geometry) -> str:
     first = float(power[0] / (power.sum() or 1.0))
     mean = info["mean_cosine"]
     crowd = (
-        "directions are used evenly" if abs(mean) < SPREAD
-        else "vectors lean in one direction" if mean < CROWDED
+        "directions are used evenly"
+        if abs(mean) < SPREAD
+        else "vectors lean in one direction"
+        if mean < CROWDED
         else "all vectors lie in a narrow cone"
-    )  # fmt: skip
+    )
     score = info["isoscore"]
     even = "" if score is None else f" and the variance fills {figures.percent(score)} (IsoScore)"
     return (
@@ -180,11 +194,12 @@ def hubs(geometries: Sequence[Geometry]) -> View:
         f"2010); {known[0].info['n_distinct']:,} distinct sentences.",
     )
     value = drawing(
-        space_figures.hubs(curves, k), f"How often a sentence is a neighbour. {headline}.",
+        space_figures.hubs(curves, k),
+        f"How often a sentence is a neighbour. {headline}.",
         name="theodolite-hubs",
         columns=["encoder", f"among the {k} nearest of so many, or more", "share of sentences"],
         rows=rows,
-    )  # fmt: skip
+    )
     return title, value, parts.readings(readings)
 
 
@@ -211,10 +226,11 @@ def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
         return NOTHING
     grid = densities.grid()
     found = {
-        s.encoder: densities.of(s.encoder, s.cosine, s.gold, tuple(s.info["scale"]),
-                                s.info["mean_cosine"])
+        s.encoder: densities.of(
+            s.encoder, s.cosine, s.gold, tuple(s.info["scale"]), s.info["mean_cosine"]
+        )
         for s in scored
-    }  # fmt: skip
+    }
     panels = [one.panel for one in found.values()]
     headline = figures.ridges_headline(panels, grid)
     labels = [ridge.label for ridge in panels[0].ridges]
@@ -224,12 +240,15 @@ def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
         "them. Diamonds mark the mean of a group, the dotted line that of two random sentences.",
     )
     value = drawing(
-        figures.ridges(panels, grid), f"Densities of the cosine by gold score. {headline}.",
+        figures.ridges(panels, grid),
+        f"Densities of the cosine by gold score. {headline}.",
         name=f"theodolite-cosines-{dataset}",
         columns=["encoder", *(f"mean cosine {label}" for label in labels), "overlap", "random"],
-        rows=[[name, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random]
-              for name, s in found.items()],
-    )  # fmt: skip
+        rows=[
+            [name, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random]
+            for name, s in found.items()
+        ],
+    )
     return title, value, parts.readings({n: densities.reading(s) for n, s in found.items()})
 
 
@@ -243,7 +262,7 @@ def thresholds(
         positive_from: for scored pairs, the lowest gold score of a positive pair.
         label: for labelled pairs, the positive label.
     """
-    from engine.stats.thresholds import sweep
+    from theodolite.engine.stats.thresholds import sweep
 
     known = [geometry for geometry in geometries if len(geometry.gold)]
     if not known:
@@ -252,10 +271,12 @@ def thresholds(
     positive, what = _positive(some, positive_from, label)
     if not positive.any() or positive.all():
         return (
-            parts.heading("No threshold to find",
-                          f"Either all pairs or none are {what}: choose another cut."),
-            None, "",
-        )  # fmt: skip
+            parts.heading(
+                "No threshold to find", f"Either all pairs or none are {what}: choose another cut."
+            ),
+            None,
+            "",
+        )
     common = float(max(positive.mean(), 1 - positive.mean()))
     curves, rows, readings, best = [], [], {}, {}
     for geometry in known:
@@ -266,9 +287,10 @@ def thresholds(
         places = _places(len(swept.thresholds))
         for kind, values in (("accuracy", swept.accuracy), ("F1", swept.f1)):
             curves.append(
-                space_figures.EncoderCurve(geometry.encoder, swept.thresholds[places],
-                                           values[places], marks[kind], kind)
-            )  # fmt: skip
+                space_figures.EncoderCurve(
+                    geometry.encoder, swept.thresholds[places], values[places], marks[kind], kind
+                )
+            )
         rows += [
             [geometry.encoder, aim, v.threshold, v.accuracy, v.precision, v.recall, v.f1]
             for aim, v in (("accuracy", right), ("F1", f1))
@@ -295,17 +317,19 @@ def thresholds(
         "it than on new ones.",
     )
     value = drawing(
-        space_figures.thresholds(curves), f"Accuracy and F1 by threshold. {headline}.",
-        name="theodolite-thresholds", rows=rows,
+        space_figures.thresholds(curves),
+        f"Accuracy and F1 by threshold. {headline}.",
+        name="theodolite-thresholds",
+        rows=rows,
         columns=["encoder", "best", "threshold", "accuracy", "precision", "recall", "F1"],
-    )  # fmt: skip
+    )
     return title, value, parts.readings(readings)
 
 
 def _positive(
     geometry: Geometry, positive_from: float | None, label: str | None
 ) -> tuple[np.ndarray, str]:
-    from app.pages.geometry.service import cut
+    from theodolite.app.pages.geometry.service import cut
 
     labels = geometry.info["labels"]
     if labels:
@@ -323,7 +347,7 @@ def default_label(labels: Sequence[str]) -> str:
 
 def _held_out(geometry: Geometry, positive: np.ndarray) -> tuple[str, list[list[Any]]]:
     """The threshold chosen on the dev split, judged on the test split; empty without both."""
-    from engine.stats.thresholds import judge, sweep
+    from theodolite.engine.stats.thresholds import judge, sweep
 
     parts = geometry.info["parts"]
     if not {"dev", "test"} <= set(parts):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from app.pages.jobs import service
-from app.terminal import (
+from theodolite.app.pages.jobs import service
+from theodolite.app.terminal import (
     FleetOption,
     JsonOption,
     done,
@@ -19,8 +19,8 @@ from app.terminal import (
     verb,
     verbs,
 )
-from app.workspace import Workspace
-from store import forget
+from theodolite.app.workspace import Workspace
+from theodolite.store import forget
 
 job_verbs = verbs("List, follow, cancel and retry background runs.")
 
@@ -131,7 +131,7 @@ def wait_for_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = F
 
     theodolite jobs wait 36e4305ecb44 && theodolite compare minilm random:256
     """
-    from app.jobs.submit import watch
+    from theodolite.app.jobs.submit import watch
 
     with progress_bar(run) as move:
         for row in watch(workspace.store, run):
@@ -149,7 +149,7 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
 
     theodolite workers --fleet postgresql://lab@db.lab.org/fleet --json
     """
-    from app.pages.jobs import workers as service
+    from theodolite.app.pages.jobs import workers as service
 
     if fleet:
         joined_fleet(fleet)

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components.actions import actions, button
-from app.pages.jobs import service, views, workers
-from app.web import address, parts, progress
-from app.web.controls import Answer, on, on_load, poll
-from app.web.events import PageEvent
-from app.web.parts import HIDE_PROGRESS
-from store import forget
+from theodolite.app import formats
+from theodolite.app.components.actions import actions, button
+from theodolite.app.pages.jobs import service, views, workers
+from theodolite.app.web import address, parts, progress
+from theodolite.app.web.controls import Answer, on, on_load, poll
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.store import forget
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from store.run_rows import RunRow
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.run_rows import RunRow
 
 TITLE = "Jobs"
 PATH = "jobs"
@@ -97,21 +97,27 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
     waiting = sum(run["state"] == "queued" for run in runs)
     items = (
         views.item(
-            run, _name(run, run["id"] == run_id), views.about(run),
+            run,
+            _name(run, run["id"] == run_id),
+            views.about(run),
             views.buttons(workspace, run, others_wait=waiting > 1),
             opened=run["id"] == run_id,
         )
         for run in runs
-    )  # fmt: skip
+    )
     return views.listing(items, "Runs, the newest first")
 
 
 def _name(run: RunRow, opened: bool) -> str:
     """The title of a run, as a button that opens or closes its details."""
     return button(
-        run["title"], "open", run["id"], about=f"{run['title']}, {run['state']}: show details",
-        param=("run", "" if opened else run["id"]), kind="link",
-    )  # fmt: skip
+        run["title"],
+        "open",
+        run["id"],
+        about=f"{run['title']}, {run['state']}: show details",
+        param=("run", "" if opened else run["id"]),
+        kind="link",
+    )
 
 
 def _detail(workspace: Workspace, run_id: str) -> str:

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import gradio as gr
 
-from app import vectors
-from app.components.actions import actions
-from app.pages.jobs import service, views
-from app.web import address, background_call, parts
-from app.web.controls import Answer, Controls, Values, on, on_open
-from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-from store.errors import StoreClosed
-from store.run_rows import LIVE, RunRow
+from theodolite.app import vectors
+from theodolite.app.components.actions import actions
+from theodolite.app.pages.jobs import service, views
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import Answer, Controls, Values, on, on_open
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.store.errors import StoreClosed
+from theodolite.store.run_rows import LIVE, RunRow
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -61,8 +61,15 @@ class RunPanel:
         shown = [self._view, self._units, self._timer, self.moved]
         refresh = (self._refresh, followed, shown, notice)
         on(self.run.change, *refresh, **HIDE_PROGRESS)
-        on(self._timer.tick, self._tick, followed, shown, notice, concurrency_limit=AT_ONCE,
-           **HIDE_PROGRESS)  # fmt: skip
+        on(
+            self._timer.tick,
+            self._tick,
+            followed,
+            shown,
+            notice,
+            concurrency_limit=AT_ONCE,
+            **HIDE_PROGRESS,
+        )
         for part in (self._view, self._units):
             done = on(part.act, self._act, [self.run], [self.run], self._said, **HIDE_PROGRESS)
             on(done.then, *refresh, **HIDE_PROGRESS)
@@ -128,8 +135,14 @@ class RunPanel:
         again = (showing, controls, [*shown.values()], notice)
         declared = [controls[name] for name in controls.declared]
         for name in refill:
-            filled = on(controls[name].input, partial(refilling, name), controls, declared, notice,
-                        **ALWAYS_LAST)  # fmt: skip
+            filled = on(
+                controls[name].input,
+                partial(refilling, name),
+                controls,
+                declared,
+                notice,
+                **ALWAYS_LAST,
+            )
             on(filled.then, *again, **ALWAYS_LAST)
         on(asks, *again, trigger_mode="multiple", **HIDE_PROGRESS)
         on(go.click, making, controls, [*shown.values(), self.run], notice, **HIDE_PROGRESS)
@@ -238,9 +251,12 @@ def awaited(
     def find(say: background_call.Say) -> list[T | None]:
         """Encode the missing sentences, unless the run is about to do so."""
         sentences, _ = workspace.catalog.sentences(job.dataset)
-        say(f"Loading {' and '.join(encoders)}; a model that has not been used yet takes some "
+        say(
+            f"Loading {' and '.join(encoders)}; a model that has not been used yet takes some "
             "seconds",
-            None, None)  # fmt: skip
+            None,
+            None,
+        )
         # An encoder fitted on the collection cannot be identified before that is encoded.
         if not any("@task" in encoder for encoder in encoders):
             found = job.stored(workspace)

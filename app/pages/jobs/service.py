@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from engine.errors import UserError
-from store import forget
-from store.run_rows import LIVE, STOP
+from theodolite.app import formats
+from theodolite.engine.errors import UserError
+from theodolite.store import forget
+from theodolite.store.run_rows import LIVE, STOP
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from store import Store
-    from store.run_rows import RunRow
+    from theodolite.app.workspace import Workspace
+    from theodolite.store import Store
+    from theodolite.store.run_rows import RunRow
 
 TRAININGS = ("train", "sweep", "train-decoder")
 """Kinds of runs with best weights to keep and a checkpoint to resume from."""
@@ -146,8 +146,12 @@ def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -
 
 
 ACTIONS: Mapping[str, Callable[[Workspace, str], str]] = {
-    "next": prioritise, "stop": stop, "cancel": cancel, "retry": retry, "remove": remove,
-}  # fmt: skip
+    "next": prioritise,
+    "stop": stop,
+    "cancel": cancel,
+    "retry": retry,
+    "remove": remove,
+}
 """Actions on a run, by the name in their button's event."""
 
 
@@ -161,8 +165,8 @@ def evaluate_again(workspace: Workspace, run_id: str, position: int) -> tuple[st
         UserError: for visitors, or if the part does not exist or the run is no evaluation.
         StoreError: there is no such run.
     """
-    from app.jobs.kinds import job_of
-    from app.jobs.submit import queue
+    from theodolite.app.jobs.kinds import job_of
+    from theodolite.app.jobs.submit import queue
 
     part = job_of(_changeable(workspace, run_id)).part(position)
     if part is None:

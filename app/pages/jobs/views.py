@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.actions import button
-from app.pages.jobs import service
-from app.web import address, parts, progress
-from store.run_rows import LIVE, UnitRow, at_work
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.jobs import service
+from theodolite.app.web import address, parts, progress
+from theodolite.store.run_rows import LIVE, UnitRow, at_work
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 _LABELS = {
     "next": ("Run next", "Run {} next"),
@@ -62,10 +62,11 @@ _UNIT_TAGS = {"done": "good", "failed": "bad"}
 def nothing(visitor: bool) -> str:
     """The placeholder of an empty list, with the pages and commands that queue runs."""
     text = parts.next_step(
-        visitor, "see waiting work here",
+        visitor,
+        "see waiting work here",
         "Jobs started on these pages or in a terminal are listed here, with progress, log "
         "and buttons. They continue when the page is closed.",
-    )  # fmt: skip
+    )
     rows = [
         (f'<a href="./{path}">{title}</a>', escape(what), f"<code>{escape(command)}</code>")
         for title, path, what, command in _BEGUN
@@ -81,9 +82,15 @@ def listing(items: Iterable[str], label: str, css: str = "") -> str:
 
 
 def item(
-    run: Mapping[str, Any], name: str, about: str, verbs: str,
-    *, below: str = "", inside: str = "", opened: bool = False,
-) -> str:  # fmt: skip
+    run: Mapping[str, Any],
+    name: str,
+    about: str,
+    verbs: str,
+    *,
+    below: str = "",
+    inside: str = "",
+    opened: bool = False,
+) -> str:
     """One run of a list: its state, progress, error and buttons.
 
     Args:
@@ -123,9 +130,13 @@ def about(run: Mapping[str, Any]) -> str:
 
 
 def buttons(
-    workspace: Workspace, run: Mapping[str, Any], *, title: str = "", others_wait: bool = False,
+    workspace: Workspace,
+    run: Mapping[str, Any],
+    *,
+    title: str = "",
+    others_wait: bool = False,
     without: Collection[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Buttons of the actions possible in a run's current state; empty for visitors.
 
     Args:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.fleet.address import VARIABLE, Address
-from store import StoreError
+from theodolite.app.fleet.address import VARIABLE, Address
+from theodolite.store import StoreError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from store.roster import Roster
-    from store.run_rows import RunRow
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.roster import Roster
+    from theodolite.store.run_rows import RunRow
 
 TURN = "Waits for its turn."
 
@@ -91,8 +91,10 @@ def now(workspace: Workspace) -> Workers:
     Visitors see no other machine.
     """
     local = _local(workspace)
-    queued = [Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
-              for run in workspace.store.runs.list(["queued"])]  # fmt: skip
+    queued = [
+        Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
+        for run in workspace.store.runs.list(["queued"])
+    ]
     if not in_fleet(workspace):
         return Workers("", "", local, {}, tuple(queued))
     address = Address.parse(None)
@@ -119,14 +121,14 @@ def in_fleet(workspace: Workspace) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _roster(address: Address) -> Roster:
-    from app.fleet.queue import database_of
-    from store.roster import Roster
+    from theodolite.app.fleet.queue import database_of
+    from theodolite.store.roster import Roster
 
     return Roster(database_of(address))
 
 
 def _local(workspace: Workspace) -> tuple[WorkerNow, ...]:
-    from app.fleet.needs import Machine
+    from theodolite.app.fleet.needs import Machine
 
     rows = workspace.store.workers.list()
     if not rows:
@@ -141,10 +143,17 @@ def _local(workspace: Workspace) -> tuple[WorkerNow, ...]:
         doing = "" if run is None else f"{run['title']}: {run['message']}".removesuffix(": ")
         found.append(
             WorkerNow(
-                row["slot"], row["host"], True, doing, run and run["fraction"],
-                run and run["started"], row["started"], row["seen"], has,
+                row["slot"],
+                row["host"],
+                True,
+                doing,
+                run and run["fraction"],
+                run and run["started"],
+                row["started"],
+                row["seen"],
+                has,
             )
-        )  # fmt: skip
+        )
     return tuple(found)
 
 
@@ -152,6 +161,13 @@ def _member(member: Mapping[str, Any], moment: float) -> WorkerNow:
     doing = member["doing"]
     labels = dict.fromkeys(filter(None, (doing.get("label"), doing.get("message"))))
     return WorkerNow(
-        member["slot"], member["host"], False, ": ".join(labels), doing.get("share"),
-        doing.get("since"), member["started"], moment - member["silent"], member["has"],
-    )  # fmt: skip
+        member["slot"],
+        member["host"],
+        False,
+        ": ".join(labels),
+        doing.get("share"),
+        doing.get("since"),
+        member["started"],
+        moment - member["silent"],
+        member["has"],
+    )

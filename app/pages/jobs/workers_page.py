@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.jobs import workers, workers_views
-from app.web import parts
-from app.web.controls import Answer, on_load, poll
+from theodolite.app.pages.jobs import workers, workers_views
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, on_load, poll
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Workers"
 PATH = "workers"
@@ -32,9 +32,11 @@ def build(workspace: Workspace) -> None:
     def drawn() -> dict[Any, Any]:
         found = workers.now(workspace)
         shown = {
-            status: workers_views.status(found), table: workers_views.workers(found),
-            waiting: workers_views.waiting(found), homes: workers_views.homes(found),
-        }  # fmt: skip
+            status: workers_views.status(found),
+            table: workers_views.workers(found),
+            waiting: workers_views.waiting(found),
+            homes: workers_views.homes(found),
+        }
         return {**shown, seen: list(shown.values())}
 
     def load(request: gr.Request) -> Answer:

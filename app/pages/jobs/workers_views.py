@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from app import formats
-from app.pages.jobs.workers import WorkerNow, Workers
-from app.web import parts
+from theodolite.app import formats
+from theodolite.app.pages.jobs.workers import WorkerNow, Workers
+from theodolite.app.web import parts
 
 START = "theodolite worker --fleet postgresql://user@host/database --data FOLDER"
 _NAMED = 6
@@ -31,17 +31,21 @@ def workers(found: Workers) -> str:
     problem = parts.warn([found.problem]) if found.problem else ""
     if not found.workers:
         return problem + parts.heading(
-            "No worker is running", "The app starts one; start more from a terminal:",
+            "No worker is running",
+            "The app starts one; start more from a terminal:",
             html="<p><code>theodolite worker</code></p>",
-        )  # fmt: skip
+        )
     rows = [
         (
-            f"<strong>{escape(one.slot)}</strong><br><small class=\"t-muted\">{escape(one.host)}"
+            f'<strong>{escape(one.slot)}</strong><br><small class="t-muted">{escape(one.host)}'
             f"{', this machine' if one.local else ''}</small>",
-            _now(one), _has(one.has), _ago(one.started), _ago(one.seen),
+            _now(one),
+            _has(one.has),
+            _ago(one.started),
+            _ago(one.seen),
         )
         for one in found.workers
-    ]  # fmt: skip
+    ]
     heads = ("Worker", "Now", "Has", "Started", "Last seen")
     return problem + parts.table(heads, rows, "Workers", stacked=True)
 
@@ -51,10 +55,14 @@ def waiting(found: Workers) -> str:
     if not found.waiting:
         return ""
     rows = [
-        (escape(one.title), escape(one.home or "this machine"), formats.count(one.parts),
-         escape(one.why))
+        (
+            escape(one.title),
+            escape(one.home or "this machine"),
+            formats.count(one.parts),
+            escape(one.why),
+        )
         for one in found.waiting
-    ]  # fmt: skip
+    ]
     heads = ("Run", "Home", "Parts", "At work, or waiting for")
     return parts.heading("To do") + parts.table(heads, rows, "What is waiting", (2,), stacked=True)
 
@@ -97,9 +105,12 @@ def _has(has: Mapping[str, Any]) -> str:
     ]
     more = [formats.plural(len(data) - _NAMED, "more data set")] if len(data) > _NAMED else []
     machine = ", ".join(
-        [*map(str, has.get("devices", ())), formats.plural(int(has.get("cores", 1)), "core"),
-         formats.size(has.get("memory"))]
-    )  # fmt: skip
+        [
+            *map(str, has.get("devices", ())),
+            formats.plural(int(has.get("cores", 1)), "core"),
+            formats.size(has.get("memory")),
+        ]
+    )
     lines = {
         "Machine": escape(machine),
         "Takes": escape(", ".join(has.get("only", ()))),

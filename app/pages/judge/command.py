@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.terminal import (
+from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
     do_here,
@@ -22,7 +22,7 @@ from app.terminal import (
     verb,
     verbs,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 judge_verbs = verbs("Compare encoders without labels, by judging what they return.")
 
@@ -78,16 +78,24 @@ def start_session(
     With --second a model marks the same in the background: that may narrow the interval and never
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
-    from app import endpoints
-    from app.pages.judge import second as judges
-    from app.pages.judge import service
-    from app.pages.judge.job import JudgeJob
+    from theodolite.app import endpoints
+    from theodolite.app.pages.judge import second as judges
+    from theodolite.app.pages.judge import service
+    from theodolite.app.pages.judge.job import JudgeJob
 
     own = _lines(queries) if queries else []
     spec = service.spec(
-        collection, encoder, queries=own, draw=draw, k=k, measure=measure, margin=margin, seed=seed,
-        mode="preference" if prefer else "relevance", second=second,
-    )  # fmt: skip
+        collection,
+        encoder,
+        queries=own,
+        draw=draw,
+        k=k,
+        measure=measure,
+        margin=margin,
+        seed=seed,
+        mode="preference" if prefer else "relevance",
+        second=second,
+    )
     if spec.second:
         judges.consent(workspace, spec.second, send_texts)
         say(judges.at_most(workspace, spec.second, spec)[0])
@@ -105,7 +113,7 @@ def start_session(
 
 
 def _lines(file: Path) -> list[str]:
-    from engine.errors import UserError
+    from theodolite.engine.errors import UserError
 
     try:
         found = file.read_text(encoding="utf-8").splitlines()
@@ -132,14 +140,16 @@ def list_sessions(workspace: Workspace, as_json: JsonOption = False) -> None:
 @judge_verbs.command("next")
 @verb
 def next_question(
-    workspace: Workspace, session: SessionArgument, judge: JudgeOption = "me",
+    workspace: Workspace,
+    session: SessionArgument,
+    judge: JudgeOption = "me",
     as_json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Show what is to be judged next; without names.
 
     theodolite judge next 36e4305ecb44 --json
     """
-    from app.pages.judge import service
+    from theodolite.app.pages.judge import service
 
     _show(service.question(workspace, session, judge), as_json)
 
@@ -160,7 +170,7 @@ def mark_question(
 
     theodolite judge mark 36e4305ecb44 relevant
     """
-    from app.pages.judge import service
+    from theodolite.app.pages.judge import service
 
     if mark == "undo":
         _show(service.undo(workspace, session, judge), as_json)
@@ -171,17 +181,19 @@ def mark_question(
 @judge_verbs.command("play")
 @verb
 def play_session(
-    workspace: Workspace, session: SessionArgument, judge: JudgeOption = "me",
+    workspace: Workspace,
+    session: SessionArgument,
+    judge: JudgeOption = "me",
     as_json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Judge question after question: reads a mark a line until the input ends.
 
     theodolite judge play 36e4305ecb44
 
     With --json each question is an object on a line and the last one the status, for scripts.
     """
-    from app.pages.judge import report, service
-    from engine.errors import UserError
+    from theodolite.app.pages.judge import report, service
+    from theodolite.engine.errors import UserError
 
     question, greeted = service.question(workspace, session, judge), False
     if not as_json:
@@ -224,7 +236,7 @@ def settle_disagreement(
 
     theodolite judge settle 36e4305ecb44 12 relevant
     """
-    from app.pages.judge import service
+    from theodolite.app.pages.judge import service
 
     service.settle(workspace, session, position, mark)
     done({"settled": position}, f"Settled: {mark} counts at {position}.", as_json)
@@ -241,7 +253,7 @@ def show_status(
 
     All intervals hold together at 95 %, even if you look after every mark.
     """
-    from app.pages.judge import report, service
+    from theodolite.app.pages.judge import report, service
 
     _status(report.status(service.opened(workspace, session)), as_json)
 
@@ -249,9 +261,11 @@ def show_status(
 @judge_verbs.command("second")
 @verb
 def ask_second_judge(
-    workspace: Workspace, session: SessionArgument, queue: QueueOption = False,
+    workspace: Workspace,
+    session: SessionArgument,
+    queue: QueueOption = False,
     as_json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Have the second judge of a session mark what it has not, here and now.
 
     theodolite judge second 36e4305ecb44
@@ -259,7 +273,7 @@ def ask_second_judge(
     What it has answered is kept: a run that was broken off goes on. Exit code 2 when its server
     gives no answer.
     """
-    from app.pages.judge import second, service
+    from theodolite.app.pages.judge import second, service
 
     found = service.opened(workspace, session)
     job = second.job_of(found)
@@ -291,8 +305,8 @@ def export_session(
 
     A second judge's marks are never among them: they go to second-judge.jsonl in FOLDER.
     """
-    from app.pages.judge import report, service
-    from engine.errors import UserError
+    from theodolite.app.pages.judge import report, service
+    from theodolite.engine.errors import UserError
 
     if folder is None and name is None:
         raise UserError("Neither a folder nor a data set is given.", "Give FOLDER, or --as NAME.")
@@ -317,7 +331,7 @@ def count_unjudged(
 
     theodolite judge unjudged 36e4305ecb44 -e random:256
     """
-    from app.pages.judge import report, service
+    from theodolite.app.pages.judge import report, service
 
     row = report.unjudged(service.opened(workspace, session), workspace, encoder)
     emit([row], tuple(row), as_json)
@@ -332,7 +346,7 @@ def remove_session(
 
     theodolite judge remove 36e4305ecb44
     """
-    from app.pages.judge import service
+    from theodolite.app.pages.judge import service
 
     service.remove(workspace, session)
     done({"removed": session}, f"Removed {session}.", as_json)
@@ -351,7 +365,7 @@ def _show(question: Any, as_json: bool) -> None:
 
 
 def _status(found: dict[str, Any], as_json: bool) -> None:
-    from app.pages.judge import second
+    from theodolite.app.pages.judge import second
 
     if as_json:
         emit_json(found)
@@ -363,8 +377,10 @@ def _status(found: dict[str, Any], as_json: bool) -> None:
         emit(rows, ("a", "b", "difference", "low", "high"), False)
         for text in second.in_words(found["second"]):
             say(text)
-    say(f"{found['marks']} marked, {found['left']} left. "
-        + ("You have judged enough." if found["enough"] else "Not enough yet."))  # fmt: skip
+    say(
+        f"{found['marks']} marked, {found['left']} left. "
+        + ("You have judged enough." if found["enough"] else "Not enough yet.")
+    )
     for warning in found["warnings"]:
         say(warning)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.examples import shipped
-from app.pages.judge import report, service
+from theodolite.app.examples import shipped
+from theodolite.app.pages.judge import report, service
 
 if TYPE_CHECKING:
-    from app.pages.judge.service import Question
-    from app.workspace import Workspace
+    from theodolite.app.pages.judge.service import Question
+    from theodolite.app.workspace import Workspace
 
 COLLECTION, ENCODERS, QUERIES = "starter-topics", ("minilm", "wordllama"), 100
 

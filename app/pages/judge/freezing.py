@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.judge import example, report, service, views
-from app.pages.judge.session import SETTLED, Session
-from app.web import address, parts
-from app.web.controls import Answer, on_load
-from app.web.frozen import Published, View, kept
-from engine.errors import UserError
+from theodolite.app.pages.judge import example, report, service, views
+from theodolite.app.pages.judge.session import SETTLED, Session
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, on_load
+from theodolite.app.web.frozen import Published, View, kept
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 KIND = "judgement"
 DESCRIPTION = (

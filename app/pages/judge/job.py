@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from app import formats
-from app.jobs.job import Job
-from app.pages.judge import second, service
-from app.pages.judge.session import JudgeSpec
-from store.errors import StoreError
-from store.judgements import new_id
-from store.run_rows import LIVE
+from theodolite.app import formats
+from theodolite.app.jobs.job import Job
+from theodolite.app.pages.judge import second, service
+from theodolite.app.pages.judge.session import JudgeSpec
+from theodolite.store.errors import StoreError
+from theodolite.store.judgements import new_id
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from store.run_rows import RunRow
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.run_rows import RunRow
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import endpoints
-from app.components.actions import actions
-from app.jobs.submit import queue
-from app.pages.data import choices as collections
-from app.pages.encoders import choices
-from app.pages.jobs.run_panel import RunPanel
-from app.pages.judge import (
+from theodolite.app import endpoints
+from theodolite.app.components.actions import actions
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.pages.judge import (
     example,
     freezing,
     report,
@@ -23,21 +23,21 @@ from app.pages.judge import (
     unjudged_section,
     views,
 )
-from app.pages.judge.job import JudgeJob, followed, is_begun, preparing
-from app.pages.judge.service import JudgeSpec
-from app.report import answers
-from app.report.button import report_button
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_open
-from app.web.events import PageEvent
-from app.web.frozen import Frozen
-from app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
-from engine.errors import UserError
-from store.run_rows import LIVE
+from theodolite.app.pages.judge.job import JudgeJob, followed, is_begun, preparing
+from theodolite.app.pages.judge.service import JudgeSpec
+from theodolite.app.report import answers
+from theodolite.app.report.button import report_button
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
+from theodolite.engine.errors import UserError
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.report.file import Report
-    from app.workspace import Workspace
+    from theodolite.app.report.file import Report
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Judge"
 PATH = "judge"
@@ -57,25 +57,60 @@ SESSIONS = Control(
 CONTROLS = (
     choices.CHIPS,
     collections.COLLECTION,
-    Control("draw", "Queries to draw", gr.Number, JudgeSpec.draw,
-            options={"minimum": 1, "maximum": service.MOST_QUERIES, "precision": 0}),
-    Control("k", "Top k", gr.Number, JudgeSpec.k,
-            options={"minimum": 1, "maximum": service.MOST_K, "precision": 0}),
-    Control("mode", "Mark", gr.Radio, JudgeSpec.mode,
-            choices=[("Documents: relevant or not", "relevance"),
-                     ("Lists: left or right", "preference")]),
-    Control("measure", "Ranks", gr.Radio, JudgeSpec.measure,
-            choices=[("Lower ranks count less (DCG)", "dcg"),
-                     ("All ranks count the same (precision)", "precision")]),
-    Control("margin", "Smallest difference that matters", gr.Number, JudgeSpec.margin,
-            options={"minimum": 0, "maximum": 100}),
-    Control("seed", "Random seed", gr.Number, JudgeSpec.seed,
-            options={"minimum": 0, "precision": 0}),
-    Control("judge", "Judge", default="me", hint="Several people can judge the same session.",
-            options={"max_lines": 1, "max_length": 80}),
+    Control(
+        "draw",
+        "Queries to draw",
+        gr.Number,
+        JudgeSpec.draw,
+        options={"minimum": 1, "maximum": service.MOST_QUERIES, "precision": 0},
+    ),
+    Control(
+        "k",
+        "Top k",
+        gr.Number,
+        JudgeSpec.k,
+        options={"minimum": 1, "maximum": service.MOST_K, "precision": 0},
+    ),
+    Control(
+        "mode",
+        "Mark",
+        gr.Radio,
+        JudgeSpec.mode,
+        choices=[
+            ("Documents: relevant or not", "relevance"),
+            ("Lists: left or right", "preference"),
+        ],
+    ),
+    Control(
+        "measure",
+        "Ranks",
+        gr.Radio,
+        JudgeSpec.measure,
+        choices=[
+            ("Lower ranks count less (DCG)", "dcg"),
+            ("All ranks count the same (precision)", "precision"),
+        ],
+    ),
+    Control(
+        "margin",
+        "Smallest difference that matters",
+        gr.Number,
+        JudgeSpec.margin,
+        options={"minimum": 0, "maximum": 100},
+    ),
+    Control(
+        "seed", "Random seed", gr.Number, JudgeSpec.seed, options={"minimum": 0, "precision": 0}
+    ),
+    Control(
+        "judge",
+        "Judge",
+        default="me",
+        hint="Several people can judge the same session.",
+        options={"max_lines": 1, "max_length": 80},
+    ),
     SESSIONS,
     unjudged_section.OTHER,
-)  # fmt: skip
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -83,18 +118,27 @@ def build(workspace: Workspace) -> None:
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("encoder", "collection")
-        go = gr.Button("Start judging", variant="primary", elem_id="start",
-                       visible=not workspace.read_only)  # fmt: skip
+        go = gr.Button(
+            "Start judging", variant="primary", elem_id="start", visible=not workspace.read_only
+        )
         with parts.more():
             controls.render("session", "judge")
-            own = gr.Textbox(label="Your queries, one per line; empty: drawn at random", lines=4,
-                             max_lines=12, elem_id="queries")  # fmt: skip
+            own = gr.Textbox(
+                label="Your queries, one per line; empty: drawn at random",
+                lines=4,
+                max_lines=12,
+                elem_id="queries",
+            )
             controls.render("draw", "k", "mode", "measure", "margin", "seed")
             # Not among the controls: no address may name a recipient of texts, nor allow sending.
-            model = gr.Textbox(label="Second judge: a model that also marks", max_lines=1,
-                               placeholder="api:http://localhost:11434/v1#qwen3", elem_id="second",
-                               elem_classes=["t-mono"],
-                               visible=not workspace.read_only)  # fmt: skip
+            model = gr.Textbox(
+                label="Second judge: a model that also marks",
+                max_lines=1,
+                placeholder="api:http://localhost:11434/v1#qwen3",
+                elem_id="second",
+                elem_classes=["t-mono"],
+                visible=not workspace.read_only,
+            )
             where = parts.static("", elem_id="second-where")
             sends = gr.Checkbox(visible=False, elem_id="second-sends")
     notice = parts.notice()
@@ -105,8 +149,11 @@ def build(workspace: Workspace) -> None:
     names = gr.State(False)
 
     def standing(session: str, judge: str, seen: bool) -> dict[Any, Any]:
-        return {place: drawn(workspace, session, judge, seen), **another.shown(session),
-                go: gr.update(variant="secondary" if session else "primary")}  # fmt: skip
+        return {
+            place: drawn(workspace, session, judge, seen),
+            **another.shown(session),
+            go: gr.update(variant="secondary" if session else "primary"),
+        }
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
@@ -135,16 +182,21 @@ def build(workspace: Workspace) -> None:
 
     def show(values: Values) -> dict[Any, Any]:
         run = followed(workspace, values.session or "")
-        return {panel.run: run["id"] if run else "",
-                **standing(values.session or "", values.judge, values.names)}  # fmt: skip
+        return {
+            panel.run: run["id"] if run else "",
+            **standing(values.session or "", values.judge, values.names),
+        }
 
     def start(values: Values) -> Answer:
         job, run, sent = _started(workspace, values)
         return {
             **({notice: parts.say(sent)} if sent else {}),
-            panel.run: run, names: False, controls["session"]: _sessions(workspace, job.session),
-            **standing(job.session, values.judge, False), **say_where(values),
-        }  # fmt: skip
+            panel.run: run,
+            names: False,
+            controls["session"]: _sessions(workspace, job.session),
+            **standing(job.session, values.judge, False),
+            **say_where(values),
+        }
 
     def say_where(values: Values) -> dict[Any, Any]:
         """Say which texts would be sent where; the checkbox shows until that is allowed."""
@@ -167,11 +219,22 @@ def build(workspace: Workspace) -> None:
     given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
     answer = [place, another.place, panel.run, go]
     first = on_open(load, lambda values, _: [show(values)], given, answer, notice)
-    other = on([controls["session"].input, controls["judge"].submit], turn_to, given,
-               [*answer, controls["encoder"], controls["collection"]], notice,
-               **ALWAYS_LAST)  # fmt: skip
-    on(go.click, start, given, [*answer, names, controls["session"], where, sends], notice,
-       **ALWAYS_LAST)  # fmt: skip
+    other = on(
+        [controls["session"].input, controls["judge"].submit],
+        turn_to,
+        given,
+        [*answer, controls["encoder"], controls["collection"]],
+        notice,
+        **ALWAYS_LAST,
+    )
+    on(
+        go.click,
+        start,
+        given,
+        [*answer, names, controls["session"], where, sends],
+        notice,
+        **ALWAYS_LAST,
+    )
     asks = [model, own, *(controls[name] for name in ("encoder", "draw", "k"))]
     on([box.change for box in asks], say_where, given, [where, sends], notice, **ALWAYS_LAST)
     on(panel.moved.change, moved, given, [*answer, controls["session"]], notice, **ALWAYS_LAST)
@@ -187,17 +250,26 @@ def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
     if not is_begun(workspace, session):
         return {}
     spec = workspace.store.judgements.get(session)["spec"]
-    return {"collection": collections.filled(workspace, spec["collection"])[1],
-            "encoder": choices.filled(workspace, spec["encoders"])}  # fmt: skip
+    return {
+        "collection": collections.filled(workspace, spec["collection"])[1],
+        "encoder": choices.filled(workspace, spec["encoders"]),
+    }
 
 
 def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
     """Queue the start of a session: the job, its run, and a notice of texts sent to endpoints."""
     spec = service.spec(
-        values.collection, values.encoder, queries=(values.queries or "").splitlines(),
-        draw=values.draw, k=values.k, mode=values.mode, measure=values.measure,
-        margin=values.margin, seed=values.seed, second=values.second or "",
-    )  # fmt: skip
+        values.collection,
+        values.encoder,
+        queries=(values.queries or "").splitlines(),
+        draw=values.draw,
+        k=values.k,
+        mode=values.mode,
+        measure=values.measure,
+        margin=values.margin,
+        seed=values.seed,
+        second=values.second or "",
+    )
     if spec.second:
         second.consent(workspace, spec.second, values.sends)
     job = JudgeJob.of(spec)
@@ -209,8 +281,9 @@ def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
 def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
     """The texts that the second judge would get, as HTML, and the host that needs permission."""
     queries = tuple(text for text in (values.queries or "").splitlines() if text.strip())
-    spec = JudgeSpec("", tuple(values.encoder or ()), queries, int(values.draw or 0),
-                     int(values.k or 0))  # fmt: skip
+    spec = JudgeSpec(
+        "", tuple(values.encoder or ()), queries, int(values.draw or 0), int(values.k or 0)
+    )
     try:
         words, host = second.at_most(workspace, values.second or "", spec)
     except UserError as error:
@@ -278,8 +351,10 @@ def _report(workspace: Workspace, values: Values) -> Report:
 
 def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
     """The list of sessions; without the wanted one, the newest or the example is chosen."""
-    kept = [(f"{row['title']} ({row['marks']} marked)", row["id"])
-            for row in workspace.store.judgements.list()]  # fmt: skip
+    kept = [
+        (f"{row['title']} ({row['marks']} marked)", row["id"])
+        for row in workspace.store.judgements.list()
+    ]
     if run := preparing(workspace, wanted):
         kept.insert(0, (f"{run['title']} (being prepared)", wanted))
     known = [name for _, name in kept]

@@ -10,13 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.judge import second
-from app.pages.judge.service import FEW_TO_DOUBT, SETTLED, Session, opened, returned, shown
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.pages.judge import second
+from theodolite.app.pages.judge.service import (
+    FEW_TO_DOUBT,
+    SETTLED,
+    Session,
+    opened,
+    returned,
+    shown,
+)
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 SECOND = "second-judge.jsonl"
 QRELS = "judgements.qrels"
@@ -26,24 +33,38 @@ QRELS = "judgements.qrels"
 def status(found: Session) -> dict[str, Any]:
     """The findings so far as JSON: differences in points, first minus second."""
     pairs: list[dict[str, Any]] = [
-        {"a": a, "b": b, "difference": 100.0 * one.difference, "low": 100.0 * one.low,
-         "high": 100.0 * one.high, "verdict": found.verdict(i) or None}
+        {
+            "a": a,
+            "b": b,
+            "difference": 100.0 * one.difference,
+            "low": 100.0 * one.low,
+            "high": 100.0 * one.high,
+            "verdict": found.verdict(i) or None,
+        }
         for i, ((a, b), one) in enumerate(zip(found.pairs, found.estimates, strict=True))
-    ]  # fmt: skip
+    ]
     if found.second is not None:
         for pair, alone in zip(pairs, found.unaided, strict=True):
             pair["without_second"] = {
-                "difference": 100.0 * alone.difference, "low": 100.0 * alone.low,
+                "difference": 100.0 * alone.difference,
+                "low": 100.0 * alone.low,
                 "high": 100.0 * alone.high,
-            }  # fmt: skip
+            }
     agreement = alpha(found)
     return {
-        "id": found.id, "title": found.title, "mode": found.spec.mode,
-        "marks": len(found.values), "left": found.left, "judges": judges(found), "pairs": pairs,
-        "enough": found.enough, "alpha": None if math.isnan(agreement) else agreement,
-        "disagreements": disagreements(found), "second": second.status(found),
+        "id": found.id,
+        "title": found.title,
+        "mode": found.spec.mode,
+        "marks": len(found.values),
+        "left": found.left,
+        "judges": judges(found),
+        "pairs": pairs,
+        "enough": found.enough,
+        "alpha": None if math.isnan(agreement) else agreement,
+        "disagreements": disagreements(found),
+        "second": second.status(found),
         "warnings": list(_warnings(found)),
-    }  # fmt: skip
+    }
 
 
 def board(found: Session) -> dict[str, Any]:
@@ -62,9 +83,11 @@ def board(found: Session) -> dict[str, Any]:
     at = len(found.values) - 1
     last = asdict(shown(found, at)) | {"mark": float(found.values[at])} if at >= 0 else None
     return board_row | {
-        "margin": found.spec.margin, "collection": found.spec.collection, "last": last,
+        "margin": found.spec.margin,
+        "collection": found.spec.collection,
+        "last": last,
         "blind": [found.spec.encoders[i] for i in order],
-    }  # fmt: skip
+    }
 
 
 def judges(found: Session) -> dict[str, int]:
@@ -77,7 +100,7 @@ def alpha(found: Session) -> float:
     """Krippendorff's alpha of the judges; nan if no two judged the same document."""
     import numpy as np
 
-    from engine.stats import krippendorff
+    from theodolite.engine.stats import krippendorff
 
     names, many = judges(found), len(found.draws)
     if len(names) < 2:
@@ -147,9 +170,12 @@ def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, in
     ]
     known = [grade for grade in at if grade is not None]
     return {
-        "queries": len(queries), "returned": len(at), "unjudged": len(at) - len(known),
-        "relevant": sum(known), "not_relevant": len(known) - sum(known),
-    }  # fmt: skip
+        "queries": len(queries),
+        "returned": len(at),
+        "unjudged": len(at) - len(known),
+        "relevant": sum(known),
+        "not_relevant": len(known) - sum(known),
+    }
 
 
 def write(found: Session, folder: Path) -> list[Path]:
@@ -190,11 +216,17 @@ def write_second(found: Session, folder: Path) -> list[Path]:
         return []
     pool, model = found.pool, found.spec.second
     rows = [
-        {"query-id": f"q{query}", "corpus-id": f"d{document}", "grade": grade - 1, "judge": model,
-         "query": pool.queries[query], "document": pool.documents[document]}
+        {
+            "query-id": f"q{query}",
+            "corpus-id": f"d{document}",
+            "grade": grade - 1,
+            "judge": model,
+            "query": pool.queries[query],
+            "document": pool.documents[document],
+        }
         for (query, document), grade in zip(pool.keys, found.second.grades.tolist(), strict=True)
         if grade
-    ]  # fmt: skip
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / SECOND
     target.write_text(_lines(rows), encoding="utf-8")
@@ -214,7 +246,7 @@ def keep(workspace: Workspace, session: str, name: str = "") -> str:
         UserError: for visitors, if the session compares lists, or if nothing is judged.
         StoreError: the name cannot be used, or the session does not exist.
     """
-    from app.pages.data import service as data
+    from theodolite.app.pages.data import service as data
 
     workspace.refuse_visitors()
     with TemporaryDirectory() as folder:

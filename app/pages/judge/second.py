@@ -13,18 +13,18 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app import endpoints, formats
-from app.jobs.job import Job
-from app.jobs.submit import queue_unless_stored
-from app.pages.judge.session import JudgeSpec, Session, opened
-from engine.endpoints import Unacceptable
-from engine.errors import UserError
+from theodolite.app import endpoints, formats
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue_unless_stored
+from theodolite.app.pages.judge.session import JudgeSpec, Session, opened
+from theodolite.engine.endpoints import Unacceptable
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.encoders.endpoint import Sending
-    from engine.judging.second import SecondJudge
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.endpoint import Sending
+    from theodolite.engine.judging.second import SecondJudge
 
 AT_ONCE = 4
 """Concurrent requests."""
@@ -65,7 +65,7 @@ class SecondJudgeJob(Job):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Ask for every missing mark."""
-        from engine.judging.second import SecondJudge
+        from theodolite.engine.judging.second import SecondJudge
 
         stop = threading.Event()
 
@@ -77,9 +77,12 @@ class SecondJudgeJob(Job):
 
 
 def _mark_all(
-    workspace: Workspace, found: Session, judge: SecondJudge, reporter: Reporter,
+    workspace: Workspace,
+    found: Session,
+    judge: SecondJudge,
+    reporter: Reporter,
     stop: threading.Event,
-) -> None:  # fmt: skip
+) -> None:
     """Ask for the missing marks, and store each answer as it comes.
 
     Raises:
@@ -173,7 +176,7 @@ def check_allowed(workspace: Workspace, second: str) -> None:
 
 def sending(found: Session) -> Sending:
     """The texts that the missing marks would send."""
-    from engine.judging import second
+    from theodolite.engine.judging import second
 
     pool = found.pool
     pairs = [pool.keys[unit] for unit in left(found)]
@@ -187,7 +190,7 @@ def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, st
     Raises:
         UserError: the model cannot judge.
     """
-    from engine.judging import second as judges
+    from theodolite.engine.judging import second as judges
 
     spec = judges.canonical(second)
     if not spec:
@@ -206,7 +209,7 @@ def status(found: Session) -> dict[str, Any] | None:
     import math
     from dataclasses import asdict
 
-    from engine.judging import second
+    from theodolite.engine.judging import second
 
     if found.second is None:
         return None
@@ -217,9 +220,12 @@ def status(found: Session) -> dict[str, Any] | None:
     marked = int((found.second.grades > 0).sum())
     answered = int((found.second.ids > 0).sum())
     return {
-        "model": found.spec.second, "marked": marked, "unmarked": answered - marked,
-        "left": len(found.pool.keys) - answered, "agreement": known,
-    }  # fmt: skip
+        "model": found.spec.second,
+        "marked": marked,
+        "unmarked": answered - marked,
+        "left": len(found.pool.keys) - answered,
+        "agreement": known,
+    }
 
 
 def in_words(facts: Mapping[str, Any], *, marking: bool = False) -> Iterator[str]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, get_args
 
-from app import endpoints, formats
-from app.pages.judge.second import check_allowed
-from app.pages.judge.session import (
+from theodolite.app import endpoints, formats
+from theodolite.app.pages.judge.second import check_allowed
+from theodolite.app.pages.judge.session import (
     MARKS,
     SETTLED,
     JudgeSpec,
@@ -22,11 +22,11 @@ from app.pages.judge.session import (
     pool_of,
     shown,
 )
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 __all__ = ["MARKS", "SETTLED", "JudgeSpec", "Question", "Session", "opened", "shown"]
 
@@ -36,19 +36,26 @@ FEW_TO_DOUBT = 20
 
 
 def spec(
-    collection: str, encoders: Sequence[str], *, queries: Sequence[str] = (),
-    draw: float | None = JudgeSpec.draw, k: float | None = JudgeSpec.k, mode: str = JudgeSpec.mode,
-    measure: str = JudgeSpec.measure, margin: float | None = JudgeSpec.margin,
-    seed: float | None = JudgeSpec.seed, second: str = "",
-) -> JudgeSpec:  # fmt: skip
+    collection: str,
+    encoders: Sequence[str],
+    *,
+    queries: Sequence[str] = (),
+    draw: float | None = JudgeSpec.draw,
+    k: float | None = JudgeSpec.k,
+    mode: str = JudgeSpec.mode,
+    measure: str = JudgeSpec.measure,
+    margin: float | None = JudgeSpec.margin,
+    seed: float | None = JudgeSpec.seed,
+    second: str = "",
+) -> JudgeSpec:
     """Validate the settings of a session.
 
     Raises:
         UserError: too few or too many encoders or queries, or an invalid choice.
     """
-    from engine import encoders as known
-    from engine.judging import second as judges
-    from engine.judging.pool import Measure
+    from theodolite.engine import encoders as known
+    from theodolite.engine.judging import second as judges
+    from theodolite.engine.judging.pool import Measure
 
     names = tuple(dict.fromkeys(str(known.parse(name)) for name in encoders))
     if not 2 <= len(names) <= MOST_ENCODERS:
@@ -83,9 +90,12 @@ def spec(
 
 
 def begin(
-    workspace: Workspace, plan: JudgeSpec, title: str = "", progress: Progress | None = None,
+    workspace: Workspace,
+    plan: JudgeSpec,
+    title: str = "",
+    progress: Progress | None = None,
     session: str = "",
-) -> str:  # fmt: skip
+) -> str:
     """Store the documents that every encoder returns for every query; return the session's id.
 
     The second judge, if any, is not asked yet: see `app.pages.judge.second`.
@@ -152,9 +162,12 @@ def queries_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
 
 
 def returned(
-    workspace: Workspace, encoder: str, plan: JudgeSpec, queries: Sequence[str],
+    workspace: Workspace,
+    encoder: str,
+    plan: JudgeSpec,
+    queries: Sequence[str],
     progress: Progress | None = None,
-) -> list[list[str]]:  # fmt: skip
+) -> list[list[str]]:
     """The top k documents of each query, without the query itself.
 
     Raises:
@@ -162,7 +175,7 @@ def returned(
     """
     import numpy as np
 
-    from app.pages.search.service import Limits, nearest
+    from theodolite.app.pages.search.service import Limits, nearest
 
     sentences, _ = workspace.catalog.sentences(plan.collection)
     documents = set(_material(workspace, plan.collection)[0])
@@ -177,7 +190,7 @@ def returned(
 
 def _material(workspace: Workspace, collection: str) -> tuple[list[str], list[str]]:
     """Distinct documents of a collection, and the texts that queries are drawn from."""
-    from engine.datasets.types import Retrieval
+    from theodolite.engine.datasets.types import Retrieval
 
     data = workspace.catalog.load(collection)
     if isinstance(data, Retrieval):
@@ -212,7 +225,7 @@ def question(workspace: Workspace, session: str, judge: str = "me") -> Question 
 def _draw(workspace: Workspace, found: Session) -> None:
     import numpy as np
 
-    from engine.judging import sampling
+    from theodolite.engine.judging import sampling
 
     # A single pair is drawn even once it is decided: there is no other.
     several = len(found.pairs) > 1
@@ -296,9 +309,12 @@ def settle(workspace: Workspace, session: str, position: int, answer: str) -> No
 
 
 def play(
-    workspace: Workspace, session: str, answer: Callable[[Question], str], judge: str = "script",
+    workspace: Workspace,
+    session: str,
+    answer: Callable[[Question], str],
+    judge: str = "script",
     most: int | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Let a function judge until enough is judged or `most` marks are made; return their number."""
     made, current = 0, question(workspace, session, judge)
     while current and made != most and not opened(workspace, session).enough:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from store.hashing import hash_of, to_json
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.judging.sampling import Draw, Estimate, SecondMarks, Units
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.judging.sampling import Draw, Estimate, SecondMarks, Units
 
 MARKS: dict[str, dict[str, float]] = {
     "relevance": {"relevant": 1.0, "not": 0.0},
@@ -106,7 +106,7 @@ class Session:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs of encoders compared."""
-        from engine.judging.pool import pairs_of
+        from theodolite.engine.judging.pool import pairs_of
 
         return pairs_of(self.pool.rankings)
 
@@ -134,7 +134,7 @@ class Session:
         return self._estimates(heard=False)
 
     def _estimates(self, *, heard: bool) -> list[Estimate]:
-        from engine.judging import sampling
+        from theodolite.engine.judging import sampling
 
         judged = self.draws[: len(self.values)]
         return sampling.estimates(
@@ -167,7 +167,7 @@ class Session:
 
 def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
     """The units that can be judged among the documents returned."""
-    from engine.judging import pool
+    from theodolite.engine.judging import pool
 
     rankings = {name: kept["rankings"][name] for name in spec.encoders}  # JSON has no order
     if spec.mode == "preference":
@@ -177,7 +177,7 @@ def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
         keys, units = pool.documents(rankings, spec.k, measure)
     second_keys = []
     if spec.second:
-        from engine.judging import second
+        from theodolite.engine.judging import second
 
         where = str(second.address(spec.second))
         second_keys = [
@@ -202,7 +202,7 @@ def opened(workspace: Workspace, session: str) -> Session:
     Raises:
         StoreError: the session does not exist.
     """
-    from engine.judging.sampling import Draw
+    from theodolite.engine.judging.sampling import Draw
 
     workspace.store.judgements.get(session)  # it may have been removed since
     title, spec, pool = _opened(workspace, session)
@@ -219,7 +219,7 @@ def _second_marks(workspace: Workspace, pool: Pool) -> SecondMarks:
     """The second judge's marks so far."""
     import numpy as np
 
-    from engine.judging.sampling import SecondMarks
+    from theodolite.engine.judging.sampling import SecondMarks
 
     kept = workspace.store.judgements.second_marks(pool.second_keys)
     rows = [kept.get(key, (0, 0)) for key in pool.second_keys]

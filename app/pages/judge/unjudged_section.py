@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.pages.judge import report, service, views
-from app.pages.judge.job import is_begun
-from app.web import background_call, parts
-from app.web.background_call import TooSlow
-from app.web.controls import Answer, Control, Controls, Values, on
-from app.web.parts import ALWAYS_LAST
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.pages.judge import report, service, views
+from theodolite.app.pages.judge.job import is_begun
+from theodolite.app.web import background_call, parts
+from theodolite.app.web.background_call import TooSlow
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.app.web.parts import ALWAYS_LAST
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 OTHER = Control("other", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220})
 

@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.actions import button
-from app.pages.judge import second, service
-from app.web import address, parts
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.judge import second, service
+from theodolite.app.web import address, parts
 
 if TYPE_CHECKING:
-    from app.pages.judge.service import JudgeSpec, Question, Session
+    from theodolite.app.pages.judge.service import JudgeSpec, Question, Session
 
 BUTTONS = {
     "relevance": (("relevant", "Relevant", "j 1", "J"), ("not", "Not relevant", "k 0", "K")),
     "preference": (
-        ("left", "Left is better", "j 1 ArrowLeft", "←"), ("neither", "No difference", "0", "0"),
+        ("left", "Left is better", "j 1 ArrowLeft", "←"),
+        ("neither", "No difference", "0", "0"),
         ("right", "Right is better", "k 2 ArrowRight", "→"),
     ),
-}  # fmt: skip
+}
 """Mode -> mark, label of its button, keys that press it, key shown."""
 WIDE, HIGH = 600, 190
 _MEANING = (
@@ -38,10 +39,11 @@ def question(current: Question | None, board: Mapping[str, Any]) -> str:
     mode = board["mode"]
     ask = "Is this relevant?" if mode == "relevance" else "Which list answers better?"
     buttons = "".join(
-        button(f"{label} {key}", "mark", f"{current.position}:{word}", about=label, keys=keys)
-        .replace(f" {key}</button>", f"<kbd>{key}</kbd></button>")
+        button(
+            f"{label} {key}", "mark", f"{current.position}:{word}", about=label, keys=keys
+        ).replace(f" {key}</button>", f"<kbd>{key}</kbd></button>")
         for word, label, keys, key in BUTTONS[mode]
-    )  # fmt: skip
+    )
     return (
         f'<section class="t-judge" aria-label="Question {current.position + 1}">'
         f"{_texts(current.query, current.texts)}"
@@ -106,8 +108,9 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
     )
     verdict = (
         '<strong class="t-judge-enough">You have judged enough.</strong>'
-        if board["enough"] else "<strong>Not enough yet.</strong>"
-    )  # fmt: skip
+        if board["enough"]
+        else "<strong>Not enough yet.</strong>"
+    )
     order = list(labels)
     pairs = "".join(
         _pair(pair, labels, board["margin"])
@@ -117,9 +120,12 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
         )
     )
     reveal = button(
-        "Hide names" if names else "Show names", "names", board["id"], kind="link",
+        "Hide names" if names else "Show names",
+        "names",
+        board["id"],
+        kind="link",
         about="Hide the encoders' names" if names else "Show which encoder is which",
-    )  # fmt: skip
+    )
     if not board["id"]:  # the example shows its names
         reveal = ""
     export = ""
@@ -145,8 +151,13 @@ def _second(board: Mapping[str, Any], visitor: bool, marking: bool) -> str:
     found = board.get("second")  # absent from examples of earlier versions
     if not found:
         return ""
-    asks = button("Ask for the rest", "second", board["id"], kind="link",
-                  about="Ask the second judge for the rest")  # fmt: skip
+    asks = button(
+        "Ask for the rest",
+        "second",
+        board["id"],
+        kind="link",
+        about="Ask the second judge for the rest",
+    )
     text = " ".join(second.in_words(found, marking=marking))
     return (
         f'<p class="t-small t-muted t-judge-second">Second judge: '
@@ -170,8 +181,9 @@ def unjudged(spec: JudgeSpec, encoder: str, counts: Mapping[str, int]) -> str:
     joins = encoder not in spec.encoders and len(spec.encoders) < service.MOST_ENCODERS
     if counts["unjudged"] and joins and not spec.queries:
         again = {"draw": str(spec.draw), "k": str(spec.k), "seed": str(spec.seed)}
-        page = address.link("judge", encoder=[*spec.encoders, encoder],
-                            collection=spec.collection, **again)  # fmt: skip
+        page = address.link(
+            "judge", encoder=[*spec.encoders, encoder], collection=spec.collection, **again
+        )
         text += f'<a href="{escape(page)}">Begin a session with it</a> to mark them.'
     return f'<p class="t-muted">{text}</p>'
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.map import service
-from app.pages.map.job import MapJob, seed_of
-from app.terminal import (
+from theodolite.app.pages.map import service
+from theodolite.app.pages.map.job import MapJob, seed_of
+from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
     SpreadsheetOption,
@@ -21,13 +21,13 @@ from app.terminal import (
     takes,
     verb,
 )
-from app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.map.service import StoredMap
-    from engine.datasets.types import Dataset
+    from theodolite.app.pages.map.service import StoredMap
+    from theodolite.engine.datasets.types import Dataset
 
 ENDINGS = (".csv", ".parquet", ".npy")
 SHOWN = 10
@@ -50,9 +50,13 @@ def map_job(
 ) -> MapJob:
     """The map to compute; each parameter is an option of every command about maps."""
     return MapJob.of(
-        encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
+        encoder,
+        dataset,
+        method=method,
+        neighbours=neighbours,
+        min_dist=min_dist,
         seed=seed_of(seed),
-    )  # fmt: skip
+    )
 
 
 @verb
@@ -80,8 +84,8 @@ def project(
     """
     import numpy as np
 
-    from app.jobs import submit
-    from engine.errors import UserError
+    from theodolite.app.jobs import submit
+    from theodolite.engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
         raise UserError(f"{str(out)!r} has no known ending.", f"Use one of {', '.join(ENDINGS)}.")
@@ -105,8 +109,8 @@ def _write(
 ) -> None:
     import numpy as np
 
-    from app.pages.map.facts import labels
-    from engine.errors import UserError
+    from theodolite.app.pages.map.facts import labels
+    from theodolite.engine.errors import UserError
 
     try:
         if out.suffix == ".npy":

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.decode import service as decode
-from app.pages.decode.service import NoDecoder
-from app.pages.map import service
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.pages.decode import service as decode
+from theodolite.app.pages.decode.service import NoDecoder
+from theodolite.app.pages.map import service
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 NEAREST = 8
 """Number of nearest points whose vectors are averaged."""
@@ -77,6 +77,10 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
         if weight >= 0.0005
     ]
     return {
-        "x": x, "y": y, "sentence": formats.encodable(result.sentence),
-        "cosine": result.cosine or 0.0, "dim": rows.shape[1], "neighbours": near,
-    }  # fmt: skip
+        "x": x,
+        "y": y,
+        "sentence": formats.encodable(result.sentence),
+        "cosine": result.cosine or 0.0,
+        "dim": rows.shape[1],
+        "neighbours": near,
+    }

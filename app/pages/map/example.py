@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from app.examples import shipped
-from store.hashing import hash_of, to_json
+from theodolite.app.examples import shipped
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.components.map_columns import Facts, Region
-from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
-from engine.progress import ProgressCallback
+from theodolite.app.components.map_columns import Facts, Region
+from theodolite.engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
+from theodolite.engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
-    from engine.space.trust import Trust
+    from theodolite.engine.space.trust import Trust
 
 TRUSTED_WHOLE = 5000
 """Up to this size, trust is measured at every point; above it, at a fixed sample of 2,000."""
@@ -110,7 +110,7 @@ def _add_groups(
     facts: Facts, vectors: np.ndarray, sentences: Sequence[str], points: np.ndarray
 ) -> None:
     """Add clusters of the full space and named topics of the plane."""
-    from engine.space.topics import RegionWords, distinct, groups, regions
+    from theodolite.engine.space.topics import RegionWords, distinct, groups, regions
 
     n = len(points)
     if not np.ptp(points, axis=0).any():
@@ -136,7 +136,7 @@ def _add_groups(
 
 def _trust(vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback) -> Trust | None:
     """Trust at every point, or at a sample of many; None for too few points."""
-    from engine.space.trust import trust
+    from theodolite.engine.space.trust import trust
 
     n = len(points)
     k = min(NEIGHBOURS, (n - 1) // 2)

@@ -7,17 +7,21 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from app.pages.map import service
-from app.web.frozen import Published, View
-from engine.errors import UserError
-from store.derived import arrays
+from theodolite.app.pages.map import service
+from theodolite.app.web.frozen import Published, View
+from theodolite.engine.errors import UserError
+from theodolite.store.derived import arrays
 
 if TYPE_CHECKING:
-    from app.pages.map.job import MapJob
+    from theodolite.app.pages.map.job import MapJob
 
 FIELDS = ("method", "neighbours", "min_dist", "seed")
-IN_ADDRESS = {"method": "method", "neighbours": "neighbours", "min_dist": "distance",
-              "seed": "seed"}  # fmt: skip
+IN_ADDRESS = {
+    "method": "method",
+    "neighbours": "neighbours",
+    "min_dist": "distance",
+    "seed": "seed",
+}
 
 
 def carry(published: Published) -> None:
@@ -33,7 +37,7 @@ def _made(
     published: Published, info: Mapping[str, Any]
 ) -> Iterator[tuple[MapJob, str, dict[str, Any]]]:
     """Yield a map's job under its published names, its key in the source store, and its facts."""
-    from app.pages.map.job import MapJob
+    from theodolite.app.pages.map.job import MapJob
 
     encoder, dataset = info["encoder"], info["dataset"]
     wanted = encoder in published.encoders and dataset in published.data
@@ -60,16 +64,17 @@ def views(published: Published) -> list[View]:
 
 def _jobs(published: Published, encoder: str, dataset: str) -> Iterator[MapJob]:
     """The maps of a data set by one encoder, the page's default first."""
-    from app.pages.map.job import MapJob
+    from theodolite.app.pages.map.job import MapJob
 
     small = published.workspace
     infos = [row["info"] for row in reversed(small.store.projections.list())]
     made = [
         MapJob.of(encoder, dataset, **{name: info[name] for name in FIELDS})
         for info in infos
-        if (info["encoder"], info["dataset"]) == (encoder, dataset) and "spaces" not in info
+        if (info["encoder"], info["dataset"]) == (encoder, dataset)
+        and "spaces" not in info
         and info["method"] != "quick"
-    ]  # fmt: skip
+    ]
     usual = MapJob.of(encoder, dataset)
     with suppress(UserError):
         if usual not in made and usual.is_stored(small):  # it ships
@@ -80,8 +85,11 @@ def _jobs(published: Published, encoder: str, dataset: str) -> Iterator[MapJob]:
 
 
 def _query(job: MapJob) -> tuple[tuple[str, str], ...]:
-    query = {IN_ADDRESS[name]: getattr(job, name) for name in FIELDS
-            if getattr(job, name) != getattr(type(job), name)}  # fmt: skip
+    query = {
+        IN_ADDRESS[name]: getattr(job, name)
+        for name in FIELDS
+        if getattr(job, name) != getattr(type(job), name)
+    }
     if "seed" in query:
         query["seed"] = "any" if job.seed is None else job.seed
     how = tuple((name, str(value)) for name, value in query.items())

@@ -9,17 +9,17 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from app.jobs.job import Job
-from app.pages.map import making, service
-from app.pages.map.making import LIBRARIES
-from app.pages.map.service import NAMES, StoredMap
-from engine.errors import UserError
-from engine.progress import ProgressCallback, nobody
-from store.hashing import hash_of, to_json
+from theodolite.app.jobs.job import Job
+from theodolite.app.pages.map import making, service
+from theodolite.app.pages.map.making import LIBRARIES
+from theodolite.app.pages.map.service import NAMES, StoredMap
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 Method = Literal["umap", "umap-learn", "tsne", "pacmap", "pca", "quick"]
 """`quick` is `pca` without the slow measurements: trust, clusters, names."""
@@ -63,7 +63,7 @@ class MapJob(Job):
         Raises:
             UserError: a spec, method or parameter is invalid.
         """
-        from engine import encoders
+        from theodolite.engine import encoders
 
         job = cls(str(encoders.parse(encoder)), dataset, **how)
         if job.method not in get_args(Method):
@@ -101,7 +101,7 @@ class MapJob(Job):
         self._library()
         if self.method != "tsne":
             return
-        from engine.space.projection import TSNE_POINTS
+        from theodolite.engine.space.projection import TSNE_POINTS
 
         sentences, _ = workspace.catalog.sentences(self.dataset)
         if len(sentences) > TSNE_POINTS:
@@ -139,9 +139,10 @@ class MapJob(Job):
             UserError: the encoder or data set is invalid.
         """
         return asdict(self) | {
-            "format": FORMATS[self.method], "data": workspace.catalog.load(self.dataset).hash,
+            "format": FORMATS[self.method],
+            "data": workspace.catalog.load(self.dataset).hash,
             "fingerprint": workspace.bound(self.encoder, self.dataset).fingerprint,
-        }  # fmt: skip
+        }
 
     def stored(self, workspace: Workspace) -> StoredMap | None:
         """The stored or shipped map; None for neither."""

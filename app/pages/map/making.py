@@ -7,15 +7,15 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from app.pages.map import service
-from engine.errors import UserError
-from engine.progress import ProgressCallback
+from theodolite.app.pages.map import service
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.map.job import MapJob
-    from app.workspace import Workspace
+    from theodolite.app.pages.map.job import MapJob
+    from theodolite.app.workspace import Workspace
 
 PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "umap-learn": 0.8, "tsne": 0.8, "pacmap": 0.6}
 """Approximate share of the computing time that the projection takes, by method."""
@@ -23,8 +23,14 @@ PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "umap-learn": 0.8, "tsne": 0.8, 
 WATCHED_POINTS = 50_000
 """Larger maps are not shown during the projection: each update would be megabytes."""
 
-LIBRARIES = {"umap": "numpy", "umap-learn": "umap-learn", "tsne": "scikit-learn",
-             "pacmap": "pacmap", "pca": "numpy", "quick": "numpy"}  # fmt: skip
+LIBRARIES = {
+    "umap": "numpy",
+    "umap-learn": "umap-learn",
+    "tsne": "scikit-learn",
+    "pacmap": "pacmap",
+    "pca": "numpy",
+    "quick": "numpy",
+}
 
 
 def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) -> None:
@@ -39,8 +45,8 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
     Raises:
         UserError: the encoder, data set or package cannot be used.
     """
-    from app.pages.map import facts as map_facts
-    from engine.space.projection import distinct
+    from theodolite.app.pages.map import facts as map_facts
+    from theodolite.engine.space.projection import distinct
 
     workspace.store.refuse_writing()
     sentences, data_hash = workspace.catalog.sentences(job.dataset)
@@ -56,9 +62,13 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
 
     try:
         plane, explained = _project(
-            workspace, job, vectors, kept, lambda done: tick(share * done),
+            workspace,
+            job,
+            vectors,
+            kept,
+            lambda done: tick(share * done),
             watch if len(vectors) <= WATCHED_POINTS else None,
-        )  # fmt: skip
+        )
     finally:
         workspace.store.projections.end_unfinished(key)
     points, projected = plane[which], time.perf_counter()
@@ -67,20 +77,33 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
     trust: dict[str, Any] = {}
     if job.method != "quick":
         trust = map_facts.measured(
-            facts, vectors, sentences, points, (kept, which),
+            facts,
+            vectors,
+            sentences,
+            points,
+            (kept, which),
             lambda done: tick(share + (1 - share) * done),
-        )  # fmt: skip
+        )
     info = {
-        "method": job.method, "neighbours": job.neighbours, "min_dist": job.min_dist,
-        "seed": job.seed, "initial": job.initial, "encoder": job.encoder,
+        "method": job.method,
+        "neighbours": job.neighbours,
+        "min_dist": job.min_dist,
+        "seed": job.seed,
+        "initial": job.initial,
+        "encoder": job.encoder,
         "fingerprint": workspace.bound(job.encoder, job.dataset).fingerprint,
-        "dataset": job.dataset, "data_hash": data_hash,
-        "n": len(points), "vectors": len(kept), "dim": int(vectors.shape[1]),
-        "explained": explained, "trust": trust,
+        "dataset": job.dataset,
+        "data_hash": data_hash,
+        "n": len(points),
+        "vectors": len(kept),
+        "dim": int(vectors.shape[1]),
+        "explained": explained,
+        "trust": trust,
         "seconds": {"projection": projected - began, "measuring": time.perf_counter() - projected},
-        "versions": _versions(job), "columns": [vars(column) for column in facts.columns],
+        "versions": _versions(job),
+        "columns": [vars(column) for column in facts.columns],
         "regions": [vars(region) for region in facts.regions],
-    }  # fmt: skip
+    }
     workspace.store.projections.put(key, {"points": points, **facts.arrays}, info)
 
 
@@ -98,7 +121,7 @@ def _project(
     """
     import numpy as np
 
-    from engine.space import projection
+    from theodolite.engine.space import projection
 
     n = len(vectors)
     if len(kept) < n:
@@ -117,9 +140,14 @@ def _project(
         plane = projection.tsne(vectors, perplexity=job.neighbours, seed=job.seed, tick=tick)
     else:
         plane = projection.umap(
-            vectors, neighbours=job.neighbours, min_dist=job.min_dist, seed=job.seed,
-            initial=_initial(workspace, job, n, kept), tick=tick, watch=watch,
-        )  # fmt: skip
+            vectors,
+            neighbours=job.neighbours,
+            min_dist=job.min_dist,
+            seed=job.seed,
+            initial=_initial(workspace, job, n, kept),
+            tick=tick,
+            watch=watch,
+        )
     return plane.points, plane.explained
 
 
@@ -137,7 +165,10 @@ def _initial(workspace: Workspace, job: MapJob, n: int, kept: np.ndarray) -> np.
 
 def _versions(job: MapJob) -> dict[str, str]:
     used = {"numpy", "scikit-learn", LIBRARIES[job.method]}
-    used |= {"umap": {"scipy", "faiss-cpu"}, "umap-learn": {"numba", "faiss-cpu"},
-             "pacmap": {"numba", "faiss-cpu"},
-             "tsne": {"faiss-cpu"}}.get(job.method, set())  # fmt: skip
+    used |= {
+        "umap": {"scipy", "faiss-cpu"},
+        "umap-learn": {"numba", "faiss-cpu"},
+        "pacmap": {"numba", "faiss-cpu"},
+        "tsne": {"faiss-cpu"},
+    }.get(job.method, set())
     return {package: version(package) for package in sorted(used)}

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components import map_address
-from app.components.map import point_map
-from app.jobs.submit import queue_unless_stored
-from app.pages.data import choices as collections
-from app.pages.encoders import choices
-from app.pages.jobs import run_panel
-from app.pages.jobs.run_panel import Named, RunPanel
-from app.pages.map import freezing, service, views
-from app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
-from app.report import answers
-from app.report.button import report_button
-from app.web import parts
-from app.web.controls import Control, Controls, Values
-from app.web.frozen import Frozen
-from engine.errors import UserError
-from store.run_rows import LIVE
+from theodolite.app.components import map_address
+from theodolite.app.components.map import point_map
+from theodolite.app.jobs.submit import queue_unless_stored
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs import run_panel
+from theodolite.app.pages.jobs.run_panel import Named, RunPanel
+from theodolite.app.pages.map import freezing, service, views
+from theodolite.app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
+from theodolite.app.report import answers
+from theodolite.app.report.button import report_button
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Control, Controls, Values
+from theodolite.app.web.frozen import Frozen
+from theodolite.engine.errors import UserError
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.report.file import Report
-    from app.workspace import Workspace
+    from theodolite.app.report.file import Report
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Map"
 PATH = "map"
@@ -38,25 +38,43 @@ DESCRIPTION = (
     "to the encoder, as far as two dimensions can show it. Move, zoom, draw a lasso, click a "
     "point for its true neighbours, or decode a position between points."
 )
-METHODS = [("UMAP", "umap"), ("UMAP by umap-learn", "umap-learn"), ("t-SNE", "tsne"),
-           ("Principal components", "pca"),
-           *([("PaCMAP", "pacmap")] if find_spec("pacmap") else [])]  # fmt: skip
+METHODS = [
+    ("UMAP", "umap"),
+    ("UMAP by umap-learn", "umap-learn"),
+    ("t-SNE", "tsne"),
+    ("Principal components", "pca"),
+    *([("PaCMAP", "pacmap")] if find_spec("pacmap") else []),
+]
 BARE = {"elem_classes": ["t-bare"]}
 CONTROLS = (
     choices.ENCODER,
     collections.COLLECTION,
     Control("method", "Method", gr.Dropdown, MapJob.method, choices=METHODS),
-    Control("neighbours", "n_neighbors", gr.Number, MapJob.neighbours,
-            hint="Few show detail, many the overall structure; for t-SNE the perplexity.",
-            options={"minimum": 2, "maximum": MOST_NEIGHBOURS, "precision": 0,
-                     "min_width": 110}),
-    Control("distance", "min_dist", gr.Number, MapJob.min_dist,
-            hint="Minimum distance between points: 0 packs them tightly.",
-            options={"minimum": 0, "maximum": 0.99, "step": 0.05, "min_width": 110}),
-    Control("seed", "Random seed", gr.Textbox, str(MapJob.seed),
-            hint="Or any: different every time.",
-            options={"max_length": 10, "min_width": 110}),
-)  # fmt: skip
+    Control(
+        "neighbours",
+        "n_neighbors",
+        gr.Number,
+        MapJob.neighbours,
+        hint="Few show detail, many the overall structure; for t-SNE the perplexity.",
+        options={"minimum": 2, "maximum": MOST_NEIGHBOURS, "precision": 0, "min_width": 110},
+    ),
+    Control(
+        "distance",
+        "min_dist",
+        gr.Number,
+        MapJob.min_dist,
+        hint="Minimum distance between points: 0 packs them tightly.",
+        options={"minimum": 0, "maximum": 0.99, "step": 0.05, "min_width": 110},
+    ),
+    Control(
+        "seed",
+        "Random seed",
+        gr.Textbox,
+        str(MapJob.seed),
+        hint="Or any: different every time.",
+        options={"max_length": 10, "min_width": 110},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -64,20 +82,29 @@ def build(workspace: Workspace) -> None:
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("encoder", "collection", "method", **BARE)
-        go = gr.Button("Compute map", variant="primary", elem_id="make-map",
-                       visible=not workspace.read_only)  # fmt: skip
+        go = gr.Button(
+            "Compute map", variant="primary", elem_id="make-map", visible=not workspace.read_only
+        )
         with parts.more(), gr.Column() as fine:
             controls.render("neighbours", "distance", "seed")
     notice = parts.notice()
     panel = RunPanel(workspace)
     controls.add("seen", gr.State({}))
-    shown = {"fine": fine, "map": point_map(elem_id="map", elem_classes=["t-answer"]),
-             "trust": parts.static("", elem_id="trust")}  # fmt: skip
+    shown = {
+        "fine": fine,
+        "map": point_map(elem_id="map", elem_classes=["t-answer"]),
+        "trust": parts.static("", elem_id="trust"),
+    }
     panel.connect(
-        controls, shown, shown["trust"], go, notice,
-        load=partial(_loaded, workspace), show=partial(_shown, workspace),
+        controls,
+        shown,
+        shown["trust"],
+        go,
+        notice,
+        load=partial(_loaded, workspace),
+        show=partial(_shown, workspace),
         make=lambda values: queue_unless_stored(workspace, _spec(values)),
-    )  # fmt: skip
+    )
     report_button(controls, notice, partial(_report, workspace))
 
 
@@ -86,9 +113,10 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
     place, collection = collections.filled(workspace, values.collection)
     encoder = next(iter(choices.from_address(workspace, request)), None)
     return vars(values) | {
-        "encoder": choices.one(workspace, encoder), "collection": collection,
+        "encoder": choices.one(workspace, encoder),
+        "collection": collection,
         "seen": map_address.from_address(request, place),
-    }  # fmt: skip
+    }
 
 
 def _spec(values: Values) -> MapJob:
@@ -101,9 +129,12 @@ def _spec(values: Values) -> MapJob:
         raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
     given = {"neighbours": values.neighbours, "min_dist": values.distance}
     return MapJob.of(
-        values.encoder, values.collection, method=values.method, seed=seed_of(values.seed),
+        values.encoder,
+        values.collection,
+        method=values.method,
+        seed=seed_of(values.seed),
         **{name: value for name, value in given.items() if value is not None},
-    )  # fmt: skip
+    )
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
@@ -130,9 +161,15 @@ def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterato
         return views.drawn(workspace, found, values.seen, meanwhile, making)
 
     for shown in run_panel.awaited(
-        workspace, values.run, spec, [spec.encoder],
-        lambda: quick(workspace, spec.encoder, spec.dataset), session,
-        most=service.QUICK_POINTS, words="trust", drawn=drawn,
+        workspace,
+        values.run,
+        spec,
+        [spec.encoder],
+        lambda: quick(workspace, spec.encoder, spec.dataset),
+        session,
+        most=service.QUICK_POINTS,
+        words="trust",
+        drawn=drawn,
         nothing=partial(views.nothing, workspace, spec.dataset),
-    ):  # fmt: skip
+    ):
         yield {**shown, "fine": gr.update(visible=spec.method != "pca")}

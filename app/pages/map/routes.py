@@ -17,16 +17,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app import formats
-from app.pages.map import service
-from app.web.routes import FOREVER
-from engine.errors import UserError
-from store.errors import StoreError
+from theodolite.app import formats
+from theodolite.app.pages.map import service
+from theodolite.app.web.routes import FOREVER
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 MOST_TEXTS = 200
 MOST_ROWS = 2_000_000
@@ -105,7 +105,7 @@ def _point(workspace: Workspace, found: service.StoredMap, request: Request) -> 
 
 def _decode(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:
     """Decode a position on the plane."""
-    from app.pages.map import decoding
+    from theodolite.app.pages.map import decoding
 
     try:
         x, y = (float(request.query_params.get(name, "")) for name in "xy")
@@ -144,7 +144,7 @@ def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> R
     """Ids of the points whose text contains some words or matches a pattern; or an error text."""
     import numpy as np
 
-    from app.pages.search import service as retrieval
+    from theodolite.app.pages.search import service as retrieval
 
     wanted = request.query_params.get("text", "")[:MOST_CHARACTERS].strip()
     if request.query_params.get("pattern"):

@@ -12,28 +12,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.map_columns import MapColumn, Region
-from app.pages.map import example
-from app.text_files import PER_FILE, texts_of
-from app.typed import Typed
-from app.vectors import vectors as vectors
-from engine.errors import UserError
-from store.derived import arrays
+from theodolite.app import formats
+from theodolite.app.components.map_columns import MapColumn, Region
+from theodolite.app.pages.map import example
+from theodolite.app.text_files import PER_FILE, texts_of
+from theodolite.app.typed import Typed
+from theodolite.app.vectors import vectors as vectors
+from theodolite.engine.errors import UserError
+from theodolite.store.derived import arrays
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from app.web.frozen import Folders
-    from app.workspace import Workspace
+    from theodolite.app.web.frozen import Folders
+    from theodolite.app.workspace import Workspace
 
 
 QUICK_POINTS = 100_000
 NEIGHBOURS = 15
 """Neighbours shown for an opened point."""
-NAMES = {"umap": "UMAP", "umap-learn": "UMAP by umap-learn", "tsne": "t-SNE", "pacmap": "PaCMAP",
-         **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
+NAMES = {
+    "umap": "UMAP",
+    "umap-learn": "UMAP by umap-learn",
+    "tsne": "t-SNE",
+    "pacmap": "PaCMAP",
+    **dict.fromkeys(("pca", "quick"), "Principal components"),
+}
 _MAPS_OPEN = 6
 
 _open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
@@ -156,8 +161,9 @@ def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[s
         rows = unit_vectors(workspace, found)
         hits = _nearest(found, rows, rows[number], k, number)
     neighbours = [hit | {"kept": hit["id"] in near} for hit in hits]
-    facts = [(column.name, _shown(column, found.values[column.key][number]))
-             for column in found.columns]  # fmt: skip
+    facts = [
+        (column.name, _shown(column, found.values[column.key][number])) for column in found.columns
+    ]
     return {
         "text": formats.encodable(found.sentences[number]),
         "facts": facts,
@@ -174,7 +180,7 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
     Raises:
         UserError: the sentence is empty, or the encoder cannot be loaded.
     """
-    from engine.space.projection import placed
+    from theodolite.engine.space.projection import placed
 
     if not text.strip():
         raise UserError("No sentence given.", "Write one.")
@@ -206,7 +212,7 @@ def _hits(found: StoredMap, ids: np.ndarray, cosines: np.ndarray) -> list[dict[s
 
 def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
     """Unit vectors of all points in the full space, float32 (n, dim)."""
-    from engine.search.index import unit_rows
+    from theodolite.engine.search.index import unit_rows
 
     return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))
 
@@ -217,7 +223,7 @@ def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
     Raises:
         UserError: the encoder or data set is invalid.
     """
-    from app.vectors import missing
+    from theodolite.app.vectors import missing
 
     sentences, _ = workspace.catalog.sentences(dataset)
     few = 0 < len(sentences) <= QUICK_POINTS
@@ -255,9 +261,11 @@ def table(
 
     places = found.points[ids]
     columns: dict[str, Any] = {
-        "id": ids, "sentence": text([found.sentences[i] for i in ids]),
-        "x": places[:, 0], "y": places[:, 1],
-    }  # fmt: skip
+        "id": ids,
+        "sentence": text([found.sentences[i] for i in ids]),
+        "x": places[:, 0],
+        "y": places[:, 1],
+    }
     for column in found.columns:
         values = found.values[column.key][ids]
         if column.kind == "label":
@@ -276,7 +284,7 @@ def nearest(
     Returns:
         Ids, int (n, k), nearest first, and cosines, float32 (n, k).
     """
-    from engine.search.index import neighbours_of_each
+    from theodolite.engine.search.index import neighbours_of_each
 
     if found.nearest is not None and k <= found.nearest[0].shape[1]:
         return found.nearest[0][:, :k], found.nearest[1][:, :k]

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components import map_address
-from app.components.map import points
-from app.pages.map import service
-from app.web import address, parts
-from app.web.figures import percent
+from theodolite.app import formats
+from theodolite.app.components import map_address
+from theodolite.app.components.map import points
+from theodolite.app.pages.map import service
+from theodolite.app.web import address, parts
+from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
-    from app.pages.map.service import StoredMap
-    from app.workspace import Workspace
+    from theodolite.app.pages.map.service import StoredMap
+    from theodolite.app.workspace import Workspace
 
 COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
 """Default colour columns of a map, in order of preference."""
@@ -73,10 +73,11 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
     rest = "" if left is None else formats.time_left(left).removesuffix(" left")
     long = f" That takes {rest}." if rest else ""
     hint = parts.next_step(
-        workspace.read_only, "choose another collection or encoder",
+        workspace.read_only,
+        "choose another collection or encoder",
         f"Press Compute map: the sentences are encoded in the background, once.{long} The map "
         "will appear here.",
-    )  # fmt: skip
+    )
     return parts.empty(f"{count}, not on a map yet", hint)
 
 
@@ -85,10 +86,16 @@ def contained(found: StoredMap) -> dict[str, Any]:
     colour = _default_colour(found)
     unserved, files = service.contained(found)
     value = points(
-        "", _label(found), name=f"map-{found.key[:8]}", columns=found.columns,
-        regions=found.regions, colour=colour, plain=colour, collection=found.info["data_hash"],
+        "",
+        _label(found),
+        name=f"map-{found.key[:8]}",
+        columns=found.columns,
+        regions=found.regions,
+        colour=colour,
+        plain=colour,
+        collection=found.info["data_hash"],
         neighbours=True,
-    )  # fmt: skip
+    )
     held = {name: base64.b64encode(file).decode() for name, file in files.items()}
     return value | {"parts": unserved, "held": held}
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from app import exchange, formats
-from app.pages.overview import service
-from app.terminal import JsonOption, done, emit, say, verb, verbs
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app import exchange, formats
+from theodolite.app.pages.overview import service
+from theodolite.app.terminal import JsonOption, done, emit, say, verb, verbs
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 result_verbs = verbs("List and remove results.")
 
@@ -116,10 +116,17 @@ def import_results(
     for note in found.notes:
         say(note)
     rows = [
-        {"model": one.model, "revision": one.revision, "task": one.task, "version": one.version,
-         "data_revision": one.data_revision, "metric": one.main.metric, "score": one.main.score}
+        {
+            "model": one.model,
+            "revision": one.revision,
+            "task": one.task,
+            "version": one.version,
+            "data_revision": one.data_revision,
+            "metric": one.main.metric,
+            "score": one.main.score,
+        }
         for one in found.results
-    ]  # fmt: skip
+    ]
     emit(rows, ("model", "revision", "task", "metric", "score"), as_json)
 
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.actions import actions
-from app.components.heatmap import grid, heatmap, results
-from app.pages.overview import service, views
-from app.web import address, parts, progress
-from app.web.controls import Answer, on, on_load, poll
-from app.web.events import PageEvent
-from app.web.frozen import Asks, Frozen
-from app.web.parts import HIDE_PROGRESS
+from theodolite.app.components.actions import actions
+from theodolite.app.components.heatmap import grid, heatmap, results
+from theodolite.app.pages.overview import service, views
+from theodolite.app.web import address, parts, progress
+from theodolite.app.web.controls import Answer, on, on_load, poll
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.frozen import Asks, Frozen
+from theodolite.app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Overview"
 PATH = ""

@@ -6,28 +6,44 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from engine.decoding.diagnosis import NAMES
-from engine.errors import UserError
-from store import StoreError
+from theodolite.engine.decoding.diagnosis import NAMES
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 _RANKING = {
     f"{name}_at_{k}": f"{label} at {k:,}"
-    for name, label in (("ndcg", "nDCG"), ("map", "MAP"), ("mrr", "MRR"), ("recall", "Recall"),
-                        ("precision", "Precision"), ("hit_rate", "Hit rate"))
+    for name, label in (
+        ("ndcg", "nDCG"),
+        ("map", "MAP"),
+        ("mrr", "MRR"),
+        ("recall", "Recall"),
+        ("precision", "Precision"),
+        ("hit_rate", "Hit rate"),
+    )
     for k in (1, 3, 5, 10, 20, 100, 1000)
-}  # fmt: skip
+}
 _SIMILARITIES = {
     f"{name}_{metric}": f"{said}, {label}"
-    for name, label in (("max", "best similarity"), ("cosine", "cosine"), ("dot", "dot product"),
-                        ("manhattan", "Manhattan distance"), ("euclidean", "Euclidean distance"))
-    for metric, said in (("ap", "Average precision"), ("f1", "Best F1"),
-                         ("accuracy", "Best accuracy"), ("precision", "Precision at best F1"),
-                         ("recall", "Recall at best F1"), ("spearman", "Spearman"),
-                         ("pearson", "Pearson"))
-}  # fmt: skip
+    for name, label in (
+        ("max", "best similarity"),
+        ("cosine", "cosine"),
+        ("dot", "dot product"),
+        ("manhattan", "Manhattan distance"),
+        ("euclidean", "Euclidean distance"),
+    )
+    for metric, said in (
+        ("ap", "Average precision"),
+        ("f1", "Best F1"),
+        ("accuracy", "Best accuracy"),
+        ("precision", "Precision at best F1"),
+        ("recall", "Recall at best F1"),
+        ("spearman", "Spearman"),
+        ("pearson", "Pearson"),
+    )
+}
 METRICS = {
     **NAMES,
     "spearman": "Spearman",
@@ -95,7 +111,7 @@ def stored(
     Raises:
         UserError: a spec is invalid, or no matching result has one of the ids.
     """
-    from engine.encoders import parse
+    from theodolite.engine.encoders import parse
 
     names = [str(parse(spec)) for spec in encoders] if encoders else None
     rows = workspace.store.results.table(
@@ -126,7 +142,7 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
     Results under other protocols are not comparable, so they are left out; another seed counts
     only if the default seed was not run.
     """
-    from engine import protocols, tasks
+    from theodolite.engine import protocols, tasks
 
     cells: dict[tuple[str, str], tuple[tuple[int, bool], dict[str, Any]]] = {}
     for row in rows:
@@ -146,16 +162,16 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
 
 def live(workspace: Workspace) -> list[Any]:
     """Queued and running runs."""
-    from store.run_rows import LIVE
+    from theodolite.store.run_rows import LIVE
 
     return list(workspace.store.runs.list(LIVE))
 
 
 def waiting(workspace: Workspace) -> set[tuple[str, str]]:
     """(encoder, task) of the results that queued or running evaluations will produce."""
-    from app.jobs.kinds import spec_of
-    from engine.tasks import defaults
-    from store.run_rows import LIVE
+    from theodolite.app.jobs.kinds import spec_of
+    from theodolite.engine.tasks import defaults
+    from theodolite.store.run_rows import LIVE
 
     specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
     return {
@@ -183,7 +199,7 @@ def metric(score: dict[str, Any]) -> str:
 
 
 def _is_trained_relatedness(score: dict[str, Any]) -> bool:
-    from engine import protocols, tasks
+    from theodolite.engine import protocols, tasks
 
     task = tasks.TASKS.get(score.get("task", ""))
     if task is None or score.get("protocol") not in protocols.PROTOCOLS:
@@ -193,8 +209,8 @@ def _is_trained_relatedness(score: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | None:
-    from engine.stats.bootstrap import main_sample, resample_all
-    from engine.stats.intervals import interval
+    from theodolite.engine.stats.bootstrap import main_sample, resample_all
+    from theodolite.engine.stats.intervals import interval
 
     details = workspace.store.results.by_id(result_id)["details"]
     examples = workspace.store.results.examples(result_id)

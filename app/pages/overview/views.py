@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components import protocol_card
-from app.components.actions import button
-from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
-from app.examples import results
-from app.pages.overview import service
-from app.pages.overview.service import AGGREGATIONS, metric
-from app.web import address, parts
-from engine.errors import UserError
-from engine.stats import spread
-from engine.tasks import in_order
-from store.results import REPAIR
+from theodolite.app import formats
+from theodolite.app.components import protocol_card
+from theodolite.app.components.actions import button
+from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
+from theodolite.app.examples import results
+from theodolite.app.pages.overview import service
+from theodolite.app.pages.overview.service import AGGREGATIONS, metric
+from theodolite.app.web import address, parts
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats import spread
+from theodolite.engine.tasks import in_order
+from theodolite.store.results import REPAIR
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.protocols.published import Published
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.protocols.published import Published
 
 MOST_NUMBERS = 20
 """Most numbers of a result that are shown unfolded."""
@@ -29,13 +29,22 @@ MOST_FIRST = 3
 """Most encoders named as the best; if more are tied, none is named."""
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
 STARTERS = (
-    ("minilm", "a transformer trained on a billion sentence pairs: all-MiniLM-L6-v2",
-     "what is possible with 23 million parameters"),
-    ("wordllama", "static word vectors taken from a large language model and averaged",
-     "very fast, and no sense of word order"),
-    ("random:256", "a random vector for every word, added up",
-     "the word-overlap baseline: whatever it achieves needs no meaning"),
-)  # fmt: skip
+    (
+        "minilm",
+        "a transformer trained on a billion sentence pairs: all-MiniLM-L6-v2",
+        "what is possible with 23 million parameters",
+    ),
+    (
+        "wordllama",
+        "static word vectors taken from a large language model and averaged",
+        "very fast, and no sense of word order",
+    ),
+    (
+        "random:256",
+        "a random vector for every word, added up",
+        "the word-overlap baseline: whatever it achieves needs no meaning",
+    ),
+)
 FOOTNOTE = (
     "StarterSTS, StarterTopics and StarterSearch are computed on the starter set, which was "
     "written for this app. Its grades follow a written rubric; agreement between people was "
@@ -55,7 +64,7 @@ ACTIONS = (
 
 def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     """Columns and rows of the overview: listed encoders, then published ones."""
-    from engine import tasks
+    from theodolite.engine import tasks
 
     listed = workspace.store.encoders.list()
     stored = workspace.store.results.table(encoders=[row["name"] for row in listed])
@@ -127,7 +136,7 @@ def _finding(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> str:
 
     Empty if too many are tied, or no two share a task.
     """
-    from engine.stats.agreement import shared
+    from theodolite.engine.stats.agreement import shared
 
     scores = _scores(rows, tasks)
     names, over = shared(scores)
@@ -149,7 +158,7 @@ def _finding(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> str:
 
 
 def _column(name: str) -> HeatmapColumn:
-    from engine import tasks
+    from theodolite.engine import tasks
 
     task = tasks.TASKS.get(name)
     about = task.description if task else ""
@@ -206,9 +215,9 @@ def _scores(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> dict[str, dict[
 
 def _add_means(rows: Sequence[HeatmapRow], suite: str, tasks: Sequence[str]) -> None:
     """Add the means over the tasks of a suite that the encoders which get one share."""
-    from engine.stats.agreement import shared
-    from engine.stats.bootstrap import average
-    from engine.tasks import SUITES
+    from theodolite.engine.stats.agreement import shared
+    from theodolite.engine.stats.bootstrap import average
+    from theodolite.engine.tasks import SUITES
 
     scores = _scores(rows, tasks)
     names, over = shared(scores)
@@ -218,14 +227,22 @@ def _add_means(rows: Sequence[HeatmapRow], suite: str, tasks: Sequence[str]) -> 
             facts = (("mean of", ", ".join(mean.tasks)), ("tasks", mean.label))
             waits = any(row.cells[task].state == "waiting" for task in over)
             row.cells[f"average:{suite}"] = Cell(
-                mean.score, facts=facts, note=mean.label, over=",".join(mean.tasks),
+                mean.score,
+                facts=facts,
+                note=mean.label,
+                over=",".join(mean.tasks),
                 state="waiting" if waits else "",
-            )  # fmt: skip
+            )
 
 
 def _published(shown: set[str]) -> list[HeatmapRow]:
     """Rows of published tables with a score in one of the shown columns."""
-    from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
+    from theodolite.engine.protocols.published import (
+        TABLE_B3,
+        TABLE_E1,
+        TABLE_INFERSENT,
+        TABLE_MAIN,
+    )
 
     printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
     return [_published_row(row) for row in printed if shown & set(row.scores)]
@@ -272,8 +289,9 @@ def card(workspace: Workspace, result_id: int) -> str:
     if not workspace.read_only:
         size = formats.size(workspace.store.results.sizes([result])[result_id])
         about = f"Permanently remove this result of {result['encoder']} on {result['task']}"
-        remove = button("Remove this result", "remove", str(result_id), about=about,
-                        param=("result", ""))  # fmt: skip
+        remove = button(
+            "Remove this result", "remove", str(result_id), about=about, param=("result", "")
+        )
         remove += f' <span class="t-muted t-small">{size} of values per example</span>'
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from app.jobs.submit import perform
-from app.pages.search import job, searchable, service
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.search import job, searchable, service
 
 if TYPE_CHECKING:
-    from app.components.hit import Hit
-    from app.jobs.submit import Move
-    from app.pages.search.service import SearchSpec
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
+    from theodolite.app.components.hit import Hit
+    from theodolite.app.jobs.submit import Move
+    from theodolite.app.pages.search.service import SearchSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
 
 
 def answer(
@@ -42,7 +42,7 @@ def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> list[
     Raises:
         UserError: a query is invalid.
     """
-    from engine.encoders import PromptTask, bind_task
+    from theodolite.engine.encoders import PromptTask, bind_task
 
     distinct = list(dict.fromkeys(sentences))
     bound = bind_task(encoder, distinct, "", PromptTask("", "Retrieval"))

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from app.terminal import JsonOption, do_here, emit, queued, say, verb
-from app.workspace import Workspace
+from theodolite.app.terminal import JsonOption, do_here, emit, queued, say, verb
+from theodolite.app.workspace import Workspace
 
 
 @verb
@@ -58,14 +58,20 @@ def search(
     Every sentence is compared with the query. Of more than 200,000 sentences --index makes an index
     once; later searches then read little and find nearly the same.
     """
-    from app.jobs import submit
-    from app.pages.search import searchable, service
-    from app.pages.search.job import needed
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.search import searchable, service
+    from theodolite.app.pages.search.job import needed
 
     query_spec = service.spec(
-        [query], collection, mode="examples" if unlike and by == "meaning" else by, k=k,
-        least=least, only=only or (), unlike=unlike or (), encoders=encoder or ["minilm"],
-    )  # fmt: skip
+        [query],
+        collection,
+        mode="examples" if unlike and by == "meaning" else by,
+        k=k,
+        least=least,
+        only=only or (),
+        unlike=unlike or (),
+        encoders=encoder or ["minilm"],
+    )
     limits = service.limits_of(workspace, query_spec)
     if not query_spec.is_near:
         hits, total = service.hits_of_text(workspace, query_spec, query, limits)

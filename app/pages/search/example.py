@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.components.hit import Hit
-from app.examples import shipped
-from app.pages.search import service
-from app.workspace import STARTER_ENCODERS
+from theodolite.app.components.hit import Hit
+from theodolite.app.examples import shipped
+from theodolite.app.pages.search import service
+from theodolite.app.workspace import STARTER_ENCODERS
 
 if TYPE_CHECKING:
-    from app.pages.search.service import SearchSpec
-    from app.workspace import Workspace
+    from theodolite.app.pages.search.service import SearchSpec
+    from theodolite.app.workspace import Workspace
 
 QUERY = "The storm cut the power to our street."
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 
 def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
@@ -23,7 +23,7 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
     """
     import numpy as np
 
-    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
 
     data = workspace.catalog.load(collection)
     columns: dict[str, Sequence[str]] = {}

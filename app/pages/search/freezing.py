@@ -11,16 +11,16 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.search import in_browser
-from app.text_files import PER_FILE, texts_of
-from app.web.frozen import Folders, Published, View
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.pages.search import in_browser
+from theodolite.app.text_files import PER_FILE, texts_of
+from theodolite.app.web.frozen import Folders, Published, View
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 K = 10
 MOST_SENTENCES = 200_000
@@ -61,10 +61,14 @@ def files(workspace: Workspace, value: Any) -> tuple[Any, Folders]:
         folders |= {at: partial(dict, files) for at, files in held.items()}
     many = -(-len(sentences) // PER_FILE)
     about = {
-        "collection": collection, "sentences": len(sentences), "k": K, "columns": columns,
+        "collection": collection,
+        "sentences": len(sentences),
+        "k": K,
+        "columns": columns,
         "texts": {"per": PER_FILE, "parts": {"at": f"{texts}/texts", "many": many}},
-        "first": formats.encodable(sentences[0]), "about": _about(collection, sentences, columns),
-    }  # fmt: skip
+        "first": formats.encodable(sentences[0]),
+        "about": _about(collection, sentences, columns),
+    }
     return about, folders
 
 
@@ -83,9 +87,9 @@ def _column(
     workspace: Workspace, name: str, collection: str
 ) -> tuple[dict[str, Any], in_browser.Held, Nearest]:
     """The page's description of an encoder, its files, and the neighbours of the first sentence."""
-    from app import vectors
-    from engine.encoders.variants import baseline
-    from engine.search.index import Index
+    from theodolite.app import vectors
+    from theodolite.engine.encoders.variants import baseline
+    from theodolite.engine.search.index import Index
 
     described = in_browser.described(workspace.bound(name, collection))
     # Encoding with word vectors is fast; with other encoders it could take minutes.
@@ -135,7 +139,7 @@ def _fewer(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """
     import numpy as np
 
-    from engine.search.index import unit_rows
+    from theodolite.engine.search.index import unit_rows
 
     points = unit_rows(rows)
     if points.size <= MOST_BYTES or points.shape[1] <= FEWER:
@@ -147,7 +151,7 @@ def _fewer(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 def _neighbours(rows: np.ndarray) -> Iterator[bytes]:
     """Yield parts of each sentence's neighbours: uint32 (n, K - 1) ids, float32 cosines."""
-    from engine.search.index import neighbours_of_each
+    from theodolite.engine.search.index import neighbours_of_each
 
     cosines, ids = neighbours_of_each(rows, K - 1)
     for start in range(0, len(rows), PER_FILE):

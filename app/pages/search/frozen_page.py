@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.modules import mount
-from app.web import address, parts
-from app.web.controls import Answer, on_load
-from app.web.theme import SERIES
+from theodolite.app.components.modules import mount
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, on_load
+from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 DESCRIPTION = (
     "One query, and each encoder's nearest sentences by cosine in its own column, computed "
@@ -28,9 +28,15 @@ def build(workspace: Workspace) -> None:
     with parts.bar("Search", DESCRIPTION):
         pass
     notice = parts.notice()
-    search: Any = gr.HTML("", html_template="", js_on_load=mount("search/page.js"),
-                          apply_default_css=False, palette=list(SERIES), elem_id=SEARCH,
-                          elem_classes=["t-answer"])  # fmt: skip
+    search: Any = gr.HTML(
+        "",
+        html_template="",
+        js_on_load=mount("search/page.js"),
+        apply_default_css=False,
+        palette=list(SERIES),
+        elem_id=SEARCH,
+        elem_classes=["t-answer"],
+    )
 
     def load(request: gr.Request) -> Answer:
         encoders = address.every(request, "encoder")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.web.frozen import hashed
+from theodolite.app.web.frozen import hashed
 
 if TYPE_CHECKING:
-    from engine.encoders.base import Encoder
-    from engine.encoders.packaged import WordLlama
-    from engine.encoders.words import WordVectors
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.encoders.packaged import WordLlama
+    from theodolite.engine.encoders.words import WordVectors
 
 Held = dict[str, dict[str, bytes]]
 """Address of a folder, relative to the first page -> its files by name."""
@@ -42,10 +42,10 @@ def described(encoder: Encoder) -> Described | None:
         The value that `encoder.js` reads, and the files that it fetches; None for an encoder that
         needs Python.
     """
-    from engine.encoders.cached import CachedEncoder
-    from engine.encoders.packaged import WordLlama
-    from engine.encoders.random_words import RandomWords
-    from engine.encoders.words import WordVectors
+    from theodolite.engine.encoders.cached import CachedEncoder
+    from theodolite.engine.encoders.packaged import WordLlama
+    from theodolite.engine.encoders.random_words import RandomWords
+    from theodolite.engine.encoders.words import WordVectors
 
     match encoder:
         case CachedEncoder(source=RandomWords()):

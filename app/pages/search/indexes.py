@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.finite import finite
-from engine.progress import Progress
-from store.hashing import hash_of
+from theodolite.app.finite import finite
+from theodolite.engine.progress import Progress
+from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.search.ann_index import Built, MappedIndex
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.search.ann_index import Built, MappedIndex
 
 
 KIND = "index"
@@ -27,7 +27,7 @@ FORMAT = 2
 
 def is_large(n: int) -> bool:
     """Whether a collection of n sentences is worth an index."""
-    from engine.search.ann_index import EXACT_BELOW
+    from theodolite.engine.search.ann_index import EXACT_BELOW
 
     return n > EXACT_BELOW
 
@@ -41,7 +41,7 @@ def opened(
     workspace: Workspace, encoder: Encoder, sentences: Sequence[str], data_hash: str
 ) -> MappedIndex | None:
     """Open the index; None if it was not built. Queries read vectors from the vector cache."""
-    from engine.search.ann_index import MappedIndex
+    from theodolite.engine.search.ann_index import MappedIndex
 
     row = workspace.store.derived.get(key(encoder.fingerprint, data_hash))
     if row is None:
@@ -51,14 +51,14 @@ def opened(
 
 def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function from positions to unit vectors, which reads the vector cache."""
-    from engine.search.index import unit_rows
+    from theodolite.engine.search.index import unit_rows
 
     return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
 
 
 def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | None:
     """The recall of an index against exact search, and its times; None if it was not built."""
-    from engine.search.ann_index import Built
+    from theodolite.engine.search.ann_index import Built
 
     row = workspace.store.derived.get(key(fingerprint, data_hash))
     if row is None:
@@ -74,7 +74,7 @@ def make(
     Raises:
         UserError: the encoder or data set is invalid, or a vector is NaN or infinite.
     """
-    from engine.search import ann_index
+    from theodolite.engine.search import ann_index
 
     bound = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)

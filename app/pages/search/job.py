@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.jobs.job import Job
-from app.jobs.kinds import job_of
-from app.jobs.submit import queue
-from app.pages.search import indexes, searchable
-from app.vectors import SMALL, encode, missing
-from store.run_rows import LIVE
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.search import indexes, searchable
+from theodolite.app.vectors import SMALL, encode, missing
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.pages.search.searchable import Searchable
-    from app.workspace import Workspace
-    from store.run_rows import RunRow
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.pages.search.searchable import Searchable
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.run_rows import RunRow
 
 
 OFTEN = 3
@@ -102,7 +102,7 @@ def needed(
     Raises:
         UserError: the encoder or collection is invalid.
     """
-    from engine import encoders
+    from theodolite.engine import encoders
 
     name = str(encoders.parse(encoder))
     opened = searchable.so_far(workspace, name, dataset)

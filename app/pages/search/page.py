@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.hits import hits
-from app.pages.data import choices as collections
-from app.pages.encoders import choices
-from app.pages.search import example, filters, freezing, frozen_page, service, views
-from app.pages.search.service import MOST_CHARACTERS, MOST_QUERIES, SearchSpec
-from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
-from app.web.frozen import Frozen
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.components.hits import hits
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.search import example, filters, freezing, frozen_page, service, views
+from theodolite.app.pages.search.service import MOST_CHARACTERS, MOST_QUERIES, SearchSpec
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Search"
 PATH = "search"
-FROZEN = Frozen(views=freezing.views, files={frozen_page.SEARCH: freezing.files},
-                build=frozen_page.build)  # fmt: skip
+FROZEN = Frozen(
+    views=freezing.views, files={frozen_page.SEARCH: freezing.files}, build=frozen_page.build
+)
 POLL_SECONDS = 1
 MOST_SHOWN = 100
 TABLE_10 = {
@@ -33,8 +34,12 @@ TABLE_10 = {
 }
 """The queries of SimCSE's table 10, which searches Flickr30k's captions."""
 FLICKR = "flickr30k"
-MODES = [("Meaning", "meaning"), ("Examples", "examples"), ("Words", "words"),
-         ("Pattern", "pattern")]  # fmt: skip
+MODES = [
+    ("Meaning", "meaning"),
+    ("Examples", "examples"),
+    ("Words", "words"),
+    ("Pattern", "pattern"),
+]
 LABELS = {
     "meaning": ("Query", 'A sentence, "exact words", or a /pattern/'),
     "examples": (
@@ -48,24 +53,56 @@ DESCRIPTION = (
     "One query, and each encoder's nearest sentences by cosine in its own column. A letter "
     "marks sentences that several of them found; hover or focus it to see where."
 )
-LINES = {"lines": 1, "max_lines": MOST_QUERIES, "max_length": 2 * MOST_CHARACTERS,
-         "elem_classes": ["t-wide"]}  # fmt: skip
+LINES = {
+    "lines": 1,
+    "max_lines": MOST_QUERIES,
+    "max_length": 2 * MOST_CHARACTERS,
+    "elem_classes": ["t-wide"],
+}
 CONTROLS = (
     Control("mode", "Search by", gr.Radio, SearchSpec.mode, choices=MODES),
     collections.COLLECTION,
-    Control("query", LABELS["meaning"][0], gr.Textbox, example.QUERY, key="q",
-            options={"placeholder": LABELS["meaning"][1], **LINES,
-                     "elem_classes": ["t-wide", "t-bare"]}),
-    Control("unlike", "Unlike these, one per line", gr.Textbox, "",
-            options={"placeholder": "Optional", "visible": False, **LINES}),
-    Control("only", "Filter by label", gr.Dropdown, (),
-            options={"choices": [], "value": [], "multiselect": True}),
-    Control("k", "Top k", gr.Number, SearchSpec.k,
-            options={"minimum": 1, "maximum": MOST_SHOWN, "precision": 0}),
-    Control("least", "Minimum cosine", gr.Number,
-            options={"minimum": -1, "maximum": 1, "step": 0.05, "placeholder": "any"}),
+    Control(
+        "query",
+        LABELS["meaning"][0],
+        gr.Textbox,
+        example.QUERY,
+        key="q",
+        options={
+            "placeholder": LABELS["meaning"][1],
+            **LINES,
+            "elem_classes": ["t-wide", "t-bare"],
+        },
+    ),
+    Control(
+        "unlike",
+        "Unlike these, one per line",
+        gr.Textbox,
+        "",
+        options={"placeholder": "Optional", "visible": False, **LINES},
+    ),
+    Control(
+        "only",
+        "Filter by label",
+        gr.Dropdown,
+        (),
+        options={"choices": [], "value": [], "multiselect": True},
+    ),
+    Control(
+        "k",
+        "Top k",
+        gr.Number,
+        SearchSpec.k,
+        options={"minimum": 1, "maximum": MOST_SHOWN, "precision": 0},
+    ),
+    Control(
+        "least",
+        "Minimum cosine",
+        gr.Number,
+        options={"minimum": -1, "maximum": 1, "step": 0.05, "placeholder": "any"},
+    ),
     choices.ENCODERS,
-)  # fmt: skip
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -83,8 +120,11 @@ def build(workspace: Workspace) -> None:
                 for word, text in TABLE_10.items()
             }
     notice = parts.notice()
-    shown = {"nothing": parts.static(""), "hits": hits(elem_id="hits", elem_classes=["t-answer"]),
-             "timer": gr.Timer(POLL_SECONDS, active=False)}  # fmt: skip
+    shown = {
+        "nothing": parts.static(""),
+        "hits": hits(elem_id="hits", elem_classes=["t-answer"]),
+        "timer": gr.Timer(POLL_SECONDS, active=False),
+    }
     shown["seen"] = controls.add("seen", gr.State([]))
     outputs = [*shown.values()]
 
@@ -123,13 +163,23 @@ def build(workspace: Workspace) -> None:
     drawn = on(pick.click, draw, [place], [query], notice, **HIDE_PROGRESS)
     named = {place: FLICKR, controls["mode"]: "meaning", controls["only"]: []}
     tried = [
-        on(button.click, lambda text=text: {query: text} | named, None, [query, *named], notice,
-           **HIDE_PROGRESS)
+        on(
+            button.click,
+            lambda text=text: {query: text} | named,
+            None,
+            [query, *named],
+            notice,
+            **HIDE_PROGRESS,
+        )
         for button, text in examples.items()
-    ]  # fmt: skip
+    ]
     boxes = [query, controls["unlike"], controls["k"], controls["least"]]
-    asks = [go.click, *(box.submit for box in boxes), controls["only"].input,
-            controls["encoder"].input]  # fmt: skip
+    asks = [
+        go.click,
+        *(box.submit for box in boxes),
+        controls["only"].input,
+        controls["encoder"].input,
+    ]
     for event in (asks, *(before.then for before in (other, drawn, *tried))):
         on(event, search, controls, outputs, notice, **ALWAYS_LAST)
     on(shown["timer"].tick, poll, controls, outputs, notice, **HIDE_PROGRESS)
@@ -186,10 +236,15 @@ def _spec(values: Values) -> SearchSpec:
     """
     query, mode = service.mode_of(values.query, values.mode)
     return service.spec(
-        service.lines(query), values.collection, mode=mode, k=values.k,
-        least=values.least, only=values.only or (), unlike=service.lines(values.unlike or ""),
+        service.lines(query),
+        values.collection,
+        mode=mode,
+        k=values.k,
+        least=values.least,
+        only=values.only or (),
+        unlike=service.lines(values.unlike or ""),
         encoders=values.encoder or (),
-    )  # fmt: skip
+    )
 
 
 def _reopened(workspace: Workspace, values: Values) -> Iterator[dict[str, Any]]:
@@ -199,5 +254,9 @@ def _reopened(workspace: Workspace, values: Values) -> Iterator[dict[str, Any]]:
         known = example.known(workspace, spec)
         yield from views.answer(workspace, spec, start=False, known=known)
         return
-    yield {"nothing": parts.empty("No query", "Write one above."), "hits": "",
-           "timer": gr.update(active=False), "seen": []}  # fmt: skip
+    yield {
+        "nothing": parts.empty("No query", "Write one above."),
+        "hits": "",
+        "timer": gr.update(active=False),
+        "seen": [],
+    }

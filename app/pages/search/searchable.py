@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from app import vectors
-from app.pages.search import indexes
-from engine.progress import Progress
+from theodolite.app import vectors
+from theodolite.app.pages.search import indexes
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.search.ann_index import MappedIndex
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.search.ann_index import MappedIndex
 
 IN_MEMORY = 2 * 2**30
 """Bytes of vectors kept for exact search; the least recently used collection goes first."""
@@ -74,7 +74,7 @@ class Exact:
     def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
         import numpy as np
 
-        from engine.search.index import Index
+        from theodolite.engine.search.index import Index
 
         self.encoder = encoder
         self._sentences = sentences

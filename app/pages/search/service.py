@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
-from app import formats
-from app.components.hit import Hit, Spans
-from app.pages.search import filters
-from app.pages.search.searchable import Searchable, open_collection, so_far
-from app.typed import Typed
-from app.vectors import SMALL
-from engine.errors import UserError
-from engine.progress import Progress
+from theodolite.app import formats
+from theodolite.app.components.hit import Hit, Spans
+from theodolite.app.pages.search import filters
+from theodolite.app.pages.search.searchable import Searchable, open_collection, so_far
+from theodolite.app.typed import Typed
+from theodolite.app.vectors import SMALL
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 UNLIKE = 0.5
 """Weight of the negative examples; that of the positive ones is 1."""
@@ -114,9 +114,15 @@ def spec(
     if least is not None and not -1 <= least <= 1:
         raise UserError(f"{least} is not a cosine.", "Choose from −1 to 1, or leave it empty.")
     return SearchSpec(
-        tuple(dict.fromkeys(queries)), collection, mode, many, least,  # type: ignore[arg-type]
-        tuple(only), tuple(unlike) if mode == "examples" else (), tuple(encoders),
-    )  # fmt: skip
+        tuple(dict.fromkeys(queries)),
+        collection,
+        mode,
+        many,
+        least,  # type: ignore[arg-type]
+        tuple(only),
+        tuple(unlike) if mode == "examples" else (),
+        tuple(encoders),
+    )
 
 
 def mode_of(text: str, mode: str) -> tuple[str, str]:
@@ -216,7 +222,7 @@ def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits)
     Raises:
         UserError: a query is invalid.
     """
-    from engine.encoders import query_side
+    from theodolite.engine.encoders import query_side
 
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
@@ -270,7 +276,7 @@ def alike_in(
     """
     import numpy as np
 
-    from engine.search.index import unit_rows
+    from theodolite.engine.search.index import unit_rows
 
     if not any(text.strip() for text in like):
         raise UserError("No example given.", "Write at least one example sentence.")
@@ -354,7 +360,7 @@ def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]
     Raises:
         UserError: the pattern is invalid or takes too long.
     """
-    from engine.search import regex
+    from theodolite.engine.search import regex
 
     seconds = regex.SECONDS + len(sentences) / SENTENCES_A_SECOND
     with _few_patterns:

@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components.hits import HitsColumn, block, columns, written
-from app.pages.encoders import choices
-from app.pages.jobs.views import card
-from app.pages.search import job, searchable, service
-from app.pages.search.service import Limits, SearchSpec
-from app.web import address, parts
-from engine.errors import UserError
-from store.run_rows import LIVE
+from theodolite.app import formats
+from theodolite.app.components.hits import HitsColumn, block, columns, written
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs.views import card
+from theodolite.app.pages.search import job, searchable, service
+from theodolite.app.pages.search.service import Limits, SearchSpec
+from theodolite.app.web import address, parts
+from theodolite.engine.errors import UserError
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.components.hit import Hit
-    from app.workspace import Workspace
+    from theodolite.app.components.hit import Hit
+    from theodolite.app.workspace import Workspace
 
 
 def answer(
-    workspace: Workspace, spec: SearchSpec, *, start: bool,
+    workspace: Workspace,
+    spec: SearchSpec,
+    *,
+    start: bool,
     known: Mapping[str, list[list[Hit]]] | None = None,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+) -> Iterator[dict[str, Any]]:
     """Yield the columns as they become ready; the timer polls those that wait for a run.
 
     Args:
@@ -42,18 +45,23 @@ def answer(
     """
     limits = service.limits_of(workspace, spec)
     if not spec.is_near:
-        yield {"nothing": "", "hits": _by_words(workspace, spec, limits),
-               "timer": gr.update(active=False), "seen": []}  # fmt: skip
+        yield {
+            "nothing": "",
+            "hits": _by_words(workspace, spec, limits),
+            "timer": gr.update(active=False),
+            "seen": [],
+        }
         return
     names = choices.need(spec.encoders)
     title = [_examples(spec)] if spec.mode == "examples" else spec.queries
     more = _more(spec)
     known = known or {}
     done = [
-        HitsColumn(name, known[name], shipped=True) if name in known
+        HitsColumn(name, known[name], shipped=True)
+        if name in known
         else HitsColumn(name, instead=_searching(name))
         for name in names
-    ]  # fmt: skip
+    ]
     for place, name in enumerate(names):
         if name in known:
             continue
@@ -65,9 +73,11 @@ def answer(
     live = any(run["state"] in LIVE for run in job.runs(workspace, spec.collection))
     waiting = live and any(column.instead or column.above for column in done)
     yield {
-        "nothing": _without(limits), "hits": columns(title, done, more),
-        "timer": gr.update(active=waiting), "seen": marks(workspace, spec.collection),
-    }  # fmt: skip
+        "nothing": _without(limits),
+        "hits": columns(title, done, more),
+        "timer": gr.update(active=waiting),
+        "seen": marks(workspace, spec.collection),
+    }
 
 
 def _without(limits: Limits) -> str:
@@ -112,9 +122,14 @@ def _more(spec: SearchSpec) -> Any:
 
     def links(sentence: str) -> list[tuple[str, str]]:
         mine = list(spec.queries) if examples else []
-        where = {"in": spec.collection, "encoder": list(spec.encoders), "mode": "examples",
-                 "only": list(spec.only), "k": str(spec.k),
-                 "least": None if spec.least is None else str(spec.least)}  # fmt: skip
+        where = {
+            "in": spec.collection,
+            "encoder": list(spec.encoders),
+            "mode": "examples",
+            "only": list(spec.only),
+            "k": str(spec.k),
+            "least": None if spec.least is None else str(spec.least),
+        }
         found = [("more like this", {"q": [*mine, sentence], "unlike": list(spec.unlike)})]
         if examples:
             found.append(("less like this", {"q": mine, "unlike": [*spec.unlike, sentence]}))
@@ -168,7 +183,7 @@ def _none_near(spec: SearchSpec) -> str:
 
 def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) -> str:
     """The recall and speed of an indexed collection; empty for exact search."""
-    from app.pages.search import indexes
+    from theodolite.app.pages.search import indexes
 
     if opened.is_exact:
         return ""
@@ -185,7 +200,7 @@ def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) 
 
 def marks(workspace: Workspace, collection: str) -> list[Any]:
     """A signature of the collection's runs; waiting columns are redrawn when it changes."""
-    from app.web.progress import signature
+    from theodolite.app.web.progress import signature
 
     return signature(job.runs(workspace, collection))
 
@@ -198,8 +213,9 @@ def _waiting(
     if last is not None and last["state"] != "done":
         return card(last)
     hint = parts.next_step(
-        workspace.read_only, "choose another collection or encoder",
+        workspace.read_only,
+        "choose another collection or encoder",
         "Press Search to do this in the background, once for all later searches.",
-    )  # fmt: skip
+    )
     lacking = escape(service.undone(opened, collection))
     return f'<div class="t-notice"><p><strong>{lacking}</strong></p><p>{hint}</p></div>'

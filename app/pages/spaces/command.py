@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.terminal import JsonOption, QueueOption, do_here, emit, emit_json, queued, say, verb
-from app.workspace import Workspace
+from theodolite.app.terminal import (
+    JsonOption,
+    QueueOption,
+    do_here,
+    emit,
+    emit_json,
+    queued,
+    say,
+    verb,
+)
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.pages.spaces.service import SpacesJob
+    from theodolite.app.pages.spaces.service import SpacesJob
 
 SHOWN = 10
 
@@ -43,8 +52,8 @@ def spaces(
     row, changed sentence and the clusters are one object each; `what` tells them apart. Everything
     is kept in the store, the two maps too: the page Two spaces opens it at once.
     """
-    from app.jobs import submit
-    from app.pages.spaces.service import SpacesJob
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.spaces.service import SpacesJob
 
     job = SpacesJob.of(first, second, collection, k=k, clustering=clusters, size=size, method=maps)
     if queue:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app import formats
-from app.components.chart import plain
-from app.web.figures import Figure, clear_colour, percent
-from app.web.theme import SERIES
+from theodolite.app import formats
+from theodolite.app.components.chart import plain
+from theodolite.app.web.figures import Figure, clear_colour, percent
+from theodolite.app.web.theme import SERIES
 
 MOST_LINKS = 120
 NOISE = "in no group"
@@ -85,10 +85,13 @@ def _nodes(
         labels.append(plain(f"{named[side][group]}, {encoders[side]}, {count:,} sentences"))
     return {
         "label": [plain(formats.shorten(named[side][group], 22)) for side, group in _both(used)],
-        "customdata": labels, "hovertemplate": "%{customdata}<extra></extra>",
+        "customdata": labels,
+        "hovertemplate": "%{customdata}<extra></extra>",
         "color": [_colour(group, len(sizes[side])) for side, group in _both(used)],
-        "pad": 9, "thickness": 14, "line": {"width": 0},
-    }  # fmt: skip
+        "pad": 9,
+        "thickness": 14,
+        "line": {"width": 0},
+    }
 
 
 def _bands(clusters: dict[str, Any], links: Sequence[tuple[int, int, int]]) -> dict[str, Any]:

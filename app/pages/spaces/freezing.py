@@ -7,13 +7,13 @@ from contextlib import suppress
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
-from app.pages.map.service import drawn_at_once
-from app.web.frozen import Published, View
-from engine.errors import UserError
-from store.derived import arrays
+from theodolite.app.pages.map.service import drawn_at_once
+from theodolite.app.web.frozen import Published, View
+from theodolite.engine.errors import UserError
+from theodolite.store.derived import arrays
 
 if TYPE_CHECKING:
-    from app.pages.spaces.service import SpacesJob
+    from theodolite.app.pages.spaces.service import SpacesJob
 
 METHODS = ("umap", "pca")
 
@@ -30,7 +30,7 @@ def carry(published: Published) -> None:
 
 def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
     """Yield each possible comparison twice: with its local names, and with the published ones."""
-    from app.pages.spaces.service import SpacesJob
+    from theodolite.app.pages.spaces.service import SpacesJob
 
     names = published.encoders
     for data, public in published.data.items():
@@ -44,7 +44,7 @@ def _questions(published: Published) -> Iterator[tuple[SpacesJob, SpacesJob]]:
 
 def views(published: Published) -> list[View]:
     """Views of every stored pair, and of the first encoder with each other that draws at once."""
-    from app.pages.spaces.service import SpacesJob
+    from theodolite.app.pages.spaces.service import SpacesJob
 
     small, found = published.workspace, []
     first, *_ = published.encoders.values()
@@ -58,9 +58,11 @@ def views(published: Published) -> list[View]:
         for one, other in combinations(published.encoders.values(), 2):
             known = frozenset((one, other, dataset)) in made
             with suppress(UserError):
-                if one == first and not known and all(
-                    drawn_at_once(small, name, dataset) for name in (one, other)
-                ):  # fmt: skip
+                if (
+                    one == first
+                    and not known
+                    and all(drawn_at_once(small, name, dataset) for name in (one, other))
+                ):
                     found.append(_view(SpacesJob.of(one, other, dataset, method="pca")))
     return found
 

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from app.components.map_columns import Facts, MapColumn, Region
-from app.pages.map import service as maps
-from engine.progress import ProgressCallback, nobody
+from theodolite.app.components.map_columns import Facts, MapColumn, Region
+from theodolite.app.pages.map import service as maps
+from theodolite.engine.progress import ProgressCallback, nobody
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.map.service import StoredMap
-    from app.pages.spaces.service import SpacesJob
-    from app.workspace import Workspace
-    from engine.space.clusters import Clusters
-    from engine.space.compare import Change
+    from theodolite.app.pages.map.service import StoredMap
+    from theodolite.app.pages.spaces.service import SpacesJob
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.space.clusters import Clusters
+    from theodolite.engine.space.compare import Change
 
 KEPT = ("label", "split", "part", "role", "length", "recall")
 """Columns of a single map that mean the same on both sides."""
@@ -59,8 +59,9 @@ def make(
         values = {column.key: side.values[column.key] for column in own}
         info = side.info | {
             "columns": [vars(column) for column in [*columns, *own]],
-            "regions": [vars(region) for region in named], "spaces": report,
-        }  # fmt: skip
+            "regions": [vars(region) for region in named],
+            "spaces": report,
+        }
         workspace.store.projections.put(key, {"points": places, **values, **arrays}, info)
 
 
@@ -71,7 +72,7 @@ def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]
     """
     import numpy as np
 
-    from engine.space.projection import procrustes
+    from theodolite.engine.space.projection import procrustes
 
     middle, width = first.points.mean(axis=0), float(first.points.std())
     points = procrustes(second.points, first.points) - middle
@@ -102,7 +103,7 @@ def measured(
     Raises:
         UserError: an encoder or the collection is invalid.
     """
-    from engine.space import compare as engine
+    from theodolite.engine.space import compare as engine
 
     sentences = job.sentences(workspace)
     first = maps.vectors(workspace, job.first, job.dataset)
@@ -112,16 +113,25 @@ def measured(
     facts = Facts()
     facts.number("change", f"How much its {k} nearest changed", _spread(found, len(sentences)))
     rows = [
-        {"kind": "between", "name": f"{job.first} and {job.second}", "how": "",
-         "n": len(found.looked_at), **_plain(engine.figures(first, second, found))},
+        {
+            "kind": "between",
+            "name": f"{job.first} and {job.second}",
+            "how": "",
+            "n": len(found.looked_at),
+            **_plain(engine.figures(first, second, found)),
+        },
         *_floors(workspace, job, first, second, k, lambda share: tick(0.5 + 0.3 * share)),
-    ]  # fmt: skip
+    ]
     report = {
-        "encoders": [job.first, job.second], "dataset": job.dataset,
-        "n": len(sentences), "k": k, "looked_at": len(found.looked_at), "rows": rows,
+        "encoders": [job.first, job.second],
+        "dataset": job.dataset,
+        "n": len(sentences),
+        "k": k,
+        "looked_at": len(found.looked_at),
+        "rows": rows,
         "changed": _changed(found, first, second),
         "clusters": _clusters(workspace, job, first, second, sentences, facts),
-    }  # fmt: skip
+    }
     tick(1.0)
     return report, facts.columns, facts.arrays
 
@@ -148,7 +158,7 @@ def _floors(
     tick: ProgressCallback,
 ) -> list[dict[str, Any]]:
     """The same figures for each encoder against itself, and for chance."""
-    from engine.space import compare as engine
+    from theodolite.engine.space import compare as engine
 
     pairs = []
     for name, vectors in ((job.first, first), (job.second, second)):
@@ -171,15 +181,21 @@ def _floors(
 
 def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | None:
     """The vectors of the same encoder with another seed; None if it uses no random numbers."""
-    from engine import encoders
+    from theodolite.engine import encoders
 
     spec = encoders.parse(encoder)
     sources = tuple(
-        replace(s, options=(*((n, v) for n, v in s.options if n != "seed"),
-                            ("seed", str(_next(int(s.option("seed") or 0))))))
-        if s.kind == "borep" else s
+        replace(
+            s,
+            options=(
+                *((n, v) for n, v in s.options if n != "seed"),
+                ("seed", str(_next(int(s.option("seed") or 0)))),
+            ),
+        )
+        if s.kind == "borep"
+        else s
         for s in spec.sources
-    )  # fmt: skip
+    )
     steps = tuple(s if s.seed is None else replace(s, seed=_next(s.seed)) for s in spec.steps)
     other = str(replace(spec, sources=sources, steps=steps))
     if other == str(spec):
@@ -188,9 +204,10 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
     sentences, _ = workspace.catalog.sentences(dataset)
     collection = encoders.PromptTask(dataset, "Retrieval")
     twin = encoders.load(
-        str(encoders.parse(other)), cache=workspace.store.vectors.of(encoder),
+        str(encoders.parse(other)),
+        cache=workspace.store.vectors.of(encoder),
         datasets=workspace.catalog.every_sentence,
-    )  # fmt: skip
+    )
     return encoders.bind_task(twin, data.sentences, data.hash, collection).encode(sentences)
 
 
@@ -203,7 +220,7 @@ def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[
     import numpy as np
 
     def near(vectors: np.ndarray, i: int, ids: np.ndarray) -> list[list[float]]:
-        from engine.space.geometry import cosine
+        from theodolite.engine.space.geometry import cosine
 
         own = np.broadcast_to(vectors[i], (len(ids), vectors.shape[1]))
         values = cosine(own, vectors[ids])
@@ -212,20 +229,29 @@ def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[
     out = []
     for row in found.most(CHANGED):
         i = int(found.looked_at[row])
-        out.append({
-            "id": i, "jaccard": float(found.jaccard[row]), "overlap": float(found.overlap[row]),
-            "first": near(first, i, found.first[row]), "second": near(second, i, found.second[row]),
-        })  # fmt: skip
+        out.append(
+            {
+                "id": i,
+                "jaccard": float(found.jaccard[row]),
+                "overlap": float(found.overlap[row]),
+                "first": near(first, i, found.first[row]),
+                "second": near(second, i, found.second[row]),
+            }
+        )
     return out
 
 
 def _clusters(
-    workspace: Workspace, job: SpacesJob, first: np.ndarray, second: np.ndarray,
-    sentences: Sequence[str], facts: Facts,
-) -> dict[str, Any]:  # fmt: skip
+    workspace: Workspace,
+    job: SpacesJob,
+    first: np.ndarray,
+    second: np.ndarray,
+    sentences: Sequence[str],
+    facts: Facts,
+) -> dict[str, Any]:
     """Cluster both spaces and match the groups; adds the group numbers as columns of both maps."""
-    from engine.space import clusters as engine
-    from engine.space.topics import RegionWords
+    from theodolite.engine.space import clusters as engine
+    from theodolite.engine.space.topics import RegionWords
 
     method: Any = job.clustering
     before = engine.cluster(first, method, job.size)
@@ -242,23 +268,32 @@ def _clusters(
         ("cluster_b", job.second, after, names[1]),
     ):
         shown = [*own, "in no group"] if side.noise else own
-        facts.label(key, f"Clusters of {encoder}", shown,
-                    (side.of if not side.noise else _last(side, len(own))))  # fmt: skip
+        facts.label(
+            key,
+            f"Clusters of {encoder}",
+            shown,
+            (side.of if not side.noise else _last(side, len(own))),
+        )
     labels = _labels(workspace, job.dataset, sentences)
     return {
-        "method": method, "how": [before.how, after.how], "names": names,
+        "method": method,
+        "how": [before.how, after.how],
+        "names": names,
         "sizes": [side.sizes.tolist() for side in (before, after)],
-        "noise": [before.noise, after.noise], "counts": flow.counts.tolist(),
-        "pairs": [list(pair) for pair in flow.pairs], "kept": flow.kept,
+        "noise": [before.noise, after.noise],
+        "counts": flow.counts.tolist(),
+        "pairs": [list(pair) for pair in flow.pairs],
+        "kept": flow.kept,
         "between": asdict(engine.agreement(before.of, after.of)),
-        "labels": None if labels is None
+        "labels": None
+        if labels is None
         else [asdict(engine.agreement(labels, side.of)) for side in (before, after)],
-    }  # fmt: skip
+    }
 
 
 def _names(words: Any, side: Clusters) -> list[str]:
     """Words that name each group; a group without distinct words gets its number as well."""
-    from engine.space.topics import distinct
+    from theodolite.engine.space.topics import distinct
 
     count = len(side.sizes)
     if not count:
@@ -276,7 +311,7 @@ def _labels(workspace: Workspace, dataset: str, sentences: Sequence[str]) -> np.
     """The label of each sentence at its first occurrence; None for a collection without labels."""
     import numpy as np
 
-    from engine.datasets.types import LabelledSentences
+    from theodolite.engine.datasets.types import LabelledSentences
 
     data = workspace.catalog.load(dataset)
     if not isinstance(data, LabelledSentences):

@@ -8,34 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components import map_address
-from app.components.chart import chart
-from app.components.map import point_map
-from app.jobs.submit import queue_unless_stored
-from app.pages.data import choices as collections
-from app.pages.encoders import choices
-from app.pages.jobs import run_panel
-from app.pages.jobs.run_panel import Named, RunPanel
-from app.pages.map import service as maps
-from app.pages.map.service import QUICK_POINTS
-from app.pages.spaces import freezing, service, views
-from app.pages.spaces.changes import changes
-from app.pages.spaces.service import SpacesJob
-from app.web import parts
-from app.web.controls import Control, Controls, Values
-from app.web.frozen import Frozen
-from engine.errors import UserError
+from theodolite.app.components import map_address
+from theodolite.app.components.chart import chart
+from theodolite.app.components.map import point_map
+from theodolite.app.jobs.submit import queue_unless_stored
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs import run_panel
+from theodolite.app.pages.jobs.run_panel import Named, RunPanel
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.service import QUICK_POINTS
+from theodolite.app.pages.spaces import freezing, service, views
+from theodolite.app.pages.spaces.changes import changes
+from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Control, Controls, Values
+from theodolite.app.web.frozen import Frozen
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.spaces.service import Pair
-    from app.workspace import Workspace
+    from theodolite.app.pages.spaces.service import Pair
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Two spaces"
 PATH = "spaces"
 FROZEN = Frozen(
-    controls=("show",), carry=freezing.carry, views=freezing.views,
+    controls=("show",),
+    carry=freezing.carry,
+    views=freezing.views,
     files=dict.fromkeys(("left-map", "right-map"), maps.files),
-)  # fmt: skip
+)
 DESCRIPTION = (
     "The same sentences under two encoders: two maps that share hover, selection and zoom, "
     "and the differences between them, measured in all dimensions and not on the maps."
@@ -46,19 +48,51 @@ CONTROLS = (
     Control("first", "First encoder", gr.Dropdown, key="encoder", options=LIST),
     Control("second", "Second encoder", gr.Dropdown, key="encoder", options=LIST),
     collections.COLLECTION,
-    Control("k", "Neighbours compared", gr.Number, SpacesJob.k, hint="Per sentence, by cosine.",
-            options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0,
-                     "min_width": 150}),
-    Control("method", "Maps", gr.Radio, SpacesJob.method, options={"min_width": 260},
-            choices=[("UMAP", "umap"), ("Principal components", "pca")]),
-    Control("groups", "Clusters", gr.Radio, SpacesJob.clustering, options={"min_width": 220},
-            choices=[("k-means", "k-means"), ("HDBSCAN", "hdbscan")]),
-    Control("size", "Groups, or smallest group size", gr.Number, hint="Empty: the default.",
-            options={"minimum": 2, "maximum": service.MOST_GROUPS, "precision": 0,
-                     "min_width": 200}),
-    Control("show", "View", gr.Radio, "side", options={"visible": False},
-            choices=[("Side by side", "side"), ("One map, animated", "move")]),
-)  # fmt: skip
+    Control(
+        "k",
+        "Neighbours compared",
+        gr.Number,
+        SpacesJob.k,
+        hint="Per sentence, by cosine.",
+        options={
+            "minimum": 1,
+            "maximum": service.MOST_NEIGHBOURS,
+            "precision": 0,
+            "min_width": 150,
+        },
+    ),
+    Control(
+        "method",
+        "Maps",
+        gr.Radio,
+        SpacesJob.method,
+        options={"min_width": 260},
+        choices=[("UMAP", "umap"), ("Principal components", "pca")],
+    ),
+    Control(
+        "groups",
+        "Clusters",
+        gr.Radio,
+        SpacesJob.clustering,
+        options={"min_width": 220},
+        choices=[("k-means", "k-means"), ("HDBSCAN", "hdbscan")],
+    ),
+    Control(
+        "size",
+        "Groups, or smallest group size",
+        gr.Number,
+        hint="Empty: the default.",
+        options={"minimum": 2, "maximum": service.MOST_GROUPS, "precision": 0, "min_width": 200},
+    ),
+    Control(
+        "show",
+        "View",
+        gr.Radio,
+        "side",
+        options={"visible": False},
+        choices=[("Side by side", "side"), ("One map, animated", "move")],
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -66,8 +100,9 @@ def build(workspace: Workspace) -> None:
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("first", "second", "collection", "show", elem_classes=["t-bare"])
-        go = gr.Button("Compare", variant="primary", elem_id="compare-spaces",
-                       visible=not workspace.read_only)  # fmt: skip
+        go = gr.Button(
+            "Compare", variant="primary", elem_id="compare-spaces", visible=not workspace.read_only
+        )
         with parts.more():
             controls.render("k", "method", "groups", "size")
     notice = parts.notice()
@@ -87,10 +122,15 @@ def build(workspace: Workspace) -> None:
     shown["flow"] = chart(elem_id="flow")
     controls.add("seen", gr.State({}))
     panel.connect(
-        controls, shown, shown["words"], go, notice,
-        load=partial(_loaded, workspace), show=partial(_shown, workspace),
+        controls,
+        shown,
+        shown["words"],
+        go,
+        notice,
+        load=partial(_loaded, workspace),
+        show=partial(_shown, workspace),
         make=lambda values: queue_unless_stored(workspace, _spec(values)),
-    )  # fmt: skip
+    )
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
@@ -101,9 +141,10 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
     place, collection = collections.filled(workspace, values.collection)
     return vars(values) | {
         "first": gr.update(choices=offered, value=one),
-        "second": gr.update(choices=offered, value=other), "collection": collection,
+        "second": gr.update(choices=offered, value=other),
+        "collection": collection,
         "seen": map_address.from_address(request, place),
-    }  # fmt: skip
+    }
 
 
 def _spec(values: Values) -> SpacesJob:
@@ -115,11 +156,14 @@ def _spec(values: Values) -> SpacesJob:
     if not values.first or not values.second:
         raise UserError("Choose two encoders.", "Choose them above, or add one on Encoders.")
     return SpacesJob.of(
-        values.first, values.second, values.collection,
-        clustering=values.groups, method=values.method,
+        values.first,
+        values.second,
+        values.collection,
+        clustering=values.groups,
+        method=values.method,
         k=SpacesJob.k if values.k is None else int(values.k),
         size=None if values.size is None else int(values.size),
-    )  # fmt: skip
+    )
 
 
 def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
@@ -136,8 +180,14 @@ def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterato
         )
 
     yield from run_panel.awaited(
-        workspace, values.run, spec, [spec.first, spec.second],
-        lambda: service.quick(workspace, spec), session,
-        most=QUICK_POINTS, words="words", drawn=drawn,
+        workspace,
+        values.run,
+        spec,
+        [spec.first, spec.second],
+        lambda: service.quick(workspace, spec),
+        session,
+        most=QUICK_POINTS,
+        words="words",
+        drawn=drawn,
         nothing=partial(views.nothing, workspace.read_only, len(sentences)),
-    )  # fmt: skip
+    )

@@ -12,21 +12,21 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from app import formats
-from app.jobs.job import Job, Spec, Upgrades
-from app.pages.map import job as map_job
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.pages.map.service import StoredMap
-from app.pages.spaces import making
-from engine.encoders.spec import to_legacy
-from engine.errors import UserError
-from engine.progress import ProgressCallback, nobody
-from store.hashing import hash_of, to_json
+from theodolite.app import formats
+from theodolite.app.jobs.job import Job, Spec, Upgrades
+from theodolite.app.pages.map import job as map_job
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.service import StoredMap
+from theodolite.app.pages.spaces import making
+from theodolite.engine.encoders.spec import to_legacy
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
 
 FORMAT = 1
 """Increased whenever the result of the same comparison would change."""
@@ -91,7 +91,7 @@ class SpacesJob(Job):
         Raises:
             UserError: a spec or parameter is invalid, or both encoders are the same.
         """
-        from engine import encoders
+        from theodolite.engine import encoders
 
         job = cls(str(encoders.parse(first)), str(encoders.parse(second)), dataset, **how)
         if job.first == job.second:
@@ -162,12 +162,15 @@ class SpacesJob(Job):
             UserError: an encoder or the data set is invalid.
         """
         facts = {
-            "format": FORMAT, "maps": [plane.key(workspace) for plane in self.planes(workspace)],
-            "k": self.k, "clustering": self.clustering, "size": self.size,
+            "format": FORMAT,
+            "maps": [plane.key(workspace) for plane in self.planes(workspace)],
+            "k": self.k,
+            "clustering": self.clustering,
+            "size": self.size,
             "library": f"scikit-learn {version('scikit-learn')}",
             # The stored pair contains the names: other names for the same vectors are another pair.
             "names": [to_legacy(self.first), to_legacy(self.second)],
-        }  # fmt: skip
+        }
         return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 
     def stored(self, workspace: Workspace) -> Pair | None:
@@ -217,11 +220,15 @@ class SpacesJob(Job):
         return [
             *((f"Encoding {dataset} with {encoders[side]}", encode(side)) for side in (0, 1)),
             (f"{name} of {dataset} with {encoders[0]}", project(0)),
-            (f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap,
-             project(1)),
-            ("Neighbourhoods, noise floor and clusters in the full dimensions",
-             lambda workspace, reporter: self.make(workspace, reporter.tick)),
-        ]  # fmt: skip
+            (
+                f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap,
+                project(1),
+            ),
+            (
+                "Neighbourhoods, noise floor and clusters in the full dimensions",
+                lambda workspace, reporter: self.make(workspace, reporter.tick),
+            ),
+        ]
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> Pair:
         """Return the stored pair, or compute and store it.

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components import map_address
-from app.components.chart import drawing
-from app.components.map import points
-from app.pages.map import service as maps
-from app.pages.spaces import flow as flows
-from app.pages.spaces.changes import Changed, Neighbour, listed
-from app.web import address, parts
-from app.web.figures import percent
+from theodolite.app import formats
+from theodolite.app.components import map_address
+from theodolite.app.components.chart import drawing
+from theodolite.app.components.map import points
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.spaces import flow as flows
+from theodolite.app.pages.spaces.changes import Changed, Neighbour, listed
+from theodolite.app.web import address, parts
+from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
-    from app.pages.map.service import StoredMap
-    from app.pages.spaces.service import Pair
+    from theodolite.app.pages.map.service import StoredMap
+    from theodolite.app.pages.spaces.service import Pair
 
 GROUP = "spaces"
 NOWHERE: Mapping[str, Any] = MappingProxyType({})
@@ -62,9 +62,11 @@ def drawn(
         "right_side": gr.update(visible=not moves),
         "right_name": side(pair.second),
         "right": None if moves else right(pair, view),
-        "changed_head": changed_head, "changed": changes,
-        "flow_head": flow_head, "flow": picture,
-    }  # fmt: skip
+        "changed_head": changed_head,
+        "changed": changes,
+        "flow_head": flow_head,
+        "flow": picture,
+    }
 
 
 def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None) -> dict[str, Any]:
@@ -80,10 +82,11 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
     long = f" For one of them this takes {rest}." if rest else ""
     title = f"{count:,} sentences, not compared yet"
     hint = parts.next_step(
-        visitor, "choose another collection, or other encoders",
+        visitor,
+        "choose another collection, or other encoders",
         f"Press Compare: the sentences are encoded in the background, once.{long} The maps "
         "will appear here.",
-    )  # fmt: skip
+    )
     if alive:
         title, hint = (
             f"{count:,} sentences, being encoded",
@@ -93,9 +96,13 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
         ("left_name", "right_name", "figures", "changed_head", "changed", "flow_head"), ""
     )
     return {
-        "words": parts.empty(title, hint), "show": gr.update(visible=False), **empty,
-        "left": None, "right": None, "flow": None,
-    }  # fmt: skip
+        "words": parts.empty(title, hint),
+        "show": gr.update(visible=False),
+        **empty,
+        "left": None,
+        "right": None,
+        "flow": None,
+    }
 
 
 def _waiting(visitor: bool) -> str:
@@ -114,12 +121,13 @@ def figures(report: dict[str, Any]) -> str:
     """The figures as a table, with the noise floor and chance below them."""
     rows = [
         [
-            f"<strong>{escape(row['name'])}</strong>" if row["kind"] == "between"
+            f"<strong>{escape(row['name'])}</strong>"
+            if row["kind"] == "between"
             else _against(row),
             *(formats.MISSING if row[key] is None else f"{row[key]:.3f}" for key in KEYS),
         ]
         for row in report["rows"]
-    ]  # fmt: skip
+    ]
     table = parts.table(
         ("", *COLUMNS),
         rows,
@@ -196,9 +204,11 @@ def moving(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
     """The first encoder's map, whose points can be moved to the second's."""
     ends = (pair.first.info["encoder"], pair.second.info["encoder"])
     return left(pair, view) | {
-        "towards": maps.url(pair.second.key), "ends": list(ends), "regions": [],
+        "towards": maps.url(pair.second.key),
+        "ends": list(ends),
+        "regions": [],
         "label": f"Map whose points move from {ends[0]} to {ends[1]}",
-    }  # fmt: skip
+    }
 
 
 def _map(found: StoredMap, pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
@@ -257,10 +267,16 @@ def changed(pair: Pair, sentences: Sequence[str]) -> tuple[str, str]:
         return [Neighbour(int(i), sentences[int(i)], cosine) for i, cosine in found]
 
     found = [
-        Changed(one["id"], sentences[one["id"]], one["jaccard"], one["overlap"],
-                near(one["first"]), near(one["second"]))
+        Changed(
+            one["id"],
+            sentences[one["id"]],
+            one["jaccard"],
+            one["overlap"],
+            near(one["first"]),
+            near(one["second"]),
+        )
         for one in report["changed"]
-    ]  # fmt: skip
+    ]
     first, second = report["encoders"]
     lead = (
         "By rank-biased overlap, then by how much less alike the other's neighbours are. Open one "

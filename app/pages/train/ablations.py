@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.components.actions import actions, button
-from app.pages.train.sweep import LEAVE
-from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on
-from app.web.events import PageEvent
-from app.web.parts import HIDE_PROGRESS
-from engine.errors import UserError
+from theodolite.app import formats
+from theodolite.app.components.actions import actions, button
+from theodolite.app.pages.train.sweep import LEAVE
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.training.ablations import Ablation
-    from engine.training.spec import TrainSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.training.ablations import Ablation
+    from theodolite.engine.training.spec import TrainSpec
 
 DESCRIPTION = (
     "Train every row of a table of SimCSE's paper, from a base and at a scale of your own, and see "
@@ -46,7 +46,7 @@ def build(workspace: Workspace) -> None:
         queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
 
     def fill(values: Values) -> Answer:
-        from app.pages.train.choices import bases, datasets
+        from theodolite.app.pages.train.choices import bases, datasets
 
         offered = bases(workspace)
         found = {"base": (offered, offered[0])} | {
@@ -63,37 +63,57 @@ def build(workspace: Workspace) -> None:
 
     filled = [controls[name] for name in ("base", "texts", "pairs")]
     on(fold.expand, fill, controls, filled, notice, **HIDE_PROGRESS)
-    on(controls["seeds"].input, lambda n: {tables: _tables(int(n))}, [controls["seeds"]], [tables],
-       notice, **HIDE_PROGRESS)  # fmt: skip
+    on(
+        controls["seeds"].input,
+        lambda n: {tables: _tables(int(n))},
+        [controls["seeds"]],
+        [tables],
+        notice,
+        **HIDE_PROGRESS,
+    )
     on(tables.act, queue, controls, [queued], notice, **HIDE_PROGRESS)
     queued.change(None, queued, js=LEAVE)
 
 
 def _controls() -> Controls:
     """Controls that the runs of every table share."""
-    from engine.training.ablations import SCALES
+    from theodolite.engine.training.ablations import SCALES
 
     def dropdown(name: str, label: str, hint: str | None = None) -> Control:
-        return Control(name, label, gr.Dropdown, hint=hint,
-                       options={"choices": [], "elem_id": f"ablation-{name}",
-                                "min_width": 200})  # fmt: skip
+        return Control(
+            name,
+            label,
+            gr.Dropdown,
+            hint=hint,
+            options={"choices": [], "elem_id": f"ablation-{name}", "min_width": 200},
+        )
 
     return Controls(
         dropdown("base", "Base"),
         dropdown("texts", "Sentences", "For the unsupervised tables."),
         dropdown("pairs", "Pairs", "For the supervised ones."),
-        Control("scale", "Scale", gr.Radio, DEFAULT_SCALE,
-                choices=[(found.label, name) for name, found in SCALES.items()],
-                options={"elem_id": "ablation-scale"}),
-        Control("seeds", "Seeds of each row", gr.Radio, "1",
-                choices=[str(n) for n in range(1, MOST_SEEDS + 1)],
-                options={"elem_id": "ablation-seeds"}),
-    )  # fmt: skip
+        Control(
+            "scale",
+            "Scale",
+            gr.Radio,
+            DEFAULT_SCALE,
+            choices=[(found.label, name) for name, found in SCALES.items()],
+            options={"elem_id": "ablation-scale"},
+        ),
+        Control(
+            "seeds",
+            "Seeds of each row",
+            gr.Radio,
+            "1",
+            choices=[str(n) for n in range(1, MOST_SEEDS + 1)],
+            options={"elem_id": "ablation-seeds"},
+        ),
+    )
 
 
 def _preset(workspace: Workspace, objective: str) -> dict[str, Any]:
     """The fields of a spec that the presets for this machine set."""
-    from app.pages.train.service import EncoderTraining
+    from theodolite.app.pages.train.service import EncoderTraining
 
     presets = EncoderTraining(workspace).presets()
     changes: dict[str, Any] = next(p.changes for p in presets if p.name == f"here-{objective}")
@@ -102,7 +122,7 @@ def _preset(workspace: Workspace, objective: str) -> dict[str, Any]:
 
 def _tables(seeds: int) -> str:
     """Every table with its button."""
-    from engine.training.ablations import ABLATIONS
+    from theodolite.engine.training.ablations import ABLATIONS
 
     items = "".join(_table(ablation, seeds) for ablation in ABLATIONS.values())
     return f'<ul class="t-runs t-tables" aria-label="Tables of the paper">{items}</ul>'
@@ -110,8 +130,12 @@ def _tables(seeds: int) -> str:
 
 def _table(ablation: Ablation, seeds: int) -> str:
     runs = formats.plural(len(ablation.rows) * seeds, "run")
-    go = button(f"Queue {runs}", "queue", ablation.name,
-                about=f"Queue {runs}: Table {ablation.table}, {ablation.title}")  # fmt: skip
+    go = button(
+        f"Queue {runs}",
+        "queue",
+        ablation.name,
+        about=f"Queue {runs}: Table {ablation.table}, {ablation.title}",
+    )
     rows = "; ".join(row.label for row in ablation.rows)
     missing = f" Not here: {ablation.left_out}" if ablation.left_out else ""
     kind = "supervised" if ablation.objective == "sup" else "unsupervised"
@@ -125,10 +149,10 @@ def _table(ablation: Ablation, seeds: int) -> str:
 
 def _queue(workspace: Workspace, name: str, values: Values) -> str:
     """Queue a table; return the id of the sweep's run."""
-    from app.jobs import submit
-    from app.pages.train.sweep_job import SweepJob
-    from engine.training import ablations, sweeps
-    from engine.training.ablations import ABLATIONS, scaled
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.train.sweep_job import SweepJob
+    from theodolite.engine.training import ablations, sweeps
+    from theodolite.engine.training.ablations import ABLATIONS, scaled
 
     if name not in ABLATIONS:
         raise UserError(f"There is no table {name[:40]!r}.", "Choose one of the list.")
@@ -144,7 +168,7 @@ def _queue(workspace: Workspace, name: str, values: Values) -> str:
 
 def _spec(workspace: Workspace, ablation: Ablation, values: Values) -> TrainSpec:
     """The spec that the rows change: this machine's preset with the chosen base and data."""
-    from engine.training.spec import TrainSpec
+    from theodolite.engine.training.spec import TrainSpec
 
     preset = _preset(workspace, ablation.objective)
     data = values.pairs if ablation.objective == "sup" else values.texts

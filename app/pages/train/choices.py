@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
-from engine.training.presets import STARTER
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
-NEW = (("layers", "Layers", 4), ("hidden", "Hidden size", 256), ("heads", "Attention heads", 4),
-       ("vocab", "Vocabulary", 8000))  # fmt: skip
+NEW = (
+    ("layers", "Layers", 4),
+    ("hidden", "Hidden size", 256),
+    ("heads", "Attention heads", 4),
+    ("vocab", "Vocabulary", 8000),
+)
 """Sizes of a new model: name, label, default."""
 TRAINABLE = ("minilm", "hf", "dir")
 FITTING = {
@@ -25,7 +29,7 @@ FITTING = {
 
 def default_dev(workspace: Workspace) -> str | None:
     """The default dev set; None if no candidate is installed."""
-    from engine.training.presets import DEV
+    from theodolite.engine.training.presets import DEV
 
     scored = scored_sets(workspace)
     return next((name for name in DEV if name in scored), None)
@@ -93,7 +97,7 @@ def taken_in(workspace: Workspace, file: str | None) -> str:
     Raises:
         UserError: for visitors, without a file, or if the file cannot be read.
     """
-    from app.pages.data import service as uploads
+    from theodolite.app.pages.data import service as uploads
 
     workspace.refuse_visitors()
     if not file:

@@ -6,16 +6,25 @@ from typing import Annotated, Any
 
 import typer
 
-from app.jobs.processes import under_torchrun
-from app.pages.train import choices, decoder_command, progress, service
-from app.pages.train.job import whole_path
-from app.pages.train.options import EstimateOption, takes_settings
-from app.pages.train.sweep_job import SweepJob, scores
-from app.terminal import JsonOption, QueueOption, emit, emit_json, line, queued, say, verb
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.training import TrainSpec
-from engine.training.fields import defaults
+from theodolite.app.jobs.processes import under_torchrun
+from theodolite.app.pages.train import choices, decoder_command, progress, service
+from theodolite.app.pages.train.job import whole_path
+from theodolite.app.pages.train.options import EstimateOption, takes_settings
+from theodolite.app.pages.train.sweep_job import SweepJob, scores
+from theodolite.app.terminal import (
+    JsonOption,
+    QueueOption,
+    emit,
+    emit_json,
+    line,
+    queued,
+    say,
+    verb,
+)
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.fields import defaults
 
 ObjectiveArgument = Annotated[
     str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
@@ -31,11 +40,12 @@ BaseArgument = Annotated[
 TrainOption = Annotated[
     str,
     typer.Option(
-        "--train", metavar="FILE",
+        "--train",
+        metavar="FILE",
         help="One sentence per line, csv, tsv, JSON lines or Parquet, or the name of a data set: "
         "see `theodolite data list`.",
     ),
-]  # fmt: skip
+]
 OutOption = Annotated[
     str, typer.Option("--out", metavar="FOLDER", help="Output folder for the encoder.")
 ]
@@ -123,8 +133,8 @@ def sweep(
     Each gets a folder under FOLDER. An encoder that is already trained is not trained again: after
     Ctrl-C the same command goes on. A training that fails does not end the others.
     """
-    from app.jobs import submit
-    from engine.training import ablations, sweeps
+    from theodolite.app.jobs import submit
+    from theodolite.engine.training import ablations, sweeps
 
     if under_torchrun():
         raise UserError(
@@ -132,8 +142,13 @@ def sweep(
             "Use --processes, or train one after the other.",
         )
     settings = _with_dev(workspace, settings)
-    base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
-                          out=whole_path(out), **settings)  # fmt: skip
+    base_spec = TrainSpec(
+        objective=objective,
+        base=base,
+        train=train,  # type: ignore[arg-type]
+        out=whole_path(out),
+        **settings,
+    )
     if scale is not None:
         base_spec = ablations.scaled(base_spec, scale)
     if (ablation is None) != bool(vary):
@@ -168,7 +183,7 @@ def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
 
 def _report_sweep(workspace: Workspace, run_id: str, job: SweepJob, as_json: bool) -> None:
     """Print the children of a sweep and name the best; exit 1 unless the sweep is done."""
-    from app.pages.trainings import service as runs
+    from theodolite.app.pages.trainings import service as runs
 
     run = workspace.store.runs.get(run_id)
     rows = runs.rows_of(workspace, run)

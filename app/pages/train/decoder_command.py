@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from app import decoders
-from app.pages.train import progress, service
-from app.pages.train.options import EstimateOption, takes_settings
-from app.terminal import JsonOption, QueueOption, done, emit, line, say, verb, verbs
-from app.workspace import Workspace
-from engine.decoding import presets
-from engine.decoding.spec import DecoderSpec
+from theodolite.app import decoders
+from theodolite.app.pages.train import progress, service
+from theodolite.app.pages.train.options import EstimateOption, takes_settings
+from theodolite.app.terminal import JsonOption, QueueOption, done, emit, line, say, verb, verbs
+from theodolite.app.workspace import Workspace
+from theodolite.engine.decoding import presets
+from theodolite.engine.decoding.spec import DecoderSpec
 
 
 @verb

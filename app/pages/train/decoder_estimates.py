@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.paths import named
-from engine.training.presets import STARTER
+from theodolite.engine.paths import named
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.decoding.estimate import DecoderEstimate
-    from engine.decoding.spec import DecoderSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.decoding.estimate import DecoderEstimate
+    from theodolite.engine.decoding.spec import DecoderSpec
 
 _SPEEDS = "decoder-speeds"
 _TOKENS_PER_SECOND = 1500.0
@@ -53,7 +53,7 @@ def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:
     Raises:
         UserError: the decoder cannot be trained.
     """
-    from engine.decoding.estimate import estimate
+    from theodolite.engine.decoding.estimate import estimate
 
     found = estimate(spec, workspace.load(spec.encoder), workspace.catalog)
     _remember(workspace, _key(spec), found.pieces_per_second)

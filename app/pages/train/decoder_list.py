@@ -5,15 +5,15 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from app import decoders, formats
-from app.components.actions import button
-from app.components.card import card as laid_out
-from app.web import address, parts
-from engine.errors import UserError
+from theodolite.app import decoders, formats
+from theodolite.app.components.actions import button
+from theodolite.app.components.card import card as laid_out
+from theodolite.app.web import address, parts
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.decoders import DecoderInfo
-    from app.workspace import Workspace
+    from theodolite.app.decoders import DecoderInfo
+    from theodolite.app.workspace import Workspace
 
 
 def listing(workspace: Workspace) -> str:
@@ -22,8 +22,7 @@ def listing(workspace: Workspace) -> str:
     if not found:
         return ""
     rows = [_cells(workspace, row) for row in found]
-    heads = ["Encoder", "Decoder", "Training text", "Sentences", "Max words", "Since",
-             "Card"]  # fmt: skip
+    heads = ["Encoder", "Decoder", "Training text", "Sentences", "Max words", "Since", "Card"]
     if not workspace.read_only:
         heads.append("Remove")
     named = "Installed decoders, the one in use first"

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import decoders
-from app.components.actions import actions
-from app.components.chart import chart
-from app.pages.jobs import service as jobs
-from app.pages.train import choices, decoder_list, service
-from app.pages.train import decoder_views as views
-from app.pages.train.form import Form, Updates
-from app.pages.train.settings import Values
-from app.web import address, parts
-from app.web.controls import Answer, Control, on, on_load, poll
-from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-from engine.decoding.presets import default_texts
+from theodolite.app import decoders
+from theodolite.app.components.actions import actions
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.train import choices, decoder_list, service
+from theodolite.app.pages.train import decoder_views as views
+from theodolite.app.pages.train.form import Form, Updates
+from theodolite.app.pages.train.settings import Values
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, on, on_load, poll
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.engine.decoding.presets import default_texts
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Train decoder"
 PATH = "train-decoder"
@@ -38,11 +38,23 @@ INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoVie
 
 
 OWN = (
-    Control("encoder", "Encoder", gr.Dropdown, choices=(),
-            hint="The encoder whose vectors are decoded.", options={"elem_id": "decoder-encoder"}),
-    Control("train", "Text", gr.Dropdown, choices=(), hint="Training texts.",
-            options={"elem_id": "decoder-train", "multiselect": True}),
-)  # fmt: skip
+    Control(
+        "encoder",
+        "Encoder",
+        gr.Dropdown,
+        choices=(),
+        hint="The encoder whose vectors are decoded.",
+        options={"elem_id": "decoder-encoder"},
+    ),
+    Control(
+        "train",
+        "Text",
+        gr.Dropdown,
+        choices=(),
+        hint="Training texts.",
+        options={"elem_id": "decoder-train", "multiselect": True},
+    ),
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -97,8 +109,11 @@ class _Followed:
 
         def load(request: gr.Request) -> Answer:
             run, named = address.first(request, "run"), address.first(request, "card")
-            return {read: named, self._card: decoder_list.card(self._workspace, named),
-                    **self._drawn(run)}  # fmt: skip
+            return {
+                read: named,
+                self._card: decoder_list.card(self._workspace, named),
+                **self._drawn(run),
+            }
 
         def polled(run: str, known: list[Any]) -> Answer:
             return None if views.marks(self._workspace, run) == known else self._shown(run)
@@ -109,8 +124,14 @@ class _Followed:
         # A poll in flight while another run is opened must not reopen the previous one.
         poll(POLL_SECONDS, loaded, polled, [opened, self._seen], shown)
         on(self._listing.act, self._act, [opened], views_of_run, self._notice, **HIDE_PROGRESS)
-        on(self._installed.act, self._handle, [read], [read, self._card, self._installed],
-           self._removed, **HIDE_PROGRESS)  # fmt: skip
+        on(
+            self._installed.act,
+            self._handle,
+            [read],
+            [read, self._card, self._installed],
+            self._removed,
+            **HIDE_PROGRESS,
+        )
         read.change(None, read, js=INTO_VIEW)
         on(begun.change, self._drawn, [begun], views_of_run, self._notice, **ALWAYS_LAST)
         address.keep({"run": opened, "card": read})

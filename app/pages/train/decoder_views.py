@@ -5,19 +5,19 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components import word_diff
-from app.components.actions import button
-from app.pages.jobs import views as jobs
-from app.pages.train import decoder_list
-from app.pages.trainings import figures
-from app.pages.trainings import row as training
-from app.web import parts, progress
-from engine.decoding.differing import differing
+from theodolite.app import formats
+from theodolite.app.components import word_diff
+from theodolite.app.components.actions import button
+from theodolite.app.pages.jobs import views as jobs
+from theodolite.app.pages.train import decoder_list
+from theodolite.app.pages.trainings import figures
+from theodolite.app.pages.trainings import row as training
+from theodolite.app.web import parts, progress
+from theodolite.engine.decoding.differing import differing
 
 if TYPE_CHECKING:
-    from app.pages.trainings.service import Curves, TrainingRun
-    from app.workspace import Workspace
+    from theodolite.app.pages.trainings.service import Curves, TrainingRun
+    from theodolite.app.workspace import Workspace
 
 LISTED = 20
 HEIGHT = 300
@@ -27,7 +27,7 @@ LOSS = "loss, nats per token"
 
 def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
     """The list, the opened run's losses and samples, the installed decoders, the marks."""
-    from app.pages.trainings import service
+    from theodolite.app.pages.trainings import service
 
     rows = service.table(workspace, LISTED, service.DECODERS)
     found = service.curves(workspace, run) if any(row.run == run for row in rows) else None
@@ -42,11 +42,12 @@ def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
 
 def marks(workspace: Workspace, run: str) -> list[Any]:
     """State whose change redraws the page."""
-    from app.pages.trainings import service
+    from theodolite.app.pages.trainings import service
 
     runs = workspace.store.runs.list(limit=LISTED, kinds=service.DECODERS)
-    listed = [[*mark, row["asked"]] for mark, row in
-              zip(progress.signature(runs), runs, strict=True)]  # fmt: skip
+    listed = [
+        [*mark, row["asked"]] for mark, row in zip(progress.signature(runs), runs, strict=True)
+    ]
     return [listed, run, service.cursor(workspace, run) if run else 0]
 
 
@@ -72,8 +73,11 @@ def losses(found: Curves) -> dict[str, Any] | None:
     """A chart of the losses by step; None before the first."""
     lines = []
     if found.steps:
-        lines.append(figures.Curve("training", [e["step"] for e in found.steps],
-                                   [e["loss"] for e in found.steps]))  # fmt: skip
+        lines.append(
+            figures.Curve(
+                "training", [e["step"] for e in found.steps], [e["loss"] for e in found.steps]
+            )
+        )
     if found.evals:
         steps, values = ([e[name] for e in found.evals] for name in ("step", "loss"))
         best = steps[values.index(min(values))]
@@ -99,8 +103,10 @@ def samples(found: Curves) -> str:
         f"{marked(differing(given, decoded)) or 'nothing'}</p></li>"
         for given, decoded in last["samples"]
     )
-    lead = (f"Held-out sentences, and their reconstructions after {formats.count(last['step'])} "
-        "updates.")  # fmt: skip
+    lead = (
+        f"Held-out sentences, and their reconstructions after {formats.count(last['step'])} "
+        "updates."
+    )
     return (
         f"{parts.heading('What it says so far', lead)}"
         f'<ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'

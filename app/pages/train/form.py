@@ -8,13 +8,13 @@ from typing import Any
 
 import gradio as gr
 
-from app.pages.train import views
-from app.pages.train.service import OWN, Training
-from app.pages.train.settings import Setting, Values
-from app.web import address, background_call, parts
-from app.web.controls import Answer, Control, Controls, on, on_load
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
-from engine.errors import UserError
+from theodolite.app.pages.train import views
+from theodolite.app.pages.train.service import OWN, Training
+from theodolite.app.pages.train.settings import Setting, Values
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import Answer, Control, Controls, on, on_load
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.engine.errors import UserError
 
 Updates = dict[str, dict[str, Any]]
 """Control -> keyword arguments of its `gr.update`."""
@@ -25,9 +25,14 @@ NO_SPELLCHECK = {
     ),
 }
 """Options of a text box for numbers and names, which no browser should correct."""
-PRESET = Control("preset", "Preset", gr.Dropdown, choices=(),
-                 hint="Preset to start from: ours for this machine, or a paper's.",
-                 options={"filterable": False})  # fmt: skip
+PRESET = Control(
+    "preset",
+    "Preset",
+    gr.Dropdown,
+    choices=(),
+    hint="Preset to start from: ours for this machine, or a paper's.",
+    options={"filterable": False},
+)
 
 
 class Form:
@@ -45,9 +50,13 @@ class Form:
     notice: Any
 
     def __init__(
-        self, training: Training[Any, Any], name: str, own: Sequence[Control] = (),
-        aside: Sequence[Control] = (), deciding: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        training: Training[Any, Any],
+        name: str,
+        own: Sequence[Control] = (),
+        aside: Sequence[Control] = (),
+        deciding: Sequence[str] = (),
+    ) -> None:
         """Declare the controls.
 
         Args:
@@ -59,8 +68,9 @@ class Form:
         """
         self.training = training
         usual = training.settings.defaults()
-        settings = [_control(training, setting, name, usual)
-                    for setting in training.settings.values()]  # fmt: skip
+        settings = [
+            _control(training, setting, name, usual) for setting in training.settings.values()
+        ]
         self.controls, self.aside = Controls(PRESET, *own, *settings), Controls(*aside)
         self.boxes: dict[str, Any] = {}
         self._deciding = deciding
@@ -139,19 +149,43 @@ class Form:
         seen = [controls["preset"], self._about, self._command, self._said, *self._hidden.values()]
         on_load(self._load, [*filled, self._command, self._said], self.notice)
         on(controls["preset"].input, self._pick, self.inputs, filled, self.notice, **ALWAYS_LAST)
-        on([self.inputs[name].input for name in self._deciding], self.reshape, self.inputs,
-           self.shaped, self.notice, **ONE_AT_A_TIME)  # fmt: skip
+        on(
+            [self.inputs[name].input for name in self._deciding],
+            self.reshape,
+            self.inputs,
+            self.shaped,
+            self.notice,
+            **ONE_AT_A_TIME,
+        )
         # `change`, not `input`: a text that is pasted or filled in counts as well.
-        typed = [box.change for name, box in self.inputs.items()
-                 if name != "preset" and name not in self._hidden]  # fmt: skip
+        typed = [
+            box.change
+            for name, box in self.inputs.items()
+            if name != "preset" and name not in self._hidden
+        ]
         on(typed, self._review, self.inputs, seen, self.notice, **ONE_AT_A_TIME)
         if not self.training.workspace.read_only:
-            on(self._go.click, self._start, self.inputs, [self.started], self._told,
-               **HIDE_PROGRESS)  # fmt: skip
-            on(self._cost.click, self._probe, self.inputs, [self._estimate], self._told,
-               **HIDE_PROGRESS)  # fmt: skip
-        usual = {name: control.default for name, control in controls.declared.items()
-                 if control.default not in (None, "")}  # fmt: skip
+            on(
+                self._go.click,
+                self._start,
+                self.inputs,
+                [self.started],
+                self._told,
+                **HIDE_PROGRESS,
+            )
+            on(
+                self._cost.click,
+                self._probe,
+                self.inputs,
+                [self._estimate],
+                self._told,
+                **HIDE_PROGRESS,
+            )
+        usual = {
+            name: control.default
+            for name, control in controls.declared.items()
+            if control.default not in (None, "")
+        }
         address.keep(dict(controls), usual | {"preset": self.training.usual})
 
     @property
@@ -201,11 +235,18 @@ class Form:
     def _load(self, request: gr.Request) -> Answer:
         """Fill the form from the address: its fields over its preset over the defaults."""
         training, presets = self.training, self.training.presets()
-        given = {name: found for name in (*training.named, *training.settings)
-                 if (found := address.every(request, name))}  # fmt: skip
+        given = {
+            name: found
+            for name in (*training.named, *training.settings)
+            if (found := address.every(request, name))
+        }
         theirs = training.preset(training.usual).keys()
-        name = address.choice(request, "preset", [*(preset.name for preset in presets), OWN],
-                              OWN if theirs & given.keys() else training.usual)  # fmt: skip
+        name = address.choice(
+            request,
+            "preset",
+            [*(preset.name for preset in presets), OWN],
+            OWN if theirs & given.keys() else training.usual,
+        )
         values = training.preset(name)
         for field, found in given.items():
             ticked = field in training.settings and training.settings.ticked(field)
@@ -251,8 +292,7 @@ class Form:
             values = self._whole(vars(chosen))
             spec = training.spec(values)
         except UserError as error:
-            return {named: OWN, self._about: "", self._command: "",
-                    self._said: views.wrong(error)}  # fmt: skip
+            return {named: OWN, self._about: "", self._command: "", self._said: views.wrong(error)}
         preset = training.preset_of(values)
         return {
             named: preset.name if preset else OWN,
@@ -293,7 +333,8 @@ def _control(
         known = [value for _, value in setting.choices]
         default = default if default in known else None
         options |= {"filterable": False, "min_width": 190}
-        return Control(name, setting.label, gr.Dropdown, default, setting.hint, setting.choices,
-                       options)  # fmt: skip
+        return Control(
+            name, setting.label, gr.Dropdown, default, setting.hint, setting.choices, options
+        )
     options |= {"min_width": 150, **NO_SPELLCHECK}
     return Control(name, setting.label, gr.Textbox, default, setting.hint, None, options)

@@ -9,30 +9,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from app.fleet import outs
-from app.formats import last_part
-from app.jobs.job import Job, Upgrades
-from app.jobs.job import Spec as JobSpec
-from app.jobs.processes import under_torchrun
-from app.pages.encoders.service import refresh
-from app.pages.train import travel
-from app.pages.train.report import TrainingReport, last_event
-from engine.decoding.events import DECODER_EVENTS, DecoderFinished
-from engine.decoding.spec import DecoderSpec
-from engine.errors import UserError
-from engine.paths import named
-from engine.training import Event, Finished, TrainSpec
-from engine.training.base_spec import BaseSpec
-from engine.training.events import EVENTS
-from engine.training.record import RECORD, encoder_of
-from store.run_rows import STOP
+from theodolite.app.fleet import outs
+from theodolite.app.formats import last_part
+from theodolite.app.jobs.job import Job, Upgrades
+from theodolite.app.jobs.job import Spec as JobSpec
+from theodolite.app.jobs.processes import under_torchrun
+from theodolite.app.pages.encoders.service import refresh
+from theodolite.app.pages.train import travel
+from theodolite.app.pages.train.report import TrainingReport, last_event
+from theodolite.engine.decoding.events import DECODER_EVENTS, DecoderFinished
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
+from theodolite.engine.training import Event, Finished, TrainSpec
+from theodolite.engine.training.base_spec import BaseSpec
+from theodolite.engine.training.events import EVENTS
+from theodolite.engine.training.record import RECORD, encoder_of
+from theodolite.store.run_rows import STOP
 
 if TYPE_CHECKING:
-    from app.fleet.needs import Needs
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.datasets import Catalog
-    from store import Store
+    from theodolite.app.fleet.needs import Needs
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets import Catalog
+    from theodolite.store import Store
 
 Spec = TypeVar("Spec", bound=BaseSpec)
 
@@ -247,8 +247,8 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.train`, in several processes if the spec says so."""
-        from app.pages.train import launch
-        from engine.train import train
+        from theodolite.app.pages.train import launch
+        from theodolite.engine.train import train
 
         if self.spec.processes > 1 and not under_torchrun():
             return launch.train(workspace, self.spec, stop)
@@ -282,8 +282,8 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     @staticmethod
     def resolve(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:
         """Absolute paths, the canonical encoder spec, and the folder of a decoder to start from."""
-        from app import decoders
-        from engine import encoders
+        from theodolite.app import decoders
+        from theodolite.engine import encoders
 
         encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
@@ -309,20 +309,20 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.decoding.train`, with vectors from the store."""
-        from engine.decoding.train import train_decoder
+        from theodolite.engine.decoding.train import train_decoder
 
         encoder = workspace.load(self.spec.encoder)
         return train_decoder(self.spec, workspace.catalog, encoder=encoder, stop=stop)
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Add the model to the decoders."""
-        from app import decoders
+        from theodolite.app import decoders
 
         decoders.register(workspace, Path(finished["out"]))
 
     def preparation(self, workspace: Workspace) -> float:
         """The share of encoding the sentences."""
-        from app.pages.train.decoder_estimates import guess
+        from theodolite.app.pages.train.decoder_estimates import guess
 
         found = guess(workspace, self.spec)
         return found.encoding / found.seconds if found.seconds else 0.0

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import processes
-from engine.errors import UserError
-from engine.training.events import EVENTS, Event
+from theodolite.app.jobs import processes
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import EVENTS, Event
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.training.spec import TrainSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.training.spec import TrainSpec
 
 MARK = "\x1etheodolite "
 """Prefix of lines that are events rather than output of a library."""
@@ -59,7 +59,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
         request.write_text(json.dumps(request_data), "utf-8")
         with (Path(folder) / "log").open("w+b") as printed:
             started = processes.start(
-                "app.pages.train.rank",
+                "theodolite.app.pages.train.rank",
                 [str(request), str(spec.processes)],
                 stdout=subprocess.PIPE,
                 stderr=printed,

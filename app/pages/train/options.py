@@ -10,9 +10,9 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from app.terminal import takes
-from engine.training import TrainSpec
-from engine.training.fields import defaults, read, types_of
+from theodolite.app.terminal import takes
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.fields import defaults, read, types_of
 
 EstimateOption = Annotated[
     bool, typer.Option("--estimate", help="Estimate the cost, and train nothing.")

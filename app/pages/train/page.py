@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.train import ablations, choices, service
-from app.pages.train.form import NO_SPELLCHECK, Form, Updates
-from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
-from app.pages.train.sweep import LEAVE, Sweep
-from app.web import parts
-from app.web.controls import Answer, Control, on
-from engine.datasets.dialect import ENDINGS
-from engine.training.presets import STARTER
+from theodolite.app.pages.train import ablations, choices, service
+from theodolite.app.pages.train.form import NO_SPELLCHECK, Form, Updates
+from theodolite.app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
+from theodolite.app.pages.train.sweep import LEAVE, Sweep
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, on
+from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Train"
 PATH = "train"
@@ -31,30 +31,73 @@ DESCRIPTION = (
 )
 OBJECTIVE = Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES)
 BASES = (
-    Control("base_kind", "Base", gr.Radio, "known", options={"elem_id": "base-kind"},
-            choices=(("Installed", "known"), ("A new small BERT", "new"), ("By its spec", "spec"))),
+    Control(
+        "base_kind",
+        "Base",
+        gr.Radio,
+        "known",
+        options={"elem_id": "base-kind"},
+        choices=(("Installed", "known"), ("A new small BERT", "new"), ("By its spec", "spec")),
+    ),
     Control("known", "Encoder", gr.Dropdown, choices=(), options={"elem_id": "base-known"}),
-    Control("base_spec", "Spec", default="",
-            options={"elem_id": "base-spec", "elem_classes": ["t-mono"], "visible": False,
-                     "placeholder": "hf:bert-base-uncased, dir:/models/mine", **NO_SPELLCHECK}),
-)  # fmt: skip
+    Control(
+        "base_spec",
+        "Spec",
+        default="",
+        options={
+            "elem_id": "base-spec",
+            "elem_classes": ["t-mono"],
+            "visible": False,
+            "placeholder": "hf:bert-base-uncased, dir:/models/mine",
+            **NO_SPELLCHECK,
+        },
+    ),
+)
 SIZES = tuple(
-    Control(name, label, default=str(usual),
-            options={"elem_id": f"new-{name}", "min_width": 110, "max_lines": 1})
+    Control(
+        name,
+        label,
+        default=str(usual),
+        options={"elem_id": f"new-{name}", "min_width": 110, "max_lines": 1},
+    )
     for name, label, usual in choices.NEW
-)  # fmt: skip
+)
 DATA = (
-    Control("source", "Data", gr.Radio, "here",
-            choices=(("Data sets", "here"), ("Upload a file", "upload"),
-                     ("A file on this machine", "file"))),
+    Control(
+        "source",
+        "Data",
+        gr.Radio,
+        "here",
+        choices=(
+            ("Data sets", "here"),
+            ("Upload a file", "upload"),
+            ("A file on this machine", "file"),
+        ),
+    ),
     Control("dataset", "Data set", gr.Dropdown, choices=()),
-    Control("file", "Its path", default="",
-            hint="Read line by line, so it can be larger than memory.",
-            options={"elem_classes": ["t-mono"], "visible": False, **NO_SPELLCHECK,
-                                "placeholder": "/data/wikipedia.txt, /data/nli_for_simcse.csv"}),
-)  # fmt: skip
-DECIDING = ("objective", "base_kind", "source", "steps", "dev", "hard_negatives", "mlm_weight",
-            "augmentation")  # fmt: skip
+    Control(
+        "file",
+        "Its path",
+        default="",
+        hint="Read line by line, so it can be larger than memory.",
+        options={
+            "elem_classes": ["t-mono"],
+            "visible": False,
+            **NO_SPELLCHECK,
+            "placeholder": "/data/wikipedia.txt, /data/nli_for_simcse.csv",
+        },
+    ),
+)
+DECIDING = (
+    "objective",
+    "base_kind",
+    "source",
+    "steps",
+    "dev",
+    "hard_negatives",
+    "mlm_weight",
+    "augmentation",
+)
 
 
 def build(workspace: Workspace) -> None:
@@ -88,8 +131,14 @@ def build(workspace: Workspace) -> None:
                 form.notice: parts.say(f"Added as {name}.", "t-good"),
             }
 
-        on(upload.upload, take_in, {**form.inputs, "upload": upload}, [*form.shaped, upload],
-           form.notice, show_progress_on=upload)  # fmt: skip
+        on(
+            upload.upload,
+            take_in,
+            {**form.inputs, "upload": upload},
+            [*form.shaped, upload],
+            form.notice,
+            show_progress_on=upload,
+        )
     form.started.change(None, form.started, js=LEAVE)
     sweep.wire(form)
 
@@ -153,11 +202,14 @@ def _shape(workspace: Workspace, values: Values) -> Updates:
         "known": {"visible": kind == "known"},
         "new": {"visible": kind == "new"},
         "base_spec": {"visible": kind == "spec"},
-        "dataset": {"choices": offered, "value": chosen if fits else STARTER,
-                    "visible": source == "here"},
+        "dataset": {
+            "choices": offered,
+            "value": chosen if fits else STARTER,
+            "visible": source == "here",
+        },
         "uploading": {"visible": source == "upload"},
         "file": {"visible": source == "file"},
-    }  # fmt: skip
+    }
 
 
 def _whole(values: Values) -> Values:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app import formats
-from engine.training.presets import STARTER
+from theodolite.app import formats
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
-    from engine.decoding.spec import DecoderSpec
-    from engine.training.spec import TrainSpec
+    from theodolite.engine.decoding.spec import DecoderSpec
+    from theodolite.engine.training.spec import TrainSpec
 
 
 def encoder(spec: TrainSpec) -> dict[str, str]:

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from app import formats
-from app.pages.train.job import TrainDecoderJob, TrainingJob
-from app.pages.train.sweep_job import SweepJob
-from app.terminal import INTERRUPTED, emit, emit_json, line, progress_bar, queued, say
-from engine.decoding.events import (
+from theodolite.app import formats
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainingJob
+from theodolite.app.pages.train.sweep_job import SweepJob
+from theodolite.app.terminal import INTERRUPTED, emit, emit_json, line, progress_bar, queued, say
+from theodolite.engine.decoding.events import (
     DecoderEvaluated,
     DecoderFinished,
     DecoderStarted,
     DecoderStepped,
     Encoded,
 )
-from engine.errors import UserError
-from engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
-from engine.training.events import against_base
-from store.errors import StoreError
-from store.run_rows import LIVE
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
+from theodolite.engine.training.events import against_base
+from theodolite.store.errors import StoreError
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.pages.train.service import EncoderTraining, Training
-    from app.workspace import Workspace
-    from engine.training import TrainSpec
+    from theodolite.app.pages.train.service import EncoderTraining, Training
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.training import TrainSpec
 
 Move = Callable[[float, float, str], None]
 WHY = {
@@ -84,11 +84,13 @@ def print_estimate(training: EncoderTraining, job: SweepJob, as_json: bool) -> N
 
 def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bool) -> str:
     """Train here and print progress; return the id of the run, empty on ranks above 0."""
-    from app.jobs.submit import perform as begin
+    from theodolite.app.jobs.submit import perform as begin
 
-    specs = [job.spec]if isinstance(job, TrainingJob) else [
-        job.child(position) for position in range(len(job.children))
-    ]  # fmt: skip
+    specs = (
+        [job.spec]
+        if isinstance(job, TrainingJob)
+        else [job.child(position) for position in range(len(job.children))]
+    )
     if int(os.environ.get("RANK", "0")):
         _assist(workspace, specs[0])
         return ""
@@ -104,7 +106,7 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
         if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # another process runs it
             say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
             raise typer.Exit(INTERRUPTED) from None
-        from engine.training.checkpoint import newest_step
+        from theodolite.engine.training.checkpoint import newest_step
 
         kept = [newest_step(spec.working_folder) for spec in specs]
         _interrupted(run_id, step, max((n for n in kept if n is not None), default=None), as_json)
@@ -114,7 +116,7 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
 
 def _assist(workspace: Workspace, spec: TrainSpec) -> None:
     """Train as a rank above 0 of `torchrun`; rank 0 prints and records."""
-    from engine.train import train as train_along
+    from theodolite.engine.train import train as train_along
 
     for _ in train_along(spec, workspace.catalog):
         pass
@@ -188,9 +190,11 @@ class ProgressPrinter:
         elif not self._json:
             line(f"{event.out}: {kept}; {WHY[event.why]} {event.seconds:,.1f} s.")
             say(
-                f"Use it anywhere as {event.encoder}" if isinstance(event, Finished) else
-                f"Try it: theodolite decode 'A sentence.' --encoder {shlex.quote(self._encoder)}"
-            )  # fmt: skip
+                f"Use it anywhere as {event.encoder}"
+                if isinstance(event, Finished)
+                else "Try it: theodolite decode 'A sentence.' "
+                f"--encoder {shlex.quote(self._encoder)}"
+            )
 
     def _say(self, position: int, text: str) -> None:
         if not self._json:
@@ -210,9 +214,10 @@ def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> Non
     if as_json:
         emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
     checkpoint = (
-        ", before there was a checkpoint; vectors that were encoded are kept" if kept is None
+        ", before there was a checkpoint; vectors that were encoded are kept"
+        if kept is None
         else f". The checkpoint of update {kept:,} is kept"
-    )  # fmt: skip
+    )
     say(f"Interrupted after update {step:,}{checkpoint}.")
     say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
     if run_id:

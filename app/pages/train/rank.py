@@ -1,4 +1,4 @@
-"""`python -m app.pages.train.rank FILE N`: `torchrun` for one training, and each of its processes.
+"""`python -m theodolite.app.pages.train.rank FILE N`: `torchrun` for a training, and its processes.
 
 FILE is the request. Started by itself, this is the launcher; started by the launcher, a rank.
 """
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from app.jobs import processes
-from app.jobs.processes import under_torchrun
-from app.pages.train.launch import send
-from engine.errors import UserError
+from theodolite.app.jobs import processes
+from theodolite.app.jobs.processes import under_torchrun
+from theodolite.app.pages.train.launch import send
+from theodolite.engine.errors import UserError
 
 
 def main() -> None:
@@ -27,18 +27,27 @@ def main() -> None:
 
     # By the loopback address: the host name may not resolve, or may lead to the network.
     run.main(
-        ["--nnodes=1", f"--nproc-per-node={sys.argv[2]}", "--max-restarts=0",
-         "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1",
-         "-m", __spec__.name, file, sys.argv[2]]
-    )  # fmt: skip
+        [
+            "--nnodes=1",
+            f"--nproc-per-node={sys.argv[2]}",
+            "--max-restarts=0",
+            "--rdzv-backend=c10d",
+            "--rdzv-endpoint=127.0.0.1:0",
+            "--local-addr=127.0.0.1",
+            "-m",
+            __spec__.name,
+            file,
+            sys.argv[2],
+        ]
+    )
 
 
 def _train(request: dict[str, Any]) -> None:
     import torch
 
-    from app.workspace import Workspace
-    from engine.train import train
-    from engine.training.spec import TrainSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.train import train
+    from theodolite.engine.training.spec import TrainSpec
 
     torch.set_num_threads(request["threads"])  # torchrun gives each process one thread
     stop = Path(request["stop"])

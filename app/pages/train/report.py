@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.decoding.events import Encoded
-from engine.training import Evaluated, Event, Started, Stepped
+from theodolite.engine.decoding.events import Encoded
+from theodolite.engine.training import Evaluated, Event, Started, Stepped
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.pages.train.job import TrainingJob
-    from app.workspace import Workspace
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.pages.train.job import TrainingJob
+    from theodolite.app.workspace import Workspace
 
 WHOLE = 1_000_000
 """Total of a unit's progress, of which the work before the updates has its share."""
@@ -28,9 +28,11 @@ class TrainingReport:
         self._share = job.preparation(workspace)
         self._kept, self._best = 0, ""
         self._does = {
-            Encoded.kind: self._encodes, Started.kind: self._starts, Stepped.kind: self._steps,
+            Encoded.kind: self._encodes,
+            Started.kind: self._starts,
+            Stepped.kind: self._steps,
             Evaluated.kind: self._evaluates,
-        }  # fmt: skip
+        }
 
     def __call__(self, event: Event) -> None:
         """Record an event."""
@@ -53,7 +55,9 @@ class TrainingReport:
             self._reporter.resumed(self._of_whole(event), WHOLE, further=further)
 
     def _steps(self, event: Mapping[str, Any]) -> None:
-        from engine.training.checkpoint import newest_step  # imports torch, needless on pages
+        from theodolite.engine.training.checkpoint import (
+            newest_step,  # imports torch, needless on pages
+        )
 
         text = f"update {event['step']:,} of {event['steps']:,}{self._best}"
         self._reporter(self._of_whole(event), WHOLE, text)

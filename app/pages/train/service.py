@@ -12,32 +12,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from app import formats
-from app.jobs import submit
-from app.pages.train import plans, settings
-from app.pages.train.choices import default_dev
-from app.pages.train.job import TrainDecoderJob, TrainingJob, TrainJob, slug
-from app.pages.train.settings import NONE, FormSettings, Values
-from app.pages.train.sweep_job import SweepJob
-from engine.errors import UserError
-from engine.training.base_spec import BaseSpec
+from theodolite.app import formats
+from theodolite.app.jobs import submit
+from theodolite.app.pages.train import plans, settings
+from theodolite.app.pages.train.choices import default_dev
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainingJob, TrainJob, slug
+from theodolite.app.pages.train.settings import NONE, FormSettings, Values
+from theodolite.app.pages.train.sweep_job import SweepJob
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.base_spec import BaseSpec
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.decoding.estimate import DecoderEstimate
-    from engine.decoding.spec import DecoderSpec
-    from engine.training.estimate import TrainEstimate
-    from engine.training.presets import Machine
-    from engine.training.spec import TrainSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.decoding.estimate import DecoderEstimate
+    from theodolite.engine.decoding.spec import DecoderSpec
+    from theodolite.engine.training.estimate import TrainEstimate
+    from theodolite.engine.training.presets import Machine
+    from theodolite.engine.training.spec import TrainSpec
 
 OWN = "own"
 """In place of a preset: the user's own settings."""
 CHECKED = 1000
 """Examples read before a run is queued."""
 _FREE: Mapping[str, Any] = {
-    "seed": 0, "learning_rate": 1e-5, "warmup": 0.0, "weight_decay": 0.0, "temperature": 1.0,
+    "seed": 0,
+    "learning_rate": 1e-5,
+    "warmup": 0.0,
+    "weight_decay": 0.0,
+    "temperature": 1.0,
     "patience": None,
-}  # fmt: skip
+}
 """Fields of an encoder's training that do not affect its cost, set to fixed values."""
 Spec = TypeVar("Spec", bound=BaseSpec)
 Cost = TypeVar("Cost")
@@ -181,7 +185,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
 
     def presets(self) -> Sequence[Any]:
         """Presets for this machine, and the paper's."""
-        from engine.training.presets import presets
+        from theodolite.engine.training.presets import presets
 
         return presets(self.workspace.catalog, _machine())
 
@@ -191,7 +195,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
 
     def spec(self, values: Values) -> TrainSpec:
         """The spec that the form describes."""
-        from engine.training.spec import TrainSpec
+        from theodolite.engine.training.spec import TrainSpec
 
         if not values["base"]:
             raise UserError("No model given.", "Choose one under Model.")
@@ -207,18 +211,21 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
 
     def check(self, spec: TrainSpec) -> None:
         """Check the base and the first examples."""
-        from engine import encoders
+        from theodolite.engine import encoders
 
         if not spec.base.startswith("new:"):
             encoders.parse(spec.base)
         check_examples(
-            self.workspace, spec.train, spec.objective, hard_negatives=spec.hard_negatives,
+            self.workspace,
+            spec.train,
+            spec.objective,
+            hard_negatives=spec.hard_negatives,
             next_sentences=spec.next_sentences,
-        )  # fmt: skip
+        )
 
     def probe(self, spec: TrainSpec) -> TrainEstimate:
         """Estimate by a few updates on real batches."""
-        from engine.training.estimate import estimate
+        from theodolite.engine.training.estimate import estimate
 
         self.workspace.refuse_visitors()
         return estimate(spec, self.workspace.catalog)
@@ -273,14 +280,14 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
 
     def presets(self) -> Sequence[Any]:
         """Ours, and those of Vec2Sent."""
-        from engine.decoding.presets import PRESETS
+        from theodolite.engine.decoding.presets import PRESETS
 
         return PRESETS
 
     def spec(self, values: Values) -> DecoderSpec:
         """The spec that the form describes; its folder is named when it is queued."""
-        from engine.decoding.spec import DecoderSpec
-        from engine.encoders import parse
+        from theodolite.engine.decoding.spec import DecoderSpec
+        from theodolite.engine.encoders import parse
 
         encoder = str(values["encoder"] or "").strip()
         train = tuple(str(name).strip() for name in values["train"] or () if str(name).strip())
@@ -297,7 +304,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
 
     def check(self, spec: DecoderSpec) -> None:
         """Check the first sentences of files."""
-        from engine.training.examples import is_file
+        from theodolite.engine.training.examples import is_file
 
         for name in spec.train:
             if is_file(name):
@@ -315,7 +322,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
 
     def probe(self, spec: DecoderSpec) -> DecoderEstimate:
         """Estimate by encoding some sentences and making a few updates."""
-        from app.pages.train.decoder_estimates import probed
+        from theodolite.app.pages.train.decoder_estimates import probed
 
         self.workspace.refuse_visitors()
         return probed(self.workspace, self.job(spec).spec)
@@ -326,7 +333,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
 
     def guess(self, spec: DecoderSpec) -> str:
         """The time, estimated from the size of the text."""
-        from app.pages.train.decoder_estimates import guess
+        from theodolite.app.pages.train.decoder_estimates import guess
 
         return formats.time_left(guess(self.workspace, spec).seconds).removesuffix(" left")
 
@@ -356,7 +363,7 @@ def varied(
     Raises:
         UserError: an unreadable line, an invalid value, or too many runs.
     """
-    from engine.training import sweeps
+    from theodolite.engine.training import sweeps
 
     found = dict(sweeps.parsed(line) for line in lines if line.strip())
     if draws is None:
@@ -370,13 +377,14 @@ def check_examples(workspace: Workspace, train: str, objective: Any, **options: 
     Raises:
         UserError: they cannot be read, or do not fit the objective.
     """
-    from engine.training.examples import open_examples
+    from theodolite.engine.training.examples import open_examples
 
     if train.endswith((".gz", ".parquet")):
         return  # it would have to be unpacked first
     with TemporaryDirectory(prefix="theodolite-") as folder:
-        open_examples(train, objective, workspace.catalog, limit=CHECKED, folder=Path(folder),
-                      **options)  # fmt: skip
+        open_examples(
+            train, objective, workspace.catalog, limit=CHECKED, folder=Path(folder), **options
+        )
 
 
 @functools.cache
@@ -384,7 +392,7 @@ def _machine() -> Machine:
     """This machine's hardware, cached; torch is imported only where there may be a GPU."""
     import psutil
 
-    from engine.training.presets import Machine
+    from theodolite.engine.training.presets import Machine
 
     if sys.platform == "darwin" or shutil.which("nvidia-smi") or "torch" in sys.modules:
         return Machine.here()

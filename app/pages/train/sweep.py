@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
-from app.pages.train import service
-from app.pages.train.form import NO_SPELLCHECK, Form
-from app.web import parts
-from app.web.controls import Answer, Control, Controls, Values, on, shape
-from app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
-from engine.training.fields import number
+from theodolite.app import formats
+from theodolite.app.pages.train import service
+from theodolite.app.pages.train.form import NO_SPELLCHECK, Form
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
+from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.engine.training.fields import number
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from engine.training.spec import TrainSpec
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.training.spec import TrainSpec
 
 GRID, DRAWN = "grid", "random"
 EXAMPLE = "temperature = 0.01, 0.05, 0.1\nlearning_rate = 1e-5, 3e-5"
@@ -29,20 +29,42 @@ LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(
 
 
 CONTROLS = (
-    Control("lines", "One field per line, with its values", default="",
-            hint="As on the command line; a random search can also draw uniformly from "
-                "0.01..0.2, and log-uniformly from 1e-6..1e-4:log.",
-            options={"elem_id": "sweep-values", "elem_classes": ["t-mono"], **NO_SPELLCHECK,
-                     "lines": 3, "max_lines": 8, "placeholder": EXAMPLE}),
-    Control("way", "Combinations to try", gr.Radio, GRID, options={"elem_id": "sweep-way"},
-            choices=(("Every combination", GRID), ("A random search", DRAWN))),
-    Control("draws", "Runs to draw", default="8",
-            options={"elem_id": "sweep-count", "visible": False, "min_width": 110,
-                     **NO_SPELLCHECK}),
-    Control("draw_seed", "Random seed of the draws", default="0",
-            options={"elem_id": "sweep-seed", "visible": False, "min_width": 110,
-                     **NO_SPELLCHECK}),
-)  # fmt: skip
+    Control(
+        "lines",
+        "One field per line, with its values",
+        default="",
+        hint="As on the command line; a random search can also draw uniformly from "
+        "0.01..0.2, and log-uniformly from 1e-6..1e-4:log.",
+        options={
+            "elem_id": "sweep-values",
+            "elem_classes": ["t-mono"],
+            **NO_SPELLCHECK,
+            "lines": 3,
+            "max_lines": 8,
+            "placeholder": EXAMPLE,
+        },
+    ),
+    Control(
+        "way",
+        "Combinations to try",
+        gr.Radio,
+        GRID,
+        options={"elem_id": "sweep-way"},
+        choices=(("Every combination", GRID), ("A random search", DRAWN)),
+    ),
+    Control(
+        "draws",
+        "Runs to draw",
+        default="8",
+        options={"elem_id": "sweep-count", "visible": False, "min_width": 110, **NO_SPELLCHECK},
+    ),
+    Control(
+        "draw_seed",
+        "Random seed of the draws",
+        default="0",
+        options={"elem_id": "sweep-seed", "visible": False, "min_width": 110, **NO_SPELLCHECK},
+    ),
+)
 
 
 class Sweep:
@@ -51,8 +73,12 @@ class Sweep:
     def __init__(self, workspace: Workspace) -> None:
         self._training = service.EncoderTraining(workspace)
         self._controls = Controls(*CONTROLS)
-        with gr.Accordion("Try several values at once", open=False, elem_id="sweep",
-                          visible=not workspace.read_only):  # fmt: skip
+        with gr.Accordion(
+            "Try several values at once",
+            open=False,
+            elem_id="sweep",
+            visible=not workspace.read_only,
+        ):
             self._controls.render("lines")
             with gr.Row(elem_classes="t-fields"):
                 self._controls.render("way", "draws", "draw_seed")
@@ -75,11 +101,20 @@ class Sweep:
             base = form.spec(values)
             return {self._run: self._training.start_sweep(base, _children(base, values))}
 
-        shape(lambda way: {controls[name]: gr.update(visible=way == DRAWN)
-                           for name in ("draws", "draw_seed")},
-              {controls["way"]: (GRID, DRAWN)})  # fmt: skip
-        on([control.change for control in inputs.values()], preview, inputs, [self._preview],
-           self._notice, **ONE_AT_A_TIME)  # fmt: skip
+        shape(
+            lambda way: {
+                controls[name]: gr.update(visible=way == DRAWN) for name in ("draws", "draw_seed")
+            },
+            {controls["way"]: (GRID, DRAWN)},
+        )
+        on(
+            [control.change for control in inputs.values()],
+            preview,
+            inputs,
+            [self._preview],
+            self._notice,
+            **ONE_AT_A_TIME,
+        )
         on(self._go.click, start, inputs, [self._run], self._notice, **HIDE_PROGRESS)
         self._run.change(None, self._run, js=LEAVE)
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from app.fleet.needs import Needs
-from app.jobs.job import Job, LeftOut
-from app.pages.train.job import TrainJob, encoder_home, slug
-from app.pages.train.report import last_event
-from engine.errors import UserError
-from engine.training import Event, Finished, TrainSpec, sweeps
-from store.run_rows import STOP
+from theodolite.app.fleet.needs import Needs
+from theodolite.app.jobs.job import Job, LeftOut
+from theodolite.app.pages.train.job import TrainJob, encoder_home, slug
+from theodolite.app.pages.train.report import last_event
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Event, Finished, TrainSpec, sweeps
+from theodolite.store.run_rows import STOP
 
 if TYPE_CHECKING:
-    from app.jobs.reporter import Reporter
-    from app.workspace import Workspace
-    from engine.datasets import Catalog
-    from store import Store
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets import Catalog
+    from theodolite.store import Store
 
 LEFT_OUT = "Left out: the sweep was asked to stop before."
 Children = Sequence[tuple[str, Mapping[str, Any]]]

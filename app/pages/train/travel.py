@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.fleet import needs as fleet
-from app.fleet import parcels
-from app.fleet.needs import Needs
-from engine.datasets import Catalog
-from engine.decoding.spec import DecoderSpec
-from engine.training.dev import data_set_of
-from engine.training.examples import is_file
-from engine.training.presets import STARTER
-from engine.training.spec import TrainSpec
+from theodolite.app.fleet import needs as fleet
+from theodolite.app.fleet import parcels
+from theodolite.app.fleet.needs import Needs
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.dev import data_set_of
+from theodolite.engine.training.examples import is_file
+from theodolite.engine.training.presets import STARTER
+from theodolite.engine.training.spec import TrainSpec
 
 
 @dataclass(frozen=True)

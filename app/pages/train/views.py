@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from app.pages.train.launch import on_several_machines
-from app.web import parts
-from engine.errors import UserError
+from theodolite.app.pages.train.launch import on_several_machines
+from theodolite.app.web import parts
+from theodolite.engine.errors import UserError
 
 
 def about(text: str) -> str:

@@ -7,16 +7,16 @@ from html import escape
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.pages.trainings import verdicts
-from app.pages.trainings.row import opens, tag, toggle
-from app.web import parts
-from engine.training.sweeps import without_seed
+from theodolite.app import formats
+from theodolite.app.pages.trainings import verdicts
+from theodolite.app.pages.trainings.row import opens, tag, toggle
+from theodolite.app.web import parts
+from theodolite.engine.training.sweeps import without_seed
 
 if TYPE_CHECKING:
-    from app.pages.trainings.service import TrainingRun
-    from app.pages.trainings.verdicts import Judged
-    from app.workspace import Workspace
+    from theodolite.app.pages.trainings.service import TrainingRun
+    from theodolite.app.pages.trainings.verdicts import Judged
+    from theodolite.app.workspace import Workspace
 
 KINDS = {"agrees": "good", "disagrees": "bad", "within the spread": "warn", "reference": ""}
 SAYS = (
@@ -65,14 +65,31 @@ def _against(judged: Sequence[Judged], name: str) -> str:
 
 def _against_rows(judged: Sequence[Judged]) -> list[list[Any]]:
     """The comparison for a CSV file, header first, at full precision."""
-    heads = ["row", "paper", "paper_difference", "seeds", "mean", "deviation", "difference",
-             "difference_deviation", "verdict"]  # fmt: skip
+    heads = [
+        "row",
+        "paper",
+        "paper_difference",
+        "seeds",
+        "mean",
+        "deviation",
+        "difference",
+        "difference_deviation",
+        "verdict",
+    ]
     rows = [
-        [one.row.label, one.row.score, one.paper, len(one.scores),
-         mean(one.scores) if one.scores else None,
-         stdev(one.scores) if len(one.scores) > 1 else None, one.ours, one.spread, one.verdict]
+        [
+            one.row.label,
+            one.row.score,
+            one.paper,
+            len(one.scores),
+            mean(one.scores) if one.scores else None,
+            stdev(one.scores) if len(one.scores) > 1 else None,
+            one.ours,
+            one.spread,
+            one.verdict,
+        ]
         for one in judged
-    ]  # fmt: skip
+    ]
     return [heads, *rows]
 
 
@@ -84,10 +101,13 @@ def _tally(judged: Sequence[Judged]) -> str:
     single = all(one.spread is None for one in judged)
     counts = ", ".join(
         f"{decided.count(verdict)} {words}"  # type: ignore[arg-type]
-        for verdict, words in (("agrees", "as in the paper"), ("disagrees", "the other way"),
-                               ("within the spread", "within the spread"))
+        for verdict, words in (
+            ("agrees", "as in the paper"),
+            ("disagrees", "the other way"),
+            ("within the spread", "within the spread"),
+        )
         if decided.count(verdict)  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
     alone = " One seed per row: the effect of chance is unknown." if single else ""
     return f"Of {formats.plural(len(decided), 'difference')}: {counts}.{alone}"
 

@@ -8,13 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-from app.terminal import JsonOption, emit, emit_json, line, say, verb
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.terminal import JsonOption, emit, emit_json, line, say, verb
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 COLUMNS = (
-    "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
-)  # fmt: skip
+    "key",
+    "kind",
+    "state",
+    "label",
+    "step",
+    "steps",
+    "score",
+    "loss",
+    "seconds",
+    "out",
+    "error",
+)
 DECODER, DIAGNOSIS = "train-decoder", "diagnose"
 MOST = 200
 """Most runs listed of each kind."""
@@ -41,7 +51,7 @@ def runs(
     all settings, and a run that is named gives one object an eval and one a report. The score is an
     encoder's on its dev set, the loss a decoder's on held-out sentences.
     """
-    from app.pages.trainings import service as training
+    from theodolite.app.pages.trainings import service as training
 
     rows = _listed(workspace)
     if not keys:
@@ -67,22 +77,33 @@ def runs(
 
 def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     """Every row with the same fields, None where its kind has none; the newest first."""
-    from app.jobs.kinds import spec_of
-    from app.pages.trainings import service as trainings
+    from theodolite.app.jobs.kinds import spec_of
+    from theodolite.app.pages.trainings import service as trainings
 
     workspace.store.terminals.end_forsaken()
-    rows = [vars(row) for kinds in (trainings.ENCODERS, trainings.DECODERS)
-            for row in trainings.table(workspace, MOST, kinds)]  # fmt: skip
+    rows = [
+        vars(row)
+        for kinds in (trainings.ENCODERS, trainings.DECODERS)
+        for row in trainings.table(workspace, MOST, kinds)
+    ]
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
     for run in workspace.store.runs.list(limit=MOST, kinds=[DIAGNOSIS]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
         over, spec = run["finished"] if run["started"] else None, spec_of(run)
-        rows.append(none | own | {
-            "key": run["id"], "run": run["id"], "kind": run["kind"], "label": run["title"],
-            "stopping": False, "encoder": spec["encoder"],
-            "settings": {name: spec[name] for name in spec if name not in trainings.ASIDE},
-            "seconds": over and over - (run["started"] or over),
-        })  # fmt: skip
+        rows.append(
+            none
+            | own
+            | {
+                "key": run["id"],
+                "run": run["id"],
+                "kind": run["kind"],
+                "label": run["title"],
+                "stopping": False,
+                "encoder": spec["encoder"],
+                "settings": {name: spec[name] for name in spec if name not in trainings.ASIDE},
+                "seconds": over and over - (run["started"] or over),
+            }
+        )
     return sorted(rows, key=lambda row: row["created"], reverse=True)
 
 
@@ -104,7 +125,7 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
 
 def _evals(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
     """The name of the metric, and its value by update."""
-    from app.pages.trainings import service as trainings
+    from theodolite.app.pages.trainings import service as trainings
 
     what, name = ("loss", "loss") if row["kind"] == DECODER else ("dev score", "score")
     evals = trainings.curves(workspace, row["key"]).evals
@@ -123,7 +144,7 @@ def _exactly(value: Any) -> Any:
 
 
 def _print_curves(workspace: Workspace, row: Mapping[str, Any]) -> None:
-    from app.pages.trainings import service as trainings
+    from theodolite.app.pages.trainings import service as trainings
 
     for kind, events in trainings.curves(workspace, row["key"]).kinds().items():
         for event in events:

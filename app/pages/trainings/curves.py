@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from store import Store
+    from theodolite.app.workspace import Workspace
+    from theodolite.store import Store
 
 Event = dict[str, Any]
 _PAGE = 5000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.examples import shipped
-from app.pages.trainings.curves import Curves
-from app.pages.trainings.service import TrainingRun
+from theodolite.app.examples import shipped
+from theodolite.app.pages.trainings.curves import Curves
+from theodolite.app.pages.trainings.service import TrainingRun
 
 
 def read() -> tuple[TrainingRun, Curves] | None:
@@ -17,8 +17,9 @@ def read() -> tuple[TrainingRun, Curves] | None:
         return None
     facts = example.facts
     run = TrainingRun(**facts["run"])
-    return run, Curves(steps=_rows(facts["steps"]), evals=_rows(facts["evals"]),
-                       notes=facts["notes"])  # fmt: skip
+    return run, Curves(
+        steps=_rows(facts["steps"]), evals=_rows(facts["evals"]), notes=facts["notes"]
+    )
 
 
 def _rows(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app import formats
-from app.components.chart import drawing, plain
-from app.formats import shorten
-from app.web.figures import Figure, Trace, axis, draw, scatter, style
+from theodolite.app import formats
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.formats import shorten
+from theodolite.app.web.figures import Figure, Trace, axis, draw, scatter, style
 
 MOST_POINTS = 1000
 """Most points of a curve; a longer one is averaged over neighbouring points."""
@@ -95,12 +95,16 @@ def curves(
         look = style(line.place)
         traces.append(
             scatter(
-                x=steps, y=values, name=plain(shorten(line.name, _LABEL)), line=look | {"width": 2},
-                mode="lines" if len(steps) > 40 else "lines+markers", marker={"size": 5},
+                x=steps,
+                y=values,
+                name=plain(shorten(line.name, _LABEL)),
+                line=look | {"width": 2},
+                mode="lines" if len(steps) > 40 else "lines+markers",
+                marker={"size": 5},
                 legendgroup=str(line.place),
                 hovertemplate=f"step %{{x:,}}: %{{y:.4g}}<extra>{plain(line.name)}</extra>",
             )
-        )  # fmt: skip
+        )
         if line.kept is not None and line.kept in line.steps:
             at = list(line.steps).index(line.kept)
             traces.append(_star([line.kept], [line.values[at]], line, "kept: %{y:.4g}"))
@@ -121,14 +125,18 @@ def trajectory(paths: Sequence[Path]) -> Figure:
         symbols = ["circle-open" if i == 0 and n > 1 else "circle" for i in range(n)]
         traces.append(
             scatter(
-                x=list(path.uniformity), y=list(path.alignment), customdata=list(path.steps),
-                name=plain(shorten(path.name, _LABEL)), mode="lines+markers",
-                line=look | {"width": 1.5}, legendgroup=str(path.place),
+                x=list(path.uniformity),
+                y=list(path.alignment),
+                customdata=list(path.steps),
+                name=plain(shorten(path.name, _LABEL)),
+                mode="lines+markers",
+                line=look | {"width": 1.5},
+                legendgroup=str(path.place),
                 marker={"size": sizes, "symbol": symbols, "color": look["color"]},
                 hovertemplate="step %{customdata:,}: uniformity %{x:.3f}, alignment %{y:.3f}"
                 f"<extra>{plain(path.name)}</extra>",
             )
-        )  # fmt: skip
+        )
         if path.kept is not None and path.kept in path.steps:
             at = list(path.steps).index(path.kept)
             words = "kept: uniformity %{x:.3f}, alignment %{y:.3f}"
@@ -141,11 +149,16 @@ def trajectory(paths: Sequence[Path]) -> Figure:
 def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) -> Trace:
     """The marker of the kept weights."""
     return scatter(
-        x=x, y=y, mode="markers", showlegend=False, legendgroup=str(of.place),
-        name=plain(f"{shorten(of.name, _LABEL)}, kept"), cliponaxis=False,
+        x=x,
+        y=y,
+        mode="markers",
+        showlegend=False,
+        legendgroup=str(of.place),
+        name=plain(f"{shorten(of.name, _LABEL)}, kept"),
+        cliponaxis=False,
         marker={"symbol": "star", "size": 13, "color": style(of.place)["color"]},
         hovertemplate=f"{words}<extra>{plain(of.name)}</extra>",
-    )  # fmt: skip
+    )
 
 
 def _still(
@@ -159,9 +172,14 @@ def _still(
 
 
 def curves_drawing(
-    lines: Sequence[Curve], what: str, name: str, *, height: int = SMALL, zero: bool = False,
+    lines: Sequence[Curve],
+    what: str,
+    name: str,
+    *,
+    height: int = SMALL,
+    zero: bool = False,
     **layout: Any,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The value of a chart of `curves`, with the numbers drawn.
 
     Args:
@@ -179,8 +197,11 @@ def curves_drawing(
     ]
     return drawing(
         curves(lines, what, height=height, zero=zero, **layout),
-        curves_headline(lines, what), name=name, columns=("run", "step", what), rows=rows,
-    )  # fmt: skip
+        curves_headline(lines, what),
+        name=name,
+        columns=("run", "step", what),
+        rows=rows,
+    )
 
 
 def trajectory_drawing(paths: Sequence[Path], name: str = "trajectory") -> dict[str, Any]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.trainings import section, service, views
-from app.pages.trainings.curves import Curves
-from app.pages.trainings.service import TrainingRun
-from app.web import address, parts
-from app.web.controls import Answer, on_load
-from app.web.frozen import Published, View, kept
-from engine.errors import UserError
+from theodolite.app.pages.trainings import section, service, views
+from theodolite.app.pages.trainings.curves import Curves
+from theodolite.app.pages.trainings.service import TrainingRun
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, on_load
+from theodolite.app.web.frozen import Published, View, kept
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
 KIND = "training"
 DESCRIPTION = "Finished trainings: their data, their curves, and where they differ."
@@ -27,8 +27,12 @@ def carry(published: Published) -> None:
     for row in _chosen(published):
         curves = service.curves(published.source, row.key)
         plain = replace(row, out="", error=None, hint="")
-        answer = {"run": asdict(plain), "steps": curves.steps, "evals": curves.evals,
-                  "notes": curves.notes}  # fmt: skip
+        answer = {
+            "run": asdict(plain),
+            "steps": curves.steps,
+            "evals": curves.evals,
+            "notes": curves.notes,
+        }
         published.keep(KIND, row.key, answer)
 
 

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.actions import actions
-from app.pages.jobs import service as jobs
-from app.pages.trainings import example, freezing, section, service, views
-from app.report import answers
-from app.report.button import report_button
-from app.web import address, parts
-from app.web.controls import Answer, on, on_load, poll
-from app.web.events import PageEvent
-from app.web.frozen import Frozen
-from app.web.parts import HIDE_PROGRESS
-from engine.errors import UserError
+from theodolite.app.components.actions import actions
+from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.trainings import example, freezing, section, service, views
+from theodolite.app.report import answers
+from theodolite.app.report.button import report_button
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, on, on_load, poll
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.trainings.service import TrainingRun
-    from app.report.file import Report
-    from app.workspace import Workspace
+    from theodolite.app.pages.trainings.service import TrainingRun
+    from theodolite.app.report.file import Report
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Trainings"
 PATH = "runs"
@@ -37,8 +37,10 @@ FROZEN = Frozen(carry=freezing.carry, views=freezing.trainings, build=freezing.b
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     with parts.bar(TITLE, DESCRIPTION):
-        parts.static('<a class="t-button" href="./train">Train an encoder</a>',
-                     visible=not workspace.read_only)  # fmt: skip
+        parts.static(
+            '<a class="t-button" href="./train">Train an encoder</a>',
+            visible=not workspace.read_only,
+        )
     notice = parts.notice()
     chosen = gr.Textbox(visible="hidden", label="Chosen", elem_id="chosen")
     opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")

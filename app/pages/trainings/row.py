@@ -7,19 +7,19 @@ from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.actions import button
-from app.pages.jobs import views as jobs
-from app.web import address, parts, progress
-from app.web.figures import style
-from engine.decoding.spec import DecoderSpec
-from engine.training import TrainSpec
-from engine.training.events import against_base
-from store.run_rows import LIVE
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.jobs import views as jobs
+from theodolite.app.web import address, parts, progress
+from theodolite.app.web.figures import style
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.events import against_base
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.pages.trainings.service import TrainingRun
-    from app.workspace import Workspace
+    from theodolite.app.pages.trainings.service import TrainingRun
+    from theodolite.app.workspace import Workspace
 
 DECODER = "train-decoder"
 ENDINGS = {
@@ -55,8 +55,10 @@ def opens(row: TrainingRun) -> str:
     if not row.encoder or row.why is None:
         return ""
     if row.kind == DECODER:
-        links = {page.capitalize(): address.link(page, encoder=row.encoder)
-                 for page in ("decode", "interpolate", "diagnose")}  # fmt: skip
+        links = {
+            page.capitalize(): address.link(page, encoder=row.encoder)
+            for page in ("decode", "interpolate", "diagnose")
+        }
     else:
         base = str(row.settings.get("base", ""))
         both = [row.encoder] if base.startswith("new:") else [base, row.encoder]
@@ -79,9 +81,14 @@ def tag(row: TrainingRun) -> str:
 
 
 def item(
-    workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, name: str,
-    *, opened: bool, more: str = "",
-) -> str:  # fmt: skip
+    workspace: Workspace,
+    run: Mapping[str, Any],
+    row: TrainingRun,
+    name: str,
+    *,
+    opened: bool,
+    more: str = "",
+) -> str:
     """A run of one training as an item of the list.
 
     Args:

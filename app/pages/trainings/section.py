@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.components.chart import chart
-from app.pages.trainings import figures, views
-from app.web import parts
+from theodolite.app.components.chart import chart
+from theodolite.app.pages.trainings import figures, views
+from theodolite.app.web import parts
 
 if TYPE_CHECKING:
-    from app.pages.trainings.curves import Curves
-    from app.pages.trainings.service import TrainingRun
+    from theodolite.app.pages.trainings.curves import Curves
+    from theodolite.app.pages.trainings.service import TrainingRun
 
 MOST = 24
 """Most curves overlaid: more would not have distinct colours and dashes."""
@@ -36,6 +36,7 @@ def charts() -> dict[str, Any]:
 def drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
     """The values of its components for trainings with their curves."""
     return {
-        **views.charts(found), "notes": views.notes(found),
+        **views.charts(found),
+        "notes": views.notes(found),
         "differences": views.differences([row for row, _ in found]),
-    }  # fmt: skip
+    }

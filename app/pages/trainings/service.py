@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.jobs.kinds import spec_of
-from app.pages.jobs.service import stopping
-from app.pages.trainings.curves import Curves, base_score, best_eval, cursor, curves
-from store.run_rows import at_work
+from theodolite.app.jobs.kinds import spec_of
+from theodolite.app.pages.jobs.service import stopping
+from theodolite.app.pages.trainings.curves import Curves, base_score, best_eval, cursor, curves
+from theodolite.store.run_rows import at_work
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
-    from store.run_rows import RunRow, UnitRow
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.run_rows import RunRow, UnitRow
 
 __all__ = ["Curves", "TrainingRun", "cursor", "curves", "differences", "rows_of", "table"]
 
@@ -134,18 +134,29 @@ def _row(
         best_step, best = found.get("step"), found.get(metric)
         base = None if decoder else base_score(workspace, key)
     return TrainingRun(
-        key=key, run=run["id"], kind=run["kind"], position=position, title=run["title"],
-        label=label, state=state,
+        key=key,
+        run=run["id"],
+        kind=run["kind"],
+        position=position,
+        title=run["title"],
+        label=label,
+        state=state,
         stopping=state == "running" and stopping(run),
         settings={name: value for name, value in spec.items() if name not in ASIDE},
-        out=spec["out"], encoder=(spec if decoder else over or {}).get("encoder"),
+        out=spec["out"],
+        encoder=(spec if decoder else over or {}).get("encoder"),
         score=None if decoder else best,
         base_score=base,
-        loss=best if decoder else None, best_step=best_step,
-        step=latest.get("step"), steps=begun.get("steps"),
-        seconds=latest.get("seconds"), why=(over or {}).get("why"),
-        error=failure["error"], hint=failure["hint"], created=run["created"],
-    )  # fmt: skip
+        loss=best if decoder else None,
+        best_step=best_step,
+        step=latest.get("step"),
+        steps=begun.get("steps"),
+        seconds=latest.get("seconds"),
+        why=(over or {}).get("why"),
+        error=failure["error"],
+        hint=failure["hint"],
+        created=run["created"],
+    )
 
 
 def _child_state(run: RunRow, unit: UnitRow | None, begun: bool) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Literal
 
-from engine.training.ablations import ABLATIONS, Ablation, AblationRow
-from engine.training.sweeps import without_seed
+from theodolite.engine.training.ablations import ABLATIONS, Ablation, AblationRow
+from theodolite.engine.training.sweeps import without_seed
 
 Verdict = Literal["reference", "agrees", "disagrees", "within the spread", ""]
 
@@ -62,8 +62,7 @@ def judged(ablation: Ablation, scores: Mapping[str, Sequence[float]]) -> list[Ju
     """
     reference = max(ablation.rows, key=lambda row: row.score)  # the first of equals
     ours = tuple(scores.get(reference.label, ()))
-    return [_judge(row, reference, tuple(scores.get(row.label, ())), ours)
-            for row in ablation.rows]  # fmt: skip
+    return [_judge(row, reference, tuple(scores.get(row.label, ())), ours) for row in ablation.rows]
 
 
 def _judge(

@@ -7,12 +7,12 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from app import formats
-from app.components.actions import button
-from app.pages.jobs import views as jobs
-from app.pages.trainings import figures
-from app.pages.trainings.ablations_views import outcome
-from app.pages.trainings.row import (
+from theodolite.app import formats
+from theodolite.app.components.actions import button
+from theodolite.app.pages.jobs import views as jobs
+from theodolite.app.pages.trainings import figures
+from theodolite.app.pages.trainings.ablations_views import outcome
+from theodolite.app.pages.trainings.row import (
     facts,
     item,
     key,
@@ -21,14 +21,14 @@ from app.pages.trainings.row import (
     toggle,
     unusual,
 )
-from app.web import address, parts
-from engine.training.fields import defaults, written
-from engine.training.spec import TrainSpec
-from store.run_rows import LIVE
+from theodolite.app.web import address, parts
+from theodolite.engine.training.fields import defaults, written
+from theodolite.engine.training.spec import TrainSpec
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.pages.trainings.service import Curves, TrainingRun
-    from app.workspace import Workspace
+    from theodolite.app.pages.trainings.service import Curves, TrainingRun
+    from theodolite.app.workspace import Workspace
 
 CHARTS = {
     "score": ("Dev score", "Spearman × 100 of the dev part; the star is what was kept."),
@@ -90,13 +90,19 @@ def read_only_list(rows: Sequence[TrainingRun]) -> str:
 
 
 def _sweep(
-    workspace: Workspace, run: Mapping[str, Any], rows: Sequence[TrainingRun],
-    chosen: Sequence[str], opened: bool,
-) -> str:  # fmt: skip
+    workspace: Workspace,
+    run: Mapping[str, Any],
+    rows: Sequence[TrainingRun],
+    chosen: Sequence[str],
+    opened: bool,
+) -> str:
     title = button(
-        run["title"], "sweep", run["id"], kind="link",
+        run["title"],
+        "sweep",
+        run["id"],
+        kind="link",
         about=f"{run['title']}: {'close' if opened else 'show its trainings and their outcome'}",
-    )  # fmt: skip
+    )
     inside = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>' if opened else ""
     return jobs.item(
         run, title, jobs.about(run), jobs.buttons(workspace, run), inside=inside, opened=opened
@@ -129,9 +135,12 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
         lines = _lines(found, called, kind, column, 1e-9 if chart == "memory" else 1.0)
         if lines:
             drawn[chart] = figures.curves_drawing(
-                lines, what, chart, zero=chart in ("speed", "memory"),
+                lines,
+                what,
+                chart,
+                zero=chart in ("speed", "memory"),
                 height=figures.TALL if chart == "score" else figures.SMALL,
-            )  # fmt: skip
+            )
         drawn[f"{chart}-title"] = title(chart, lines)
     paths = [
         figures.Path(
@@ -171,9 +180,12 @@ def _paths_title(paths: Sequence[figures.Path]) -> str:
 
 
 def _lines(
-    found: Sequence[tuple[TrainingRun, Curves]], called: Sequence[str], kind: str, column: str,
+    found: Sequence[tuple[TrainingRun, Curves]],
+    called: Sequence[str],
+    kind: str,
+    column: str,
     scale: float,
-) -> list[figures.Curve]:  # fmt: skip
+) -> list[figures.Curve]:
     lines = []
     for place, (row, curves) in enumerate(found):
         known = [
@@ -190,7 +202,7 @@ def _lines(
 
 def names(rows: Sequence[TrainingRun]) -> list[str]:
     """Labels of runs; shared labels get the settings that tell the runs apart."""
-    from app.pages.trainings.service import differences as differing
+    from theodolite.app.pages.trainings.service import differences as differing
 
     labels = [row.label for row in rows]
     called = []
@@ -221,7 +233,7 @@ def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
 
 def differences(rows: Sequence[TrainingRun]) -> str:
     """The settings in which the chosen runs differ, one column per run; all for a single run."""
-    from app.pages.trainings.service import differences as differing
+    from theodolite.app.pages.trainings.service import differences as differing
 
     if len(rows) < 2:
         return "".join(map(_settings, rows))

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 LEAST_CHARACTERS = 8
 LONGEST_PASSWORD = 1000
@@ -75,8 +75,10 @@ class Accounts:
                 )
             hashes[name] = _checked_by(hashed)
         if not hashes:
-            raise UserError(f"There is no login in {file.name}.",
-                            "Add one with: theodolite password NAME >> FILE")  # fmt: skip
+            raise UserError(
+                f"There is no login in {file.name}.",
+                "Add one with: theodolite password NAME >> FILE",
+            )
         return cls(hashes, _checked_by(hash_of(secrets.token_hex())))
 
     def match(self, name: str, password: str) -> bool:
@@ -109,11 +111,17 @@ def line(name: str, password: str) -> str:
     Raises:
         UserError: the name or the password cannot be used.
     """
-    if not name.strip() or name != name.strip() or name.startswith("#") or ":" in name or (
-        not name.isprintable()
-    ):  # fmt: skip
-        raise UserError(f"{name!r} cannot be the name of a login.",
-                        "Use letters, digits and other characters except the colon.")  # fmt: skip
+    if (
+        not name.strip()
+        or name != name.strip()
+        or name.startswith("#")
+        or ":" in name
+        or (not name.isprintable())
+    ):
+        raise UserError(
+            f"{name!r} cannot be the name of a login.",
+            "Use letters, digits and other characters except the colon.",
+        )
     return f"{name}:{hash_of(password)}"
 
 

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from app.web.guard.requests import API, OPEN, UPLOAD, path_of
+from theodolite.app.web.guard.requests import API, OPEN, UPLOAD, path_of
 
 OPEN_BYTES = 2**16
 """Of a request that needs no login: a form with a name and a password."""

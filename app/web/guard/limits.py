@@ -19,7 +19,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from app.web.guard.requests import API, OPEN, OPEN_BELOW, address_of, path_of
+from theodolite.app.web.guard.requests import API, OPEN, OPEN_BELOW, address_of, path_of
 
 STREAMS = (f"{API}queue/data", f"{API}heartbeat/")
 OURS_STATIC = ("/theodolite/js-", "/theodolite/plotly-", "/theodolite/mark.svg")
@@ -172,9 +172,12 @@ class Visitors:
                     413, f"Texts here have at most {self.limits.text:,} characters: write less."
                 )
             parts = (
-                [*value, *value.values()] if isinstance(value, dict)
-                else value if isinstance(value, list) else []
-            )  # fmt: skip
+                [*value, *value.values()]
+                if isinstance(value, dict)
+                else value
+                if isinstance(value, list)
+                else []
+            )
             seen += len(parts)
             if seen > self.limits.items:
                 raise Refused(413, f"At most {self.limits.items:,} values are allowed here.")
@@ -189,6 +192,7 @@ def is_free(path: str) -> bool:
 def _come_again(wait: float) -> None:
     if wait:
         raise Refused(
-            429, f"Too many requests: try again in {math.ceil(wait)} s.",
+            429,
+            f"Too many requests: try again in {math.ceil(wait)} s.",
             wait,
-        )  # fmt: skip
+        )

@@ -15,16 +15,17 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from app.web.guard.plain_page import plain_page
-from app.web.guard.requests import path_of
-from engine.errors import UserError
-from engine.training.presets import STARTER
+from theodolite.app.web.guard.plain_page import plain_page
+from theodolite.app.web.guard.requests import path_of
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
+    from theodolite.app.workspace import Workspace
 
-TEXTS = frozenset({"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said",
-                   "judge"})  # fmt: skip
+TEXTS = frozenset(
+    {"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said", "judge"}
+)
 """Query parameters whose values are free text.
 
 Under any other name, a value which parses as an encoder's spec or as a hub name is taken for one: a
@@ -73,8 +74,8 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
 
 
 def _is_unlisted_encoder(workspace: Workspace, spec: str, signed_in: bool) -> bool:
-    from app.workspace import STARTER_ENCODERS
-    from engine import encoders
+    from theodolite.app.workspace import STARTER_ENCODERS
+    from theodolite.engine import encoders
 
     try:
         name = str(encoders.parse(spec))

@@ -119,6 +119,7 @@ class Login:
         if wait > 0:
             seconds = math.ceil(wait)
             raise HTTPException(
-                429, f"Too many failed attempts. Try again in {seconds} s.",
+                429,
+                f"Too many failed attempts. Try again in {seconds} s.",
                 {"Retry-After": str(seconds)},
-            )  # fmt: skip
+            )

@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.guard import bodies, policy, requests
-from app.web.guard.limits import Limits, Refused, Visitors
-from app.web.guard.login import visitor
+from theodolite.app.web.guard import bodies, policy, requests
+from theodolite.app.web.guard.limits import Limits, Refused, Visitors
+from theodolite.app.web.guard.login import visitor
 
 Question = Callable[[Request, bool], Response | None]
 """Makes a page which asks for confirmation of a visit, signed in or not; None to let it pass."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from app.web import theme
+from theodolite.app.web import theme
 
 _STYLE = """
 :root { color-scheme: light dark; }

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 _number: ContextVar[str] = ContextVar("number", default="")
 """The nonce of the current response."""

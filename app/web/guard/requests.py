@@ -19,14 +19,35 @@ API = "/gradio_api/"
 HEALTH = "/healthz"
 UPLOAD = f"{API}upload"
 OPEN = frozenset(
-    {HEALTH, "/login", "/login/", "/favicon.ico", "/robots.txt", "/manifest.json", "/theme.css",
-     f"{API}theme.css", f"{API}startup-events"}
-)  # fmt: skip
+    {
+        HEALTH,
+        "/login",
+        "/login/",
+        "/favicon.ico",
+        "/robots.txt",
+        "/manifest.json",
+        "/theme.css",
+        f"{API}theme.css",
+        f"{API}startup-events",
+    }
+)
 """Paths answered without a login, beside the pages, which then show the login form."""
 OPEN_BELOW = ("/static/", "/assets/", "/svelte/", "/pwa_icon/")
-UNUSED = ("openapi.json", "deep_link", "proxy=", "vibe-", "vibe/", "run-history/", "dev/",
-          "process_recording", "custom_component/", "file=http:", "file=https:", "file/http:",
-          "file/https:")  # fmt: skip
+UNUSED = (
+    "openapi.json",
+    "deep_link",
+    "proxy=",
+    "vibe-",
+    "vibe/",
+    "run-history/",
+    "dev/",
+    "process_recording",
+    "custom_component/",
+    "file=http:",
+    "file=https:",
+    "file/http:",
+    "file/https:",
+)
 """Routes of Gradio that no page of ours requests: some make this machine send requests to another
 host, some write files."""
 LONGEST_NAME, LONGEST_PATH = 255, 2000

@@ -20,9 +20,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
-from app.web.guard.plain_page import plain_page
-from app.web.guard.requests import API, is_visit, log, path_of
-from app.web.sessions import Sessions
+from theodolite.app.web.guard.plain_page import plain_page
+from theodolite.app.web.guard.requests import API, is_visit, log, path_of
+from theodolite.app.web.sessions import Sessions
 
 NONSENSE = (FnIndexInferError, LookupError, ValueError, TypeError, AttributeError, AssertionError)
 """What Gradio raises on a request that names a function or component that it does not have."""

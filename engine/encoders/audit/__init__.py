@@ -4,8 +4,8 @@ Prompts, poolings, truncation, normalisation and precision are measured on the s
 audited spec, so that a difference has an interval, and noise is not called a loss.
 """
 
-from engine.encoders.audit.examples import Examples, some_of
-from engine.encoders.audit.measure import Audit, Audited, audit
-from engine.encoders.audit.settings import GROUPS, Setting
+from theodolite.engine.encoders.audit.examples import Examples, some_of
+from theodolite.engine.encoders.audit.measure import Audit, Audited, audit
+from theodolite.engine.encoders.audit.settings import GROUPS, Setting
 
 __all__ = ["GROUPS", "Audit", "Audited", "Examples", "Setting", "audit", "some_of"]

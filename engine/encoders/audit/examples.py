@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.encoders.prompts import PromptTask
-from engine.errors import UserError
-from engine.stats.bootstrap import Sample
-from engine.stats.clusters import sharing
-from engine.stats.ranking import at_cutoffs, order
+from theodolite.engine.encoders.prompts import PromptTask
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.clusters import sharing
+from theodolite.engine.stats.ranking import at_cutoffs, order
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Dataset, PairPart, Retrieval, ScoredPairs
+    from theodolite.engine.datasets.types import Dataset, PairPart, Retrieval, ScoredPairs
 
 PAIRS = 200
 QUERIES = 50
@@ -157,7 +157,7 @@ def some_of(data: Dataset, most: int | None = None) -> Examples:
 
 
 def _pairs(data: ScoredPairs, most: int) -> Examples:
-    from engine.datasets.types import PairPart
+    from theodolite.engine.datasets.types import PairPart
 
     parts = data.parts
     name = data.name

@@ -9,20 +9,20 @@ from functools import partial
 
 import numpy as np
 
-from engine.encoders.audit import settings
-from engine.encoders.audit.examples import Examples
-from engine.encoders.audit.settings import GROUPS, Group, Setting
-from engine.encoders.base import Encoder, sentence_key
-from engine.encoders.cached import CachedEncoder, MemoryCache
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.facts import warnings_of
-from engine.encoders.loading import checkpoint_of, load
-from engine.encoders.sides import bind_task, query_side
-from engine.encoders.spec import SourceSpec
-from engine.encoders.steps import normalise
-from engine.errors import UserError
-from engine.stats.bootstrap import Sample, resample_all
-from engine.stats.significance import Difference, differences
+from theodolite.engine.encoders.audit import settings
+from theodolite.engine.encoders.audit.examples import Examples
+from theodolite.engine.encoders.audit.settings import GROUPS, Group, Setting
+from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.facts import warnings_of
+from theodolite.engine.encoders.loading import checkpoint_of, load
+from theodolite.engine.encoders.sides import bind_task, query_side
+from theodolite.engine.encoders.spec import SourceSpec
+from theodolite.engine.encoders.steps import normalise
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import Sample, resample_all
+from theodolite.engine.stats.significance import Difference, differences
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,13 @@ def audit(
             poolings = []
         _try(tried, encode, setting, setting.spec)
     yield Audit(
-        examples.name, examples.metric, examples.n, _compared(tried),
-        tuple(warnings_of(source)), tuple(tried.notes),
-    )  # fmt: skip
+        examples.name,
+        examples.metric,
+        examples.n,
+        _compared(tried),
+        tuple(warnings_of(source)),
+        tuple(tried.notes),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +164,8 @@ class _Encode:
 
     def together(self, specs: Sequence[SourceSpec]) -> None:
         """Encode under several poolings in one pass per side, into the cache of each."""
-        from engine.encoders.source import slices
-        from engine.encoders.transformer import TransformerSource, ahead
+        from theodolite.engine.encoders.source import slices
+        from theodolite.engine.encoders.transformer import TransformerSource, ahead
 
         poolings = [str(spec.option("pooling")) for spec in specs]
         encoders = [self._bound(spec) for spec in specs]

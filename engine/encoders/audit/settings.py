@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.pooling_choice import examine
-from engine.encoders.prompts import Prompts
-from engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.pooling_choice import examine
+from theodolite.engine.encoders.prompts import Prompts
+from theodolite.engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
 
 Group = Literal["prompt", "pooling", "cut", "length", "precision"]
 GROUPS: dict[Group, str] = {
@@ -125,7 +125,7 @@ def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Settin
 
 def precisions(spec: SourceSpec) -> Iterator[Setting]:
     """The other precisions that this machine has."""
-    from engine.encoders.int8 import available
+    from theodolite.engine.encoders.int8 import available
 
     for dtype in DTYPES:
         if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available()):
@@ -139,8 +139,8 @@ def token_counts(checkpoint: Checkpoint, texts: list[str]) -> list[int]:
     Raises:
         UserError: the tokenizer cannot be read.
     """
-    from engine.encoders.source import clean
-    from engine.encoders.transformer import quiet, read_tokenizer
+    from theodolite.engine.encoders.source import clean
+    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 
     with quiet():
         tokenizer = read_tokenizer(checkpoint)

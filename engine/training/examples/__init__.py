@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.datasets import hub
-from engine.datasets.catalog import Catalog
-from engine.datasets.dialect import ENDINGS, dialect_of
-from engine.errors import UserError
-from engine.paths import named
-from engine.training.examples import data_sets, tables, texts
-from engine.training.examples.base import Examples, ExamplesSpec
-from engine.training.spec import ObjectiveName, TrainSpec
+from theodolite.engine.datasets import hub
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.dialect import ENDINGS, dialect_of
+from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
+from theodolite.engine.training.examples import data_sets, tables, texts
+from theodolite.engine.training.examples.base import Examples, ExamplesSpec
+from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
 __all__ = ["Examples", "examples_of", "is_file", "open_examples"]
 

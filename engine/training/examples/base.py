@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.errors import UserError
-from engine.training.spec import ObjectiveName
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.spec import ObjectiveName
 
 SENTENCE = ("sentence",)
 PAIR = ("sent0", "sent1")

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.datasets.catalog import Catalog
-from engine.datasets.types import (
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.types import (
     Captions,
     Dataset,
     LabelledPairs,
@@ -20,7 +20,7 @@ from engine.datasets.types import (
     Sentences,
     Triplets,
 )
-from engine.training.examples.base import (
+from theodolite.engine.training.examples.base import (
     PAIR,
     SENTENCE,
     TRIPLET,
@@ -32,9 +32,9 @@ from engine.training.examples.base import (
     no_pairs,
     no_running_text,
 )
-from engine.training.examples.nli import Premises, class_of, is_inference
-from engine.training.examples.tables import good_pairs, no_contradictions
-from engine.training.presets import STARTER
+from theodolite.engine.training.examples.nli import Premises, class_of, is_inference
+from theodolite.engine.training.examples.tables import good_pairs, no_contradictions
+from theodolite.engine.training.presets import STARTER
 
 _TRAIN = ("train", "tr")
 _Tuples = Sequence[tuple[str, ...]]

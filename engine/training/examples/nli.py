@@ -9,14 +9,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 _CLASSES = {
-    "entailment": "e", "e": "e", "0": "e",
-    "neutral": "n", "n": "n", "1": "n",
-    "contradiction": "c", "c": "c", "2": "c",
-    "-": "", "": "", "-1": "", "x": "",
-}  # fmt: skip
+    "entailment": "e",
+    "e": "e",
+    "0": "e",
+    "neutral": "n",
+    "n": "n",
+    "1": "n",
+    "contradiction": "c",
+    "c": "c",
+    "2": "c",
+    "-": "",
+    "": "",
+    "-1": "",
+    "x": "",
+}
 
 
 def class_of(label: str, place: str) -> str:

@@ -17,12 +17,12 @@ from typing import Literal
 
 import numpy as np
 
-from engine.datasets.columns import guess, is_sentence
-from engine.datasets.files import listed, number
-from engine.datasets.row_file import FileRow, RowFile
-from engine.datasets.shapes import usual_scale
-from engine.errors import UserError
-from engine.training.examples.base import (
+from theodolite.engine.datasets.columns import guess, is_sentence
+from theodolite.engine.datasets.files import listed, number
+from theodolite.engine.datasets.row_file import FileRow, RowFile
+from theodolite.engine.datasets.shapes import usual_scale
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.examples.base import (
     GOOD_SHARE,
     PAIR,
     SENTENCE,
@@ -35,7 +35,7 @@ from engine.training.examples.base import (
     no_pairs,
     no_running_text,
 )
-from engine.training.examples.nli import Premises, class_of
+from theodolite.engine.training.examples.nli import Premises, class_of
 
 
 @dataclass(frozen=True)

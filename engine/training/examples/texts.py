@@ -6,8 +6,8 @@ from array import array
 from functools import partial
 from pathlib import Path
 
-from engine.datasets.row_file import RowFile
-from engine.training.examples.base import (
+from theodolite.engine.datasets.row_file import RowFile
+from theodolite.engine.training.examples.base import (
     SENTENCE,
     Digest,
     Examples,

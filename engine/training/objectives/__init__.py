@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.training.objectives.mlm import MaskedLanguageModelling
-from engine.training.objectives.next_sentence import NextSentence
-from engine.training.objectives.objective import Column, Model, Objective
-from engine.training.objectives.sup import Supervised
-from engine.training.objectives.unsup import Unsupervised
-from engine.training.spec import ObjectiveName, TrainSpec
+from theodolite.engine.training.objectives.mlm import MaskedLanguageModelling
+from theodolite.engine.training.objectives.next_sentence import NextSentence
+from theodolite.engine.training.objectives.objective import Column, Model, Objective
+from theodolite.engine.training.objectives.sup import Supervised
+from theodolite.engine.training.objectives.unsup import Unsupervised
+from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
 __all__ = ["Column", "Model", "Objective", "objective_of"]
 

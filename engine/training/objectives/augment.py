@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from engine.memory import to_device
-from engine.training.objectives.objective import Model, cut_like, flattened
-from engine.training.precision import widest
-from engine.training.spec import TrainSpec
+from theodolite.engine.memory import to_device
+from theodolite.engine.training.objectives.objective import Model, cut_like, flattened
+from theodolite.engine.training.precision import widest
+from theodolite.engine.training.spec import TrainSpec
 
 
 def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:

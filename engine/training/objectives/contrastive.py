@@ -17,8 +17,8 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from engine.training.precision import exact
-from engine.training.spec import Similarity
+from theodolite.engine.training.precision import exact
+from theodolite.engine.training.spec import Similarity
 
 
 def in_batch_loss(

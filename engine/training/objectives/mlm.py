@@ -18,10 +18,16 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from engine.memory import to_device
-from engine.training.objectives.objective import Column, Model, Objective, cut_like, flattened
-from engine.training.precision import exact
-from engine.training.spec import TrainSpec
+from theodolite.engine.memory import to_device
+from theodolite.engine.training.objectives.objective import (
+    Column,
+    Model,
+    Objective,
+    cut_like,
+    flattened,
+)
+from theodolite.engine.training.precision import exact
+from theodolite.engine.training.spec import TrainSpec
 
 IGNORED = -100
 """Label of a token that is not predicted; torch's and transformers' own."""

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.training.objectives.objective import Column, Model
-from engine.training.objectives.sup import Supervised
+from theodolite.engine.training.objectives.objective import Column, Model
+from theodolite.engine.training.objectives.sup import Supervised
 
 
 class NextSentence(Supervised):
     """Finds a sentence that follows among those of the batch.
 
     Examples:
-        >>> from engine.training.spec import TrainSpec
+        >>> from theodolite.engine.training.spec import TrainSpec
         >>> objective = NextSentence(TrainSpec("next-sentence", "minilm", "text.txt", "out"))
         >>> class Letters:
         ...     def ids(self, sentences):

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import torch
 
-from engine.training.objectives.contrastive import in_batch_loss
-from engine.training.spec import TrainSpec
+from theodolite.engine.training.objectives.contrastive import in_batch_loss
+from theodolite.engine.training.spec import TrainSpec
 
 
 class Model(Protocol):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.training.objectives.objective import Column, Model, Objective
+from theodolite.engine.training.objectives.objective import Column, Model, Objective
 
 
 class Supervised(Objective):
@@ -24,7 +24,7 @@ class Supervised(Objective):
         A hard negative that equals the partner leaves a coin toss, log 2:
 
         >>> import torch
-        >>> from engine.training.spec import TrainSpec
+        >>> from theodolite.engine.training.spec import TrainSpec
         >>> one = torch.ones(1, 4)
         >>> objective = Supervised(TrainSpec("sup", "minilm", "pairs.csv", "out"))
         >>> round(float(objective.loss([one, one, one])), 4)

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.errors import UserError
-from engine.training.objectives.augment import augment_of
-from engine.training.objectives.objective import Column, Model, Objective
-from engine.training.spec import TrainSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.objectives.augment import augment_of
+from theodolite.engine.training.objectives.objective import Column, Model, Objective
+from theodolite.engine.training.spec import TrainSpec
 
 
 class Unsupervised(Objective):

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from app.agents.allowed import Allowed
-from app.agents.tools import MOST_ENCODERS, Tools
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes.results import invent
+from theodolite.app.agents.allowed import Allowed
+from theodolite.app.agents.tools import MOST_ENCODERS, Tools
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +49,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
     async def talk() -> tuple[dict[str, Any], list[Any]]:
         server = mcp.StdioServerParameters(
             command=sys.executable,
-            args=["-m", "app.cli", "mcp", "--store", str(workspace.store.folder)],
+            args=["-m", "theodolite.app.cli", "mcp", "--store", str(workspace.store.folder)],
             env={name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
             cwd=ROOT,
         )
@@ -89,10 +89,17 @@ def test_nothing_is_opened_that_was_not_allowed(workspace: Workspace, tmp_path: 
     allowed = Allowed(workspace, [root])
     assert allowed.encoder(f"dir:{root}/mine | normalise").startswith("dir:")
     for spec in (
-        f"dir:{beside}", f"dir:{root}/../beside", f"dir:{root}/link/x", f"words:{beside}/w.txt",
-        f"vectors:{beside}/v.parquet", f"random:8?words={beside}/w.txt", f"minilm + dir:{beside}",
-        "hf:some/model", "api:http://127.0.0.1:9#m", "random:8 | center:hub:some/data",
-    ):  # fmt: skip
+        f"dir:{beside}",
+        f"dir:{root}/../beside",
+        f"dir:{root}/link/x",
+        f"words:{beside}/w.txt",
+        f"vectors:{beside}/v.parquet",
+        f"random:8?words={beside}/w.txt",
+        f"minilm + dir:{beside}",
+        "hf:some/model",
+        "api:http://127.0.0.1:9#m",
+        "random:8 | center:hub:some/data",
+    ):
         with pytest.raises(UserError):
             allowed.encoder(spec)
     workspace.store.encoders.add(f"dir:{beside}", {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.components.card import card
+from theodolite.app.components.card import card
 
 
 def test_headings_stand_below_the_page_s_own() -> None:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow, grid
+from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow, grid
 
 
 def test_it_is_one_text() -> None:

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from app.components import word_diff
-from app.pages.decode import views
-from app.pages.decode.service import DecodeResult, Other
-from engine.decoding.differing import differing
+from theodolite.app.components import word_diff
+from theodolite.app.pages.decode import views
+from theodolite.app.pages.decode.service import DecodeResult, Other
+from theodolite.engine.decoding.differing import differing
 
 
 def text(html: str) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop import browsers
-from app.desktop.browsers import Browser
-from engine.errors import UserError
+from theodolite.app.desktop import browsers
+from theodolite.app.desktop.browsers import Browser
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop import browsers, launcher
 from tests.fakes import browser as fake
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app.desktop import browsers, launcher
 
 HARD = r'/srv/my "data"/100%/$HOME/`id`/back\slash'
 
@@ -49,8 +49,16 @@ def test_it_starts_this_installation_with_this_store(home: Path, tmp_path: Path)
         ["sh", "-c", f"printf '%s\\n' {output['Exec']}"], capture_output=True, text=True, check=True
     )
     words = result.stdout.replace("%%", "%").splitlines()
-    assert words == ["env", f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}", program, "--window",
-                     "--store", HARD, "--data", str(Path.cwd())]  # fmt: skip
+    assert words == [
+        "env",
+        f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}",
+        program,
+        "--window",
+        "--store",
+        HARD,
+        "--data",
+        str(Path.cwd()),
+    ]
     assert output["TryExec"] == program
     assert (home / "icons/hicolor/scalable/apps" / f"{output['Icon']}.svg").exists()
     assert (home / "icons/hicolor/512x512/apps" / f"{output['Icon']}.png").exists()

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop import browsers, window
-from app.desktop.browsers import Browser
-from app.desktop.command import stay
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes import browser as fake
 from tests.fakes.command_line import theodolite
+from theodolite.app.desktop import browsers, window
+from theodolite.app.desktop.browsers import Browser
+from theodolite.app.desktop.command import stay
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 BROWSER = Browser("Fake", fake.COMMAND)
 
@@ -150,7 +150,14 @@ def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
         "DISPLAY": ":0",
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    arguments = [sys.executable, "-m", "app.cli", "--window", "--store", str(tmp_path / "store")]
+    arguments = [
+        sys.executable,
+        "-m",
+        "theodolite.app.cli",
+        "--window",
+        "--store",
+        str(tmp_path / "store"),
+    ]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as app:
         profile = tmp_path / "state" / "theodolite" / "window" / "1"
         assert fake.seen(profile)["status"] == 200

@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from app.jobs import processes
-from app.jobs.submit import perform
-from app.pages.train.job import TrainDecoderJob, TrainJob
-from app.workspace import Workspace
-from store import Store
 from tests.app.fleet.network import Network
+from theodolite.app.jobs import processes
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
+from theodolite.app.workspace import Workspace
+from theodolite.store import Store
 
 NOBODY = "nobody"
 PASSWORD = secrets.token_hex(8)
@@ -45,8 +45,18 @@ class Postgres:
             shutil.chown(self._folder, NOBODY)
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
-        made = [programs / "initdb", "-D", self._data, "-U", "lab", "-A", "trust", "--no-sync",
-                "--encoding", "UTF8"]  # fmt: skip
+        made = [
+            programs / "initdb",
+            "-D",
+            self._data,
+            "-U",
+            "lab",
+            "-A",
+            "trust",
+            "--no-sync",
+            "--encoding",
+            "UTF8",
+        ]
         subprocess.run(self._command(*map(str, made)), check=True, capture_output=True)
         self._log = (self._folder / "log").open("wb")
         self.network = network
@@ -62,15 +72,34 @@ class Postgres:
         key, certificate = self._folder / "key.pem", self._folder / "certificate.pem"
         subprocess.run(
             self._command(
-                "openssl", "req", "-x509", "-new", "-nodes", "-days", "2", "-newkey", "rsa:2048",
-                "-subj", "/CN=lab", "-keyout", str(key), "-out", str(certificate),
+                "openssl",
+                "req",
+                "-x509",
+                "-new",
+                "-nodes",
+                "-days",
+                "2",
+                "-newkey",
+                "rsa:2048",
+                "-subj",
+                "/CN=lab",
+                "-keyout",
+                str(key),
+                "-out",
+                str(certificate),
             ),
-            check=True, capture_output=True,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+        )
         with (self._data / "pg_hba.conf").open("a") as rules:
             rules.write(f"hostssl all lab {network.machines} scram-sha-256\n")
-        given = {"listen_addresses": network.address, "port": str(self._port), "ssl": "on",
-                 "ssl_key_file": str(key), "ssl_cert_file": str(certificate)}  # fmt: skip
+        given = {
+            "listen_addresses": network.address,
+            "port": str(self._port),
+            "ssl": "on",
+            "ssl_key_file": str(key),
+            "ssl_cert_file": str(certificate),
+        }
         return [word for name, value in given.items() for word in ("-c", f"{name}={value}")]
 
     @property
@@ -195,7 +224,7 @@ class Lab:
     def start_home(self, store: Path | None = None, *more: str) -> subprocess.Popen[bytes]:
         """What the app keeps running."""
         given = ["--store", str(store or self.home.folder), "--slot", "local-0", "--fleet"]
-        return self._start("app.jobs.worker", *given, *more)
+        return self._start("theodolite.app.jobs.worker", *given, *more)
 
     @property
     def host(self) -> str:
@@ -207,11 +236,13 @@ class Lab:
         """`theodolite worker --fleet`, with a store by that number."""
         given = ["--store", str(self.folder / f"worker-{number}"), "--slot", f"lab-{number}", *more]
         if self._postgres is None or self._postgres.network is None:
-            return self._start("app.cli", "worker", *given, **environment)
+            return self._start("theodolite.app.cli", "worker", *given, **environment)
         name = urlsplit(self.address).path.strip("/")
         there = {"THEODOLITE_FLEET": self._postgres.url_elsewhere(name), "PGPASSWORD": PASSWORD}
         machine = self._postgres.network.inside(number)
-        return self._start("app.cli", "worker", *given, machine=machine, **there, **environment)
+        return self._start(
+            "theodolite.app.cli", "worker", *given, machine=machine, **there, **environment
+        )
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """As the system does when memory runs out."""
@@ -235,10 +266,13 @@ class Lab:
         self, module: str, *given: str, machine: Sequence[str] = (), **environment: str
     ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [*machine, sys.executable, "-m", module, *given], stdin=subprocess.DEVNULL,
-            stdout=self._log, stderr=self._log, process_group=0,
+            [*machine, sys.executable, "-m", module, *given],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            process_group=0,
             env=self._environment | environment,
-        )  # fmt: skip
+        )
         self._started.append(process)
         return process
 

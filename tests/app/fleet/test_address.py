@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.fleet.address import VARIABLE, Address, mask
-from engine.errors import UserError
+from theodolite.app.fleet.address import VARIABLE, Address, mask
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +64,16 @@ def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "given",
     [
-        "", "mysql://lab@localhost/fleet", "postgresql://lab@localhost", "fleet",
-        "postgresql:///fleet?service=other", "postgresql:///fleet?passfile=/etc/shadow",
-        "postgresql://lab@localhost:port/fleet", "postgresql:///fleet?host",
+        "",
+        "mysql://lab@localhost/fleet",
+        "postgresql://lab@localhost",
+        "fleet",
+        "postgresql:///fleet?service=other",
+        "postgresql:///fleet?passfile=/etc/shadow",
+        "postgresql://lab@localhost:port/fleet",
+        "postgresql:///fleet?host",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_address(given: str) -> None:
     """Refused in words that say how to write one."""
     with pytest.raises(UserError, match=r"postgresql://user@host/database"):

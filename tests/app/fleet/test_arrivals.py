@@ -5,22 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from app.fleet import queue
-from app.fleet.arrivals import Arrivals
-from app.fleet.needs import Needs
-from app.pages.train.job import TrainJob
-from app.workspace import Workspace
-from store.postgres import Postgres as Database
-from store.reports import Reports
-from store.transfers import Damaged, Transfers
 from tests.fakes.small_training import small, write_sentences
+from theodolite.app.fleet import queue
+from theodolite.app.fleet.arrivals import Arrivals
+from theodolite.app.fleet.needs import Needs
+from theodolite.app.pages.train.job import TrainJob
+from theodolite.app.workspace import Workspace
+from theodolite.store.postgres import Postgres as Database
+from theodolite.store.reports import Reports
+from theodolite.store.transfers import Damaged, Transfers
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("change", [
-    "UPDATE theodolite.chunks SET data = 'x'", "DELETE FROM theodolite.chunks",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE theodolite.chunks SET data = 'x'",
+        "DELETE FROM theodolite.chunks",
+    ],
+)
 def test_a_folder_that_does_not_arrive_is_an_error(
     database: str, tmp_path: Path, change: str
 ) -> None:
@@ -39,10 +43,12 @@ def test_a_folder_that_does_not_arrive_is_an_error(
     transfers.send(digest, weights)
     shared.rows(change)
     answer: queue.Answer = {
-        "outcome": {"seconds": 2.0, "error": None, "hint": ""}, "results": [], "reports": [],
+        "outcome": {"seconds": 2.0, "error": None, "hint": ""},
+        "results": [],
+        "reports": [],
         "folder": {"name": "out", "files": {"out/model.safetensors": [digest, 7]}},
         "slot": "lab-1",
-    }  # fmt: skip
+    }
     arrivals = Arrivals(workspace, Reports(shared), transfers)
     with pytest.raises(Damaged, match="fleet's database"):
         arrivals.keep(run_id, unit, job, Needs(), answer)

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.fleet.address import Address
-from app.fleet.queue import client_of
-from app.jobs import submit
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.train.job import TrainDecoderJob, TrainJob
-from app.workspace import Workspace
 from tests.app.fleet.conftest import Lab, Postgres, trained, weights
 from tests.app.fleet.test_fleet import TASKS, assert_equal, on_one_machine, over
 from tests.app.jobs.conftest import until
 from tests.fakes import decoder_training
 from tests.fakes.small_training import small, write_sentences
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.queue import client_of
+from theodolite.app.jobs import submit
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
+from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app import corpora
-from app.jobs.submit import perform, queue
-from app.pages.encoders.corpus import EncodeCorpusJob
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.workspace import Workspace
-from store import Store
 from tests.app.fleet.conftest import Lab, Postgres
 from tests.app.jobs.conftest import until
+from theodolite.app import corpora
+from theodolite.app.jobs.submit import perform, queue
+from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.workspace import Workspace
+from theodolite.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -103,8 +103,10 @@ def test_a_killed_worker_costs_nothing(
     alone = Workspace(tmp_path / "alone")
     for _ in perform(alone, corpus_job(alone, tmp_path / "text.txt", tmp_path / "one")):
         pass
-    here, there = ({file.name: file.read_bytes() for file in (tmp_path / out).rglob("*.*")}
-                   for out in ("fleet", "one"))  # fmt: skip
+    here, there = (
+        {file.name: file.read_bytes() for file in (tmp_path / out).rglob("*.*")}
+        for out in ("fleet", "one")
+    )
     assert here == there
     assert len([name for name in here if name.endswith(".npy")]) == 8
     assert corpora.folders(lab.home) == {"fleet": tmp_path / "fleet"}

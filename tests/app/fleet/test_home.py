@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from app.fleet.address import Address
-from app.fleet.home import Home
-from app.pages.evaluate.job import EvaluateJob
-from app.workspace import Workspace
 from tests.app.fleet.conftest import Lab, films
 from tests.app.jobs.conftest import until
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.home import Home
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 

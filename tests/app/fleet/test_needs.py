@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from app.fleet.needs import Machine, Needs, lacking
-from app.fleet.worker import kinds, slot_names
-from app.pages.evaluate.job import EvaluateJob
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.fleet.needs import Machine, Needs, lacking
+from theodolite.app.fleet.worker import kinds, slot_names
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 HAS = {"data": {"MR": "a" * 32, "TREC": ""}, "packages": {"mteb": "2.26"}}
 

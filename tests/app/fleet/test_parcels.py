@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.fleet import outs, parcels
-from engine.errors import UserError
 from tests.fakes.bucket import FakeBucket
+from theodolite.app.fleet import outs, parcels
+from theodolite.engine.errors import UserError
 
 DIGEST = "0" * 64
 
@@ -52,9 +52,19 @@ def test_what_does_not_travel_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     "name",
-    ["../x.json", "/etc/x.json", "a/../../x.json", ".ssh/x.json", "a//x.json", "C:/x.json",
-     "a\\x.json", "x.pkl", "x.json\0", "x"],
-)  # fmt: skip
+    [
+        "../x.json",
+        "/etc/x.json",
+        "a/../../x.json",
+        ".ssh/x.json",
+        "a//x.json",
+        "C:/x.json",
+        "a\\x.json",
+        "x.pkl",
+        "x.json\0",
+        "x",
+    ],
+)
 def test_names_from_elsewhere_stay_in_their_folder(name: str) -> None:
     """And are of files that are never unpickled."""
     with pytest.raises(UserError):

@@ -7,14 +7,17 @@ import logging
 import pytest
 from dbos._error import DBOSException, DBOSNonExistentWorkflowError
 
-from app.fleet import queue
+from theodolite.app.fleet import queue
 
 
 @pytest.mark.parametrize(
     ("error", "printed"),
-    [(None, True), (DBOSException("the disk is full"), True),
-     (DBOSNonExistentWorkflowError("target", "1"), False)],
-)  # fmt: skip
+    [
+        (None, True),
+        (DBOSException("the disk is full"), True),
+        (DBOSNonExistentWorkflowError("target", "1"), False),
+    ],
+)
 def test_that_a_unit_has_gone_is_no_news(error: Exception | None, printed: bool) -> None:
     """All other errors are printed."""
     record = logging.LogRecord(

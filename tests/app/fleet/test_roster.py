@@ -9,20 +9,20 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from app.fleet import queue
-from app.fleet.address import Address
-from app.fleet.arrivals import Arrivals
-from app.fleet.home import Home, _SentRun
-from app.fleet.needs import Needs, lacking
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.jobs import workers, workers_views
-from app.workspace import Workspace
-from store import StoreError, roster
-from store.postgres import FleetAway
-from store.postgres import Postgres as Database
-from store.reports import Reports
-from store.roster import Roster
 from tests.app.fleet.conftest import Postgres
+from theodolite.app.fleet import queue
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.arrivals import Arrivals
+from theodolite.app.fleet.home import Home, _SentRun
+from theodolite.app.fleet.needs import Needs, lacking
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.jobs import workers, workers_views
+from theodolite.app.workspace import Workspace
+from theodolite.store import StoreError, roster
+from theodolite.store.postgres import FleetAway
+from theodolite.store.postgres import Postgres as Database
+from theodolite.store.reports import Reports
+from theodolite.store.roster import Roster
 
 pytestmark = pytest.mark.slow
 
@@ -94,8 +94,14 @@ def test_a_database_that_cannot_hold_every_text(
         assert not isinstance(caught.value, FleetAway), "it will not pass"
 
 
-ODD = (None, [], 7, "text", {"only": 7, "data": ["MR"], "packages": {"mteb": 1}, "out": None},
-       {"unit": 1, "share": "half", "units": None, "label": [], "since": "now"})  # fmt: skip
+ODD = (
+    None,
+    [],
+    7,
+    "text",
+    {"only": 7, "data": ["MR"], "packages": {"mteb": 1}, "out": None},
+    {"unit": 1, "share": "half", "units": None, "label": [], "since": "now"},
+)
 
 
 def test_rows_that_are_not_as_expected_harm_nobody(
@@ -139,9 +145,21 @@ def test_rows_that_are_not_as_expected_harm_nobody(
     assert reports.of(list(units)) == []
 
 
-@pytest.mark.parametrize("answer", [[], {"outcome": 3}, {"outcome": {"seconds": 1}}, {"outcome": {
-    "seconds": 0.0, "error": None, "hint": "", "made": 1}, "results": [], "reports": [],
-    "folder": None, "slot": "lab-1"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {"outcome": 3},
+        {"outcome": {"seconds": 1}},
+        {
+            "outcome": {"seconds": 0.0, "error": None, "hint": "", "made": 1},
+            "results": [],
+            "reports": [],
+            "folder": None,
+            "slot": "lab-1",
+        },
+    ],
+)
 def test_an_answer_that_cannot_be_read_fails_its_unit(
     database: str, tmp_path: Path, answer: object
 ) -> None:

@@ -8,20 +8,20 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.fleet.worker import GIVE_BACK_AFTER
-from app.jobs import submit
-from app.pages.evaluate.job import queue_evaluation
-from app.pages.jobs import service as jobs
-from app.pages.train.job import TrainJob
-from app.pages.train.sweep_job import SweepJob
-from app.pages.trainings import service as trainings
-from app.workspace import Workspace
-from store.run_rows import LIVE
 from tests.app.fleet.conftest import Lab, films, trained, weights
 from tests.app.fleet.test_fleet import over
 from tests.app.jobs.conftest import until
 from tests.fakes.bucket import FakeBucket
 from tests.fakes.small_training import small, write_sentences
+from theodolite.app.fleet.worker import GIVE_BACK_AFTER
+from theodolite.app.jobs import submit
+from theodolite.app.pages.evaluate.job import queue_evaluation
+from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.train.job import TrainJob
+from theodolite.app.pages.train.sweep_job import SweepJob
+from theodolite.app.pages.trainings import service as trainings
+from theodolite.app.workspace import Workspace
+from theodolite.store.run_rows import LIVE
 
 pytestmark = pytest.mark.slow
 

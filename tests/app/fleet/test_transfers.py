@@ -7,10 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from store import StoreError, transfers
-from store.postgres import Postgres as Database
-from store.reports import Reports
-from store.transfers import Damaged, Transfers
+from theodolite.store import StoreError, transfers
+from theodolite.store.postgres import Postgres as Database
+from theodolite.store.reports import Reports
+from theodolite.store.transfers import Damaged, Transfers
 
 pytestmark = pytest.mark.slow
 
@@ -108,8 +108,9 @@ def test_words_come_in_their_order_and_once(shared: Database) -> None:
     reports.add("b-1", [("log", {"lines": ["other"]})])
     received = reports.of(["a-1"])
     assert [(one["kind"], one["data"]) for one in received] == [
-        ("log", {"lines": ["one"]}), ("stepped", {"loss": None}),
-    ]  # fmt: skip
+        ("log", {"lines": ["one"]}),
+        ("stepped", {"loss": None}),
+    ]
     reports.kept([one["id"] for one in received])
     assert reports.of(["a-1"]) == []
     reports.ask(["b-1"], "stop")

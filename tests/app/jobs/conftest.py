@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.jobs import processes
-from store import Store
-from store.run_rows import RunRow
+from theodolite.app.jobs import processes
+from theodolite.store import Store
+from theodolite.store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
 PATIENCE = 300.0
@@ -27,11 +27,14 @@ class Bench:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start_worker(self, slot: str = "local-0") -> subprocess.Popen[bytes]:
-        """Start `python -m app.jobs.worker` on the store."""
+        """Start `python -m theodolite.app.jobs.worker` on the store."""
         given = ["--store", str(self.store.folder), "--slot", slot, "--kinds", KINDS]
         return self.keep(
             processes.start(
-                "app.jobs.worker", [*given, "--supervised"], stdout=self._log, stderr=self._log
+                "theodolite.app.jobs.worker",
+                [*given, "--supervised"],
+                stdout=self._log,
+                stderr=self._log,
             )
         )
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.jobs.job import Job
-from app.jobs.kinds import KINDS as REAL
-from app.jobs.reporter import Reporter
-from app.pages.train.job import TrainDecoderJob
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.kinds import KINDS as REAL
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.pages.train.job import TrainDecoderJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class OftenSaved(TrainDecoderJob):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Any]:
         """Train."""
-        from engine.training import loop
+        from theodolite.engine.training import loop
 
         loop.CHECKPOINT_SECONDS = 0.2
         return super().work(workspace, position, reporter)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.decode import open_decoder
 from tests.app.jobs.conftest import Bench
 from tests.app.jobs.test_training import checkpoint, killed_twice
 from tests.fakes.decoders import small_spec
+from theodolite.engine.decode import open_decoder
 
 
 @pytest.mark.long

@@ -12,14 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.jobs.supervisor import Supervisor
-from store.queue_file import NAME as JOBS_FILE
 from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, until
+from theodolite.app.jobs.supervisor import Supervisor
+from theodolite.store.queue_file import NAME as JOBS_FILE
 
 APP = """
 import sys, time
 from pathlib import Path
-from app.jobs.supervisor import Supervisor
+from theodolite.app.jobs.supervisor import Supervisor
 with Supervisor(Path(sys.argv[1]), kinds=sys.argv[2]):
     time.sleep(1000)
 """

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.jobs.kinds import KINDS, job_of, kind_of, spec_of
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.evaluate.results import evaluated
-from app.pages.evaluate.service import evaluate
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.stats.spread import spreads
 from tests.fakes.workers import work_off
+from theodolite.app.jobs.kinds import KINDS, job_of, kind_of, spec_of
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.spread import spreads
 
 A, B = "random:16", "random:24"
 
@@ -50,37 +50,92 @@ def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
 
 FIRST = {
     "evaluate": {"encoders": [A], "tasks": ["StarterSTS"], "protocol": None, "seed": None},
-    "spaces": {"first": A, "second": B, "dataset": "starter-topics", "k": 10,
-               "clustering": "k-means", "size": None},
+    "spaces": {
+        "first": A,
+        "second": B,
+        "dataset": "starter-topics",
+        "k": 10,
+        "clustering": "k-means",
+        "size": None,
+    },
     "encode": {"encoder": A, "dataset": "starter-topics"},
-    "encode-corpus": {"encoder": A, "out": "/nowhere/out", "corpus": "3f", "sentences": 10,
-                      "shards": 3},
-    "encode-shard": {"encoder": A, "text": "/nowhere/out/shards/3f.txt",
-                     "out": "/nowhere/out/shards/3f", "fingerprint": "5a", "format": "npy",
-                     "dtype": "float32", "source": "part-1.txt", "start": 0, "stop": 10},
-    "choose": {"dataset": "starter-topics", "encoders": [A], "max_ms": 5.0, "max_bytes": None,
-               "licences": ["mit"]},
-    "judge": {"collection": "starter-topics", "encoders": [A, B], "queries": ["a boat"],
-              "draw": 100, "k": 5, "mode": "relevance", "measure": "dcg", "margin": 2.0, "seed": 0,
-              "session": "36e4305ecb44", "named": ""},
+    "encode-corpus": {
+        "encoder": A,
+        "out": "/nowhere/out",
+        "corpus": "3f",
+        "sentences": 10,
+        "shards": 3,
+    },
+    "encode-shard": {
+        "encoder": A,
+        "text": "/nowhere/out/shards/3f.txt",
+        "out": "/nowhere/out/shards/3f",
+        "fingerprint": "5a",
+        "format": "npy",
+        "dtype": "float32",
+        "source": "part-1.txt",
+        "start": 0,
+        "stop": 10,
+    },
+    "choose": {
+        "dataset": "starter-topics",
+        "encoders": [A],
+        "max_ms": 5.0,
+        "max_bytes": None,
+        "licences": ["mit"],
+    },
+    "judge": {
+        "collection": "starter-topics",
+        "encoders": [A, B],
+        "queries": ["a boat"],
+        "draw": 100,
+        "k": 5,
+        "mode": "relevance",
+        "measure": "dcg",
+        "margin": 2.0,
+        "seed": 0,
+        "session": "36e4305ecb44",
+        "named": "",
+    },
     "cost": {"encoders": [A]},
     "dataset-similarity": {"encoder": A, "compared": "starter-topics", "sentences": 100},
     "leaks": {"tasks": ["StarterSTS"], "trained_on": ["starter-topics"]},
     "fetch": {"tasks": ["mteb:STS17/en-en"], "suite": "MTEB(eng, v2)"},
     "index": {"encoder": A, "dataset": "starter-topics"},
-    "project": {"encoder": A, "dataset": "starter-topics", "method": "pca", "neighbours": 15,
-                "min_dist": 0.1, "seed": 0, "initial": None},
+    "project": {
+        "encoder": A,
+        "dataset": "starter-topics",
+        "method": "pca",
+        "neighbours": 15,
+        "min_dist": 0.1,
+        "seed": 0,
+        "initial": None,
+    },
     "geometry": {"encoders": [A], "dataset": "starter-topics", "split": "all"},
-    "curate": {"job": "exact", "dataset": "starter-topics", "split": "all", "encoder": "",
-               "threshold": 0.9, "neighbours": 10, "many": 100, "against": "",
-               "against_split": "all"},
+    "curate": {
+        "job": "exact",
+        "dataset": "starter-topics",
+        "split": "all",
+        "encoder": "",
+        "threshold": 0.9,
+        "neighbours": 10,
+        "many": 100,
+        "against": "",
+        "against_split": "all",
+    },
     "train": {"objective": "unsup", "base": "minilm", "train": "starter", "out": "/x"},
-    "sweep": {"children": [{"label": "one", "spec": {"objective": "unsup", "base": "minilm",
-                                                     "train": "starter", "out": "/x"}}]},
+    "sweep": {
+        "children": [
+            {
+                "label": "one",
+                "spec": {"objective": "unsup", "base": "minilm", "train": "starter", "out": "/x"},
+            }
+        ]
+    },
     "train-decoder": {"encoder": A, "train": ["starter"], "out": "/x"},
     "second-judge": {"session": "36e4305ecb44", "second": "api:https://x.example/v1#m"},
     "diagnose": {"encoder": A, "decoder": "d", "text": "starter-topics", "sentences": 100},
-}  # fmt: skip
+}
 """Of each kind what its first version wrote."""
 
 
@@ -148,8 +203,14 @@ def test_units_weigh_what_others_like_them_took(workspace: Workspace) -> None:
         (B, "TREC", "senteval", 1111, 4.0),
     ):
         other = {"task": task, "protocol": protocol, "seed": seed, "seconds": seconds}
-        score = {"split": "all", "aggregation": None, "metric": "accuracy", "score": 50.0,
-                 "n": 9, "main": True}  # fmt: skip
+        score = {
+            "split": "all",
+            "aggregation": None,
+            "metric": "accuracy",
+            "score": 50.0,
+            "n": 9,
+            "main": True,
+        }
         workspace.store.results.put(row | other | {"encoder": encoder, "scores": [score]}, {})
     job = EvaluateJob((A, B), ("MR", "TREC", "SUBJ"), seed=1112)
     usual = (20 + 4 + 40 + 4) / 4

@@ -9,10 +9,10 @@ import time
 import psutil
 import pytest
 
-from app.jobs import rest
-from store import forget
-from store.queue_file import NAME as JOBS_FILE
 from tests.app.jobs.conftest import Bench, alive, child_of, until
+from theodolite.app.jobs import rest
+from theodolite.store import forget
+from theodolite.store.queue_file import NAME as JOBS_FILE
 
 
 @pytest.mark.slow

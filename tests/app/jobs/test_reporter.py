@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs import reporter as reporters
-from app.jobs.reporter import PausingReporter
-from store import Store
 from tests.app.jobs.conftest import until
+from theodolite.app.jobs import reporter as reporters
+from theodolite.app.jobs.reporter import PausingReporter
+from theodolite.store import Store
 
 WORKER = "local-0"
 

@@ -17,18 +17,18 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.jobs import submit
-from app.jobs.job import Job
-from app.jobs.reporter import Reporter
-from app.jobs.submit import perform, queue
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.results import evaluated
-from app.pages.evaluate.service import evaluate
-from app.pages.map.job import MapJob
-from app.workspace import Workspace
-from engine.errors import UserError
-from store import StoreError
+from theodolite.app.cli import app
+from theodolite.app.jobs import submit
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.jobs.submit import perform, queue
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError
 
 log = logging.getLogger("theodolite.tests")
 
@@ -44,10 +44,19 @@ COMPUTING = {
     "encode-corpus": ("encode-corpus", A, "corpus.txt", "--out", "out"),
     "encode to search": ("search", "a boat", "--in", "starter-topics", "-e", A),
     "train": ("train", "unsup", "minilm", "--train", "starter", "--out", "never"),
-    "sweep": ("sweep", "unsup", "minilm", "--train", "starter", "--out", "never", "--set",
-              "seed=1,2"),
+    "sweep": (
+        "sweep",
+        "unsup",
+        "minilm",
+        "--train",
+        "starter",
+        "--out",
+        "never",
+        "--set",
+        "seed=1,2",
+    ),
     "train-decoder": ("train-decoder", A, "--limit", "300"),
-}  # fmt: skip
+}
 """Kind of job (and why) -> a verb that asks for one."""
 HERE = (
     "evaluate",

@@ -7,11 +7,11 @@ import psutil
 import pytest
 from safetensors.numpy import load_file
 
-from engine.decoding.spec import DecoderSpec
-from engine.training import TrainSpec
 from tests.app.jobs.conftest import Bench, child_of, until
 from tests.app.jobs.test_kills import assert_gone, start_app, tree
 from tests.fakes.small_training import small, write_sentences
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training import TrainSpec
 
 
 def checkpoint(spec: TrainSpec | DecoderSpec) -> int:

@@ -9,35 +9,35 @@ from typing import Any
 
 import pytest
 
-from app.pages.board import command as board_verbs
-from app.pages.board import page as board
-from app.pages.compare import command as compare_verbs
-from app.pages.compare import page as compare
-from app.pages.curate import command as curate_verbs
-from app.pages.curate import page as curate
-from app.pages.decode import arithmetic, interpolate
-from app.pages.decode import command as decode_verbs
-from app.pages.decode import page as decode
-from app.pages.diagnose import command as diagnose_verbs
-from app.pages.diagnose import page as diagnose
-from app.pages.evaluate import command as evaluate_verbs
-from app.pages.evaluate import page as evaluate
-from app.pages.fair import command as fair_verbs
-from app.pages.fair import page as fair
-from app.pages.geometry import command as geometry_verbs
-from app.pages.geometry import page as geometry
-from app.pages.judge import command as judge_verbs
-from app.pages.judge import page as judge
-from app.pages.map import command as map_verbs
-from app.pages.map import page as map
-from app.pages.search import command as search_verbs
-from app.pages.search import page as search
-from app.pages.spaces import command as spaces_verbs
-from app.pages.spaces import page as spaces
-from app.pages.train import command as train_verbs
-from app.pages.train import decoder_command as decoder_verbs
-from app.pages.train import decoder_page as train_decoder
-from app.pages.train import page as train
+from theodolite.app.pages.board import command as board_verbs
+from theodolite.app.pages.board import page as board
+from theodolite.app.pages.compare import command as compare_verbs
+from theodolite.app.pages.compare import page as compare
+from theodolite.app.pages.curate import command as curate_verbs
+from theodolite.app.pages.curate import page as curate
+from theodolite.app.pages.decode import arithmetic, interpolate
+from theodolite.app.pages.decode import command as decode_verbs
+from theodolite.app.pages.decode import page as decode
+from theodolite.app.pages.diagnose import command as diagnose_verbs
+from theodolite.app.pages.diagnose import page as diagnose
+from theodolite.app.pages.evaluate import command as evaluate_verbs
+from theodolite.app.pages.evaluate import page as evaluate
+from theodolite.app.pages.fair import command as fair_verbs
+from theodolite.app.pages.fair import page as fair
+from theodolite.app.pages.geometry import command as geometry_verbs
+from theodolite.app.pages.geometry import page as geometry
+from theodolite.app.pages.judge import command as judge_verbs
+from theodolite.app.pages.judge import page as judge
+from theodolite.app.pages.map import command as map_verbs
+from theodolite.app.pages.map import page as map
+from theodolite.app.pages.search import command as search_verbs
+from theodolite.app.pages.search import page as search
+from theodolite.app.pages.spaces import command as spaces_verbs
+from theodolite.app.pages.spaces import page as spaces
+from theodolite.app.pages.train import command as train_verbs
+from theodolite.app.pages.train import decoder_command as decoder_verbs
+from theodolite.app.pages.train import decoder_page as train_decoder
+from theodolite.app.pages.train import page as train
 
 VERBS: dict[ModuleType, Callable[..., Any]] = {
     evaluate: evaluate_verbs.evaluate,

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.compare import ranking_view
-from app.pages.compare import service as comparison
-from app.pages.evaluate.results import evaluated
-from app.publish import answers, choice, folder, mask, site
-from app.publish.opened import OpenedPage
-from app.publish.page import POLICY
-from app.web import frame
-from app.web.frozen import Frozen
-from app.workspace import Workspace
-from engine.encoders import parse
-from engine.errors import UserError
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent
+from theodolite.app.pages.compare import ranking_view
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.publish import answers, choice, folder, mask, site
+from theodolite.app.publish.opened import OpenedPage
+from theodolite.app.publish.page import POLICY
+from theodolite.app.web import frame
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import parse
+from theodolite.engine.errors import UserError
 
 PRIVATE = "/home/zebulon/clandestine models/heirloom"
 OWN = f"dir:{PRIVATE}"
@@ -68,8 +68,14 @@ def test_the_list_is_what_is_written(kept: Path) -> None:
     assert rows[-1]["bytes"] == sum(r["bytes"] for r in rows if r["kind"] == "files") == total
     assert done == {"folder": str(kept), "files": len(sizes) - 1, "bytes": total}
     assert {row["name"] for row in rows if row["kind"] == "page"} == {
-        "Overview", "Compare", "Fairness", "Board", "Decode", "Interpolate", "Arithmetic",
-    }  # fmt: skip
+        "Overview",
+        "Compare",
+        "Fairness",
+        "Board",
+        "Decode",
+        "Interpolate",
+        "Arithmetic",
+    }
 
 
 @pytest.mark.slow
@@ -89,8 +95,19 @@ def test_every_page_stands_under_a_policy_and_runs_no_script_of_its_own(kept: Pa
 
 def test_only_what_was_chosen_is_there(kept: Path) -> None:
     """Neither the name of another encoder nor of another task, nor anything of this machine."""
-    theodolite("publish", str(kept), "-e", "random:256", "-e", "wordllama", "--tasks", "MR",
-               "--yes", "--pages", "compare")  # fmt: skip
+    theodolite(
+        "publish",
+        str(kept),
+        "-e",
+        "random:256",
+        "-e",
+        "wordllama",
+        "--tasks",
+        "MR",
+        "--yes",
+        "--pages",
+        "compare",
+    )
     everything = unescape("".join(written(kept).values()))
     assert "random:256" in everything
     for other in ("random:64", PRIVATE, "dir:", '"CR"', str(kept.parent)):
@@ -116,8 +133,15 @@ def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
 def test_names_that_are_masked_stay_apart() -> None:
     """Two models of one last name, a server, a hub's repository and an upload."""
     alias = mask.Alias("names")
-    names = ["dir:/a/x", "dir:/b/x", "dir:/a/x | normalise", "hf:me/mine", "random:64",
-             "api:https://host.example/v1#m", "wordllama | center:upload:ours"]  # fmt: skip
+    names = [
+        "dir:/a/x",
+        "dir:/b/x",
+        "dir:/a/x | normalise",
+        "hf:me/mine",
+        "random:64",
+        "api:https://host.example/v1#m",
+        "wordllama | center:upload:ours",
+    ]
     masked = [str(alias.encoder(parse(name))) for name in names]
     assert masked[0] == masked[2].removesuffix(" | normalise")
     assert len(set(masked)) == len(names)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs.submit import perform
-from app.pages.data import service as data
-from app.pages.encoders import service as encoders
-from app.pages.map.job import MapJob
-from app.pages.search import service as search
-from app.publish import choice, site
-from app.workspace import Workspace
-from engine.datasets.tables import Mapping
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.data import service as data
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.search import service as search
+from theodolite.app.publish import choice, site
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.tables import Mapping
 
 SENTENCES = 50_000
 MOST = 35_000_000

@@ -9,11 +9,11 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from app.publish import started
-from app.workspace import Workspace
-from engine.encoders import lent, loading
-from engine.errors import UserError
 from tests.engine.encoders.models import save
+from theodolite.app.publish import started
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import lent, loading
+from theodolite.engine.errors import UserError
 
 
 def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,17 +18,17 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from app.pages.encoders import service as encoders
-from app.pages.evaluate.results import evaluated
-from app.publish import choice, folder, leaving, live, readme, source, targets
-from app.publish.site import Site
-from app.web.frozen import Choice
-from app.workspace import Workspace
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent
 from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.publish import choice, folder, leaving, live, readme, source, targets
+from theodolite.app.publish.site import Site
+from theodolite.app.web.frozen import Choice
+from theodolite.app.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
 LIVE = ("zerogpu", "space", "docker")
@@ -168,8 +168,9 @@ def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -
     """Masked, neither the name of the data set nor that of its file stands anywhere."""
     rows = b"text,label\n" + b"".join(b"sentence %d,%d\n" % (i, i % 2) for i in range(40))
     mapping = {"kind": "labels", "format": "csv", "columns": {"text": "text", "label": "label"}}
-    workspace.store.uploads.add("clandestine", "labels", rows, mapping=mapping,
-                                filename="zebulon.csv")  # fmt: skip
+    workspace.store.uploads.add(
+        "clandestine", "labels", rows, mapping=mapping, filename="zebulon.csv"
+    )
     chosen = Choice({}, {}, (), {"upload:clandestine": "upload:data-1"})
     small = choice.part(workspace, chosen, workspace.store.folder.parent / "small", texts=True)
     live._copy_upload(workspace, small, chosen, "upload:clandestine")
@@ -200,10 +201,18 @@ def test_files_of_data_sets_go_along_where_they_are_read(tmp_path: Path) -> None
 
 def test_what_cannot_work_there_shows_its_results_only() -> None:
     """A folder of this machine, a server, data that does not go along."""
-    usable = {name: live.usable(name, ["nli"]) for name in (
-        "minilm", "wordllama | whiten:nli", "hf:BAAI/bge-small-en-v1.5", "dir:/home/ada/model",
-        "api:https://host.example/v1#m", "wordllama | whiten:snli", "minilm | center:@task",
-    )}  # fmt: skip
+    usable = {
+        name: live.usable(name, ["nli"])
+        for name in (
+            "minilm",
+            "wordllama | whiten:nli",
+            "hf:BAAI/bge-small-en-v1.5",
+            "dir:/home/ada/model",
+            "api:https://host.example/v1#m",
+            "wordllama | whiten:snli",
+            "minilm | center:@task",
+        )
+    }
     assert list(usable.values()) == [True, True, True, False, False, False, True]
 
 
@@ -236,15 +245,44 @@ def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
 def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     """From its own source, with nothing of this checkout on the path, and takes no change."""
     target = home / "demo"
-    theodolite("publish", str(target), "--target", "space", "--pages", "compare", "--yes",
-               "--store", str(kept.store.folder), code=2)  # fmt: skip
+    theodolite(
+        "publish",
+        str(target),
+        "--target",
+        "space",
+        "--pages",
+        "compare",
+        "--yes",
+        "--store",
+        str(kept.store.folder),
+        code=2,
+    )
     assert not target.exists()
-    rows = objects(theodolite(
-        "publish", str(target), "--target", "space", "-e", NAMES[0], "-e", NAMES[1], "--yes",
-        "--json", "--store", str(kept.store.folder),
-    ))  # fmt: skip
+    rows = objects(
+        theodolite(
+            "publish",
+            str(target),
+            "--target",
+            "space",
+            "-e",
+            NAMES[0],
+            "-e",
+            NAMES[1],
+            "--yes",
+            "--json",
+            "--store",
+            str(kept.store.folder),
+        )
+    )
     assert {row["kind"] for row in rows[:-1]} == {
-        "page", "encoder", "task", "results", "texts", "files", "total"}  # fmt: skip
+        "page",
+        "encoder",
+        "task",
+        "results",
+        "texts",
+        "files",
+        "total",
+    }
     output = (target / "README.md").read_text()
     assert "`random:64`" in output and "random:32" not in output and "Apache-2.0" in output
     # Ours is installed in the environment of the tests, and must not be what is found.
@@ -254,8 +292,16 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
         policy = page.headers["content-security-policy"]
         assert "frame-ancestors https://huggingface.co https://*.hf.space" in policy
     shown = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.path.insert(0, 'source'); import app, engine; "
-                               "print(app.__file__, engine.__file__)"],
-        cwd=target, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.path.insert(0, 'source'); "
+            "from theodolite import app, engine; "
+            "print(app.__file__, engine.__file__)",
+        ],
+        cwd=target,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert all(path.startswith(str(target / "source")) for path in shown.stdout.split())

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from app.publish import folder, upload
-from app.publish.targets import TARGETS
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent
 from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
+from theodolite.app.publish import folder, upload
+from theodolite.app.publish.targets import TARGETS
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 FILES = {"index.html": b"<p>here", "demo/store/theodolite.db": bytes(range(256)), "empty": b""}
 HERE = Path("site")
@@ -48,9 +48,13 @@ def put(files: dict[str, bytes] = FILES, target: str = "static", name: str = NAM
 
 @pytest.mark.parametrize(
     ("target", "sdk", "hardware"),
-    [("static", "static", None), ("zerogpu", "gradio", "zero-a10g"), ("space", "gradio", None),
-     ("docker", "docker", None)],
-)  # fmt: skip
+    [
+        ("static", "static", None),
+        ("zerogpu", "gradio", "zero-a10g"),
+        ("space", "gradio", None),
+        ("docker", "docker", None),
+    ],
+)
 def test_a_space_is_made_and_filled(
     hub: FakeSpaces, target: str, sdk: str, hardware: str | None
 ) -> None:

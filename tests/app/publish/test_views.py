@@ -12,13 +12,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.pages.judge import service as judging
-from app.publish import address, choice, leaving, routes, site
-from app.workspace import Workspace
-from engine.errors import UserError
-from store.errors import StoreError
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app.pages.judge import service as judging
+from theodolite.app.publish import address, choice, leaving, routes, site
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreError
 
 ENCODERS = [*reported.PAIR, "random:64"]
 
@@ -33,9 +33,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 def text_of(made: site.Site) -> str:
     """All that a person or a program can read in it."""
-    return unescape("".join(
-        data.decode() for name, data in made.files.items() if name.endswith((".html", ".json"))
-    ))  # fmt: skip
+    return unescape(
+        "".join(
+            data.decode() for name, data in made.files.items() if name.endswith((".html", ".json"))
+        )
+    )
 
 
 def test_answers_are_named_before_they_leave(kept: Workspace) -> None:
@@ -77,13 +79,16 @@ def test_only_trainings_of_what_is_published_go_along(kept: Workspace) -> None:
 @pytest.mark.parametrize(
     ("given", "name", "query"),
     [
-        ("compare?encoder=minilm&encoder=wordllama", "compare",
-         (("encoder", "minilm"), ("encoder", "wordllama"))),
+        (
+            "compare?encoder=minilm&encoder=wordllama",
+            "compare",
+            (("encoder", "minilm"), ("encoder", "wordllama")),
+        ),
         ("http://127.0.0.1:7860/some/where/map/?in=a%26b&__theme=dark", "map", (("in", "a&b"),)),
         ("/", "overview", ()),
         ("", "overview", ()),
     ],
-)  # fmt: skip
+)
 def test_an_address_is_read(given: str, name: str, query: tuple[tuple[str, str], ...]) -> None:
     """Whole or from the page's name on; what Gradio puts there is left out."""
     assert address.read(given) == (name, query)
@@ -130,8 +135,9 @@ def test_the_verb_writes_what_is_seen(kept: Workspace, tmp_path: Path) -> None:
     """And lists what was asked."""
     site_folder, store = tmp_path / "x", str(kept.store.folder)
     view = "compare?encoder=random:8&encoder=random:4"
-    rows = objects(theodolite("publish", str(site_folder), "--view", view, "--store", store,
-                              "--yes", "--json"))  # fmt: skip
+    rows = objects(
+        theodolite("publish", str(site_folder), "--view", view, "--store", store, "--yes", "--json")
+    )
     assert [row["name"] for row in rows if row.get("kind") == "view"] == ["random:8 · random:4"]
     assert (site_folder / "compare" / "index.html").is_file()
 
@@ -164,10 +170,15 @@ def test_the_panel_lists_first_and_then_hands_out(panel: TestClient) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{", b'{"address": 1, "mask": "none", "texts": true}',
-     b'{"address": "map", "mask": "rm", "texts": true}',
-     b'{"address": "a\\u0000", "mask": "none", "texts": true}'],
-)  # fmt: skip
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"address": 1, "mask": "none", "texts": true}',
+        b'{"address": "map", "mask": "rm", "texts": true}',
+        b'{"address": "a\\u0000", "mask": "none", "texts": true}',
+    ],
+)
 def test_what_no_page_sends_is_refused(panel: TestClient, body: bytes) -> None:
     """Before anything is begun."""
     assert panel.post("/theodolite/publish", content=body).status_code == 400

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import theodolite as th
-from app.python.answers import Training
-from engine.errors import UserError
-from engine.training.events import Evaluated, Finished, Stepped
 from tests.fakes.results import invent
+from theodolite.app.python.answers import Training
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Evaluated, Finished, Stepped
 
 HOSTILE = '<img src=x onerror="alert(1)"> & </script>'
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import theodolite as th
-from app.python import views
-from app.report import markdown
-from app.report.file import CAPS, Report, Table, html
-from app.workspace import Workspace
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.reported import HOSTILE, PAIR
+from theodolite.app.python import views
+from theodolite.app.report import markdown
+from theodolite.app.report.file import CAPS, Report, Table, html
+from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture
@@ -99,8 +99,10 @@ def test_a_training_with_its_curves(kept: Workspace, home: Path) -> None:
     assert [row["score"] for row in tables(found)["evaluations"]] == ["61.0", "62.0", "63.0"]
     assert len(tables(found)["steps"]) == 6
     assert "Dev score: 61 to 63" in body(found) and "&lt;img src=x" in body(found)
-    assert "There is no training 'x'" in theodolite(
-        "report", "training", "x", "--out", str(home / "x.html"), code=2)[-1]  # fmt: skip
+    assert (
+        "There is no training 'x'"
+        in theodolite("report", "training", "x", "--out", str(home / "x.html"), code=2)[-1]
+    )
 
 
 def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from app.web import address
+from theodolite.app.web import address
 
 
 def asked(query: str) -> Any:
@@ -19,8 +19,10 @@ def test_an_old_link_is_read_as_what_it_meant() -> None:
     """The pooler's output in an encoder, the raw first token in the form of a training."""
     link = "encoder=hf:a/b?pooling=cls%26layer=1&encoder=dir:/c?pooling=cls_before_pooler&encoder=d"
     assert address.every(asked(link), "encoder") == [
-        "hf:a/b?pooling=pooler_output&layer=1", "dir:/c?pooling=cls_token", "d",
-    ]  # fmt: skip
+        "hf:a/b?pooling=pooler_output&layer=1",
+        "dir:/c?pooling=cls_token",
+        "d",
+    ]
     assert address.first(asked("pooling=cls"), "pooling") == "cls_token"
     assert address.first(asked("pooling=avg"), "pooling") == "avg"
     assert address.first(asked("query=what+is+pooling=cls"), "query") == "what is pooling=cls"

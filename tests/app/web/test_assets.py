@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app import ui
-from app.web import assets
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.web import assets
+from theodolite.app.workspace import Workspace
 
 
 def test_every_component_of_the_app_is_listed(tmp_path: Path) -> None:

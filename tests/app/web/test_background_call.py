@@ -10,13 +10,13 @@ import gradio as gr
 import httpx
 import pytest
 
-from app import vectors
-from app.pages.map import job as map_job
-from app.web import background_call as working
-from app.web import parts
-from app.web.controls import Answer, on
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app import vectors
+from theodolite.app.pages.map import job as map_job
+from theodolite.app.web import background_call as working
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Answer, on
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from gradio.blocks import Blocks, BlocksConfigDict
 
-from app import ui
-from app.web.blocks import Pages, keep_signatures
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.web.blocks import Pages, keep_signatures
+from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture

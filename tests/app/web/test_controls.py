@@ -12,10 +12,10 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from app.web import parts
-from app.web.controls import Control, Controls, on, on_open, poll, shape, with_notice
-from engine.errors import UserError
-from store.errors import StoreGone
+from theodolite.app.web import parts
+from theodolite.app.web.controls import Control, Controls, on, on_open, poll, shape, with_notice
+from theodolite.engine.errors import UserError
+from theodolite.store.errors import StoreGone
 
 DECLARED = (
     Control("q", "Query", default=""),
@@ -163,8 +163,9 @@ def test_what_a_choice_shows_is_known_to_the_browser() -> None:
     (event,) = demo.fns.values()
     assert [box._id for box in event.outputs] == [shown._id]
     assert json.loads(str(event.js).partition("(")[2].partition("=> (")[2].partition(")[")[0]) == {
-        '["all"]': ["of all"], '["test"]': ["of test"],
-    }  # fmt: skip
+        '["all"]': ["of all"],
+        '["test"]': ["of test"],
+    }
 
 
 def test_what_is_not_among_the_controls_is_named_beside_them() -> None:

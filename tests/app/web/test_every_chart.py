@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from plotly.graph_objects import Figure
 
-from app.components.chart import drawing
-from app.pages.compare import figures as ranks
-from app.pages.decode.figures import cosines
-from app.pages.decode.service import DecodeResult, Step
-from app.pages.fair import figures as fair
-from app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
-from app.pages.geometry import figures as geometry
-from app.web import figures
-from engine.stats.agreement import LeaveOneOut
-from engine.stats.ranks import RankInterval
+from theodolite.app.components.chart import drawing
+from theodolite.app.pages.compare import figures as ranks
+from theodolite.app.pages.decode.figures import cosines
+from theodolite.app.pages.decode.service import DecodeResult, Step
+from theodolite.app.pages.fair import figures as fair
+from theodolite.app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
+from theodolite.app.pages.geometry import figures as geometry
+from theodolite.app.web import figures
+from theodolite.engine.stats.agreement import LeaveOneOut
+from theodolite.engine.stats.ranks import RankInterval
 
 MARKUP = "<b>x</b>"
 RANKED = [RankInterval(MARKUP, 80.0, 1, 1, 2, 0.9), RankInterval("b", 70.0, 2, 1, 2, 0.1)]

@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import norm
 
-from app import formats
-from app.web import figures
-from app.web.theme import PALETTE, SERIES
+from theodolite.app import formats
+from theodolite.app.web import figures
+from theodolite.app.web.theme import PALETTE, SERIES
 
 GRID = np.linspace(-1.0, 1.0, 401)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app import ui
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 MOUNTED = 66

@@ -7,10 +7,10 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.pages.encoders import service as encoders
-from app.ui import PAGES, RAIL
-from app.web import palette
-from app.workspace import Workspace
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.ui import PAGES, RAIL
+from theodolite.app.web import palette
+from theodolite.app.workspace import Workspace
 
 
 def told(workspace: Workspace, name: str) -> Any:
@@ -39,8 +39,10 @@ def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
 def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -> None:
     """The palette of a read-only workspace names the same places as its pages list."""
     looking = Workspace(workspace.store.folder, read_only=True)
-    kinds = {"encoder": set(looking.store.encoders.names()),
-             "data set": set(looking.catalog.names())}  # fmt: skip
+    kinds = {
+        "encoder": set(looking.store.encoders.names()),
+        "data set": set(looking.catalog.names()),
+    }
     found = told(looking, "places")
     looking.close()
     for kind, listed in kinds.items():

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.web import parts
-from app.web.controls import with_notice
-from engine.errors import PlacedError, UserError
+from theodolite.app.web import parts
+from theodolite.app.web.controls import with_notice
+from theodolite.engine.errors import PlacedError, UserError
 
 
 def test_what_a_person_got_wrong_becomes_a_notice() -> None:

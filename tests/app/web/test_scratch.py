@@ -13,9 +13,9 @@ import httpx
 import pytest
 from filelock import FileLock
 
-from app import ui
-from app.web import scratch
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.web import scratch
+from theodolite.app.workspace import Workspace
 
 
 def test_what_another_gradio_app_holds_is_not_served(tmp_path: Path) -> None:
@@ -47,7 +47,10 @@ def test_what_another_gradio_app_holds_is_not_served(tmp_path: Path) -> None:
 def test_nothing_is_left_when_the_process(tmp_path: Path, killed: bool) -> None:
     """At its end, or at the start of the next; never that of a process that still runs."""
     end = "os._exit(1)" if killed else "pass"
-    code = f"import os; from app.web import scratch; print(scratch.folder(), flush=True); {end}"
+    code = (
+        "import os; from theodolite.app.web import scratch\n"
+        f"print(scratch.folder(), flush=True); {end}"
+    )
     environment = os.environ | {"GRADIO_TEMP_DIR": str(tmp_path)}
 
     def run() -> Path:

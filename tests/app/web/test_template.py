@@ -8,7 +8,7 @@ import gradio as gr
 import pytest
 from starlette.testclient import TestClient
 
-from app.web import template
+from theodolite.app.web import template
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from engine.classifiers import columns, exact, logistic
-from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, SolverSetting
-from engine.classifiers.validation import (
+from theodolite.engine.classifiers import columns, exact, logistic
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.classifiers.validation import (
     FoldTrainer,
     folds,
     nested,
@@ -24,7 +24,7 @@ from engine.classifiers.validation import (
     outer_folds,
     split,
 )
-from engine.progress import nobody
+from theodolite.engine.progress import nobody
 
 EXACT = SolverSetting("exact", folds=3)
 FAST = replace(EXACT, solver="columns")
@@ -232,7 +232,7 @@ def test_features_formed_in_batches_are_those_formed_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Pairs too many to keep give the same rows as few."""
-    from engine.classifiers import features as module
+    from theodolite.engine.classifiers import features as module
 
     random = np.random.default_rng(0)
     vectors = random.normal(size=(30, 4)).astype(np.float32)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from engine.classifiers import models, optimisers
-from engine.threads import one_torch_thread
+from theodolite.engine.classifiers import models, optimisers
+from theodolite.engine.threads import one_torch_thread
 
 ROWS, WIDTH, COLUMNS = 12, 7, 3
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.classifiers import ranking
-from engine.classifiers.ranking import CaptionRanks, Matched, ranked
-from engine.progress import nobody
+from theodolite.engine.classifiers import ranking
+from theodolite.engine.classifiers.ranking import CaptionRanks, Matched, ranked
+from theodolite.engine.progress import nobody
 
 
 def split(n: int, seed: int, noise: float = 0.6) -> Matched:
@@ -69,8 +69,11 @@ def test_recalls_and_medians_by_hand() -> None:
     assert to_image == pytest.approx([100 * 4 / 15, 100 * 11 / 15, 100 * 12 / 15])
     # Fold 1: ranks 0 and 6, median 3; captions 0 0 0 0 3 4 4 9 10 20, median 3.5.
     assert ranks.medians() == ((4 + 13) / 2, (4 + 3) / 2)
-    expected = [(1 + np.mean([2 / 5, 4 / 5, 1])) / 2, (1 / 3 + np.mean([2 / 5, 3 / 5, 3 / 5])) / 2,
-                (0 + np.mean([0, 4 / 5, 4 / 5])) / 2]  # fmt: skip
+    expected = [
+        (1 + np.mean([2 / 5, 4 / 5, 1])) / 2,
+        (1 / 3 + np.mean([2 / 5, 3 / 5, 3 / 5])) / 2,
+        (0 + np.mean([0, 4 / 5, 4 / 5])) / 2,
+    ]
     assert ranks.by_image() == pytest.approx(expected)
     assert 100 * ranks.by_image().mean() == pytest.approx(np.mean(to_text + to_image))
 
@@ -175,10 +178,11 @@ def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
 def test_captions_that_tell_their_image_are_found() -> None:
     """Nearly all of them, and no more than chance when captions are noise."""
     informative, noise = (
-        ranking.fit({s: split(60, i, n) for i, s in enumerate(("train", "dev", "test"), 3)}, 1,
-                    nobody)[1]
+        ranking.fit(
+            {s: split(60, i, n) for i, s in enumerate(("train", "dev", "test"), 3)}, 1, nobody
+        )[1]
         for n in (0.05, 500.0)
-    )  # fmt: skip
+    )
     assert informative.by_image().mean() > 0.9
     assert noise.by_image().mean() < 0.3
 

@@ -10,13 +10,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from engine.classifiers import logistic
-from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, SolverSetting
-from engine.datasets.types import LabelledSentences
-from engine.progress import nobody
-from engine.tasks import classification
-from engine.threads import one_blas_thread
+from theodolite.engine.classifiers import logistic
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.setting import Fit, SolverSetting
+from theodolite.engine.datasets.types import LabelledSentences
+from theodolite.engine.progress import nobody
+from theodolite.engine.tasks import classification
+from theodolite.engine.threads import one_blas_thread
 
 LABELS = np.arange(60) % 2
 VECTORS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)

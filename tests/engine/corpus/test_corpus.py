@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.corpus.cut import Cut, cut
-from engine.corpus.encode import encode_shard, finish
-from engine.corpus.reading import EncodedCorpus
-from engine.corpus.texts import texts_of
-from engine.encoders import load
-from engine.encoders.vectors import lacking
-from engine.errors import UserError
+from theodolite.engine.corpus.cut import Cut, cut
+from theodolite.engine.corpus.encode import encode_shard, finish
+from theodolite.engine.corpus.reading import EncodedCorpus
+from theodolite.engine.corpus.texts import texts_of
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.vectors import lacking
+from theodolite.engine.errors import UserError
 
 SENTENCES = ["A cat.", "", "Ein Hund läuft.", "two  spaces", "中文", "A cat."]
 

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from engine.cost.speed import SAMPLE, encoding_speed, spread
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine.cost.speed import SAMPLE, encoding_speed, spread
 
 
 class Slow(HashEncoder):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from engine.datasets import Catalog, LabelledSentences, Parallel, Retrieval, archives
-from engine.datasets.tables import Mapping, preview, read
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, LabelledSentences, Parallel, Retrieval, archives
+from theodolite.engine.datasets.tables import Mapping, preview, read
+from theodolite.engine.errors import UserError
 
 BEIR = {
     "corpus.jsonl": b'{"_id": "1", "text": "Brew it."}\n',
@@ -86,8 +86,11 @@ def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
     folder = tmp_path / "mteb" / "classification" / "mine"
     folder.mkdir(parents=True)
     files = {"README.md": b"# Mine\n", "dataset_infos.json": b"{}", "LICENSE.txt": b"Free.\n"}
-    for name, rows in {"test-00000-of-00001": ["e", "f"], "train-00000-of-00002": ["a", "b"],
-                       "train-00001-of-00002": ["c", "d"]}.items():  # fmt: skip
+    for name, rows in {
+        "test-00000-of-00001": ["e", "f"],
+        "train-00000-of-00002": ["a", "b"],
+        "train-00001-of-00002": ["c", "d"],
+    }.items():
         made = io.BytesIO()
         pd.DataFrame({"text": rows, "label": ["x", "y"]}).to_parquet(made)
         files[f"data/{name}.parquet"] = made.getvalue()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Catalog, Upload
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.errors import UserError
 
 
 class Kept:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from engine.datasets import Captions, Catalog, coco, pickles
-from engine.errors import UserError
+from theodolite.app.cli import app
+from theodolite.engine.datasets import Captions, Catalog, coco, pickles
+from theodolite.engine.errors import UserError
 
 
 def layout(n: int, seed: int = 0, width: int = 6) -> dict[str, Any]:
@@ -65,9 +65,12 @@ def python_2(text: bytes, array: np.ndarray) -> bytes:
         return pickle.BINSTRING + struct.pack("<i", len(raw)) + raw
 
     dtype = (
-        b"cnumpy\ndtype\n(" + string(b"f4") + b"K\x00K\x01tR(K\x03" + string(b"<")
+        b"cnumpy\ndtype\n("
+        + string(b"f4")
+        + b"K\x00K\x01tR(K\x03"
+        + string(b"<")
         + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
-    )  # fmt: skip
+    )
     shape = b"(" + b"".join(b"K" + bytes([n]) for n in array.shape) + b"t"
     features = (
         b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00t" + string(b"b") + b"tR"
@@ -77,9 +80,17 @@ def python_2(text: bytes, array: np.ndarray) -> bytes:
     one = b"}" + string(b"cleaned_caption") + string(text) + b"s"
     captions = b"}(" + b"".join(b"K" + bytes([k]) + one for k in range(5)) + b"u"
     return (
-        b"\x80\x02}(" + string(b"features") + features + string(b"image_to_caption_ids")
-        + b"](" + ids + b"e" + string(b"captions") + captions + b"u."
-    )  # fmt: skip
+        b"\x80\x02}("
+        + string(b"features")
+        + features
+        + string(b"image_to_caption_ids")
+        + b"]("
+        + ids
+        + b"e"
+        + string(b"captions")
+        + captions
+        + b"u."
+    )
 
 
 def test_a_pickle_of_python_2(tmp_path: Path) -> None:
@@ -102,10 +113,16 @@ def test_a_pickle_of_python_2(tmp_path: Path) -> None:
         lambda d: d | {"image_to_caption_ids": list(d["image_to_caption_ids"].values())},
         lambda d: d | {"captions": OrderedDict(d["captions"])},
         lambda d: d | {"image_to_caption_ids": defaultdict(list, d["image_to_caption_ids"])},
-        lambda d: d | {"image_to_caption_ids": {np.int64(k): v for k, v in
-                                                d["image_to_caption_ids"].items()}},
+        lambda d: (
+            d
+            | {
+                "image_to_caption_ids": {
+                    np.int64(k): v for k, v in d["image_to_caption_ids"].items()
+                }
+            }
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("protocol", [2, 5])
 def test_other_containers_of_the_same(tmp_path: Path, change: Any, protocol: int) -> None:
     """Lists for dictionaries, rows for a matrix, another precision, another order in memory."""
@@ -261,8 +278,10 @@ def hostile(trace: Path) -> dict[str, tuple[bytes, str]]:
         "builtins.open": (pickle.dumps(Calls(open, str(trace), "w")), "open"),
         "builtins.getattr": (by_name("builtins", "getattr", b"x"), "getattr"),
         "Python 2's eval": (by_name("__builtin__", "eval", source.encode()), "__builtin__.eval"),
-        "numpy.testing": (by_name("numpy.testing._private.utils", "runstring", source.encode()),
-                          "runstring"),
+        "numpy.testing": (
+            by_name("numpy.testing._private.utils", "runstring", source.encode()),
+            "runstring",
+        ),
         "numpy.load": (by_name("numpy", "load", str(trace).encode()), "numpy.load"),
         "numpy.fromfile": (by_name("numpy", "fromfile", str(trace).encode()), "numpy.fromfile"),
         "a dotted name": (b"\x80\x04\x8c\x05numpy\x8c\x0adtype.type\x93.", "numpy.dtype.type"),
@@ -271,7 +290,7 @@ def hostile(trace: Path) -> dict[str, tuple[bytes, str]]:
         "a module of its own": (by_name("theodolite_trace_module", "f", b"x"), "trace_module"),
         "INST": (b"(S'" + touch.encode() + b"'\nios\nsystem\n.", "os.system"),
         "OBJ": (b"(cos\nsystem\nS'" + touch.encode() + b"'\no.", "os.system"),
-    }  # fmt: skip
+    }
 
 
 NAMES = list(hostile(Path("x")))

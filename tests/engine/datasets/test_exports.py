@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from engine.corpus.texts import texts_of
-from engine.datasets import LabelledSentences, ScoredPairs
-from engine.datasets.row_file import RowFile
-from engine.datasets.tables import preview, read
-from engine.errors import UserError
+from theodolite.engine.corpus.texts import texts_of
+from theodolite.engine.datasets import LabelledSentences, ScoredPairs
+from theodolite.engine.datasets.row_file import RowFile
+from theodolite.engine.datasets.tables import preview, read
+from theodolite.engine.errors import UserError
 
 TEXTS = [
     "a small red boat",

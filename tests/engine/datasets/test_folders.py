@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Catalog, LabelledSentences, ScoredPairs, Triplets, folders
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, LabelledSentences, ScoredPairs, Triplets, folders
+from theodolite.engine.errors import UserError
 
 # name -> (sentences, classes, splits), as the data folder's README states them.
 LABELLED = {

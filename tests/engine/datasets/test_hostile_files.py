@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.datasets.columns import ROLES
-from engine.datasets.tables import Mapping, Preview, preview, read
-from engine.errors import UserError
+from theodolite.engine.datasets.columns import ROLES
+from theodolite.engine.datasets.tables import Mapping, Preview, preview, read
+from theodolite.engine.errors import UserError
 
 SEED = 20
 DAMAGED = 40

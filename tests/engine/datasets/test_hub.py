@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from engine.datasets.hub import parse
-from engine.errors import UserError
 from tests.fakes.hub import FakeHub, commit
+from theodolite.engine.datasets.hub import parse
+from theodolite.engine.errors import UserError
 
 # The hub's client reads its environment when it is imported, so every run is a fresh process.
 SCRIPT = """
 import json, sys
-from engine.datasets import Catalog
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import UserError
 for name in sys.argv[1:]:
     try:
         data = Catalog().load(name)

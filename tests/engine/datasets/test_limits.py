@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.datasets import formats, limits
-from engine.datasets.columns import guess
-from engine.datasets.row_file import RowFile
-from engine.datasets.tables import Mapping, preview, read, read_columns
-from engine.errors import UserError
+from theodolite.engine.datasets import formats, limits
+from theodolite.engine.datasets.columns import guess
+from theodolite.engine.datasets.row_file import RowFile
+from theodolite.engine.datasets.tables import Mapping, preview, read, read_columns
+from theodolite.engine.errors import UserError
 
 SENTENCES = Mapping("sentences", {"text": "text"})
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Catalog, LabelledPairs, Parallel, Summaries
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, LabelledPairs, Parallel, Summaries
+from theodolite.engine.errors import UserError
 
 
 def write(root: Path, files: dict[str, str]) -> Catalog:
@@ -38,8 +38,10 @@ def test_a_file_a_language_and_split(tmp_path: Path) -> None:
 
 def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Path) -> None:
     """The other pairs are read."""
-    catalog = write(tmp_path, {"bitext/t/t.de-en.de": "a\n", "bitext/t/t.de-en.en": "b\n",
-                               "bitext/t/t.fr-en.fr": "c\n"})  # fmt: skip
+    catalog = write(
+        tmp_path,
+        {"bitext/t/t.de-en.de": "a\n", "bitext/t/t.de-en.en": "b\n", "bitext/t/t.fr-en.fr": "c\n"},
+    )
     (info,) = catalog.unread()
     assert (info.name, info.problem) == ("t/fr-en", "The file t/t.fr-en.en is missing.")
     assert load(catalog, "t/de-en").sentences == ["a", "b"]
@@ -47,8 +49,11 @@ def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Pa
 
 def test_ids_say_which_sentences_translate_one_another(tmp_path: Path) -> None:
     """BUCC: two collections and a file of pairs."""
-    files = {"zh-en.dev.zh": "z1\t一\nz2\t二\n", "zh-en.dev.en": "e1\tone\n",
-             "zh-en.dev.gold": "z1\te1\n"}  # fmt: skip
+    files = {
+        "zh-en.dev.zh": "z1\t一\nz2\t二\n",
+        "zh-en.dev.en": "e1\tone\n",
+        "zh-en.dev.gold": "z1\te1\n",
+    }
     catalog = write(tmp_path, {f"bitext/bucc_zh_en/{name}": text for name, text in files.items()})
     part = load(catalog, "bucc/zh-en").parts["dev"]
     assert (part.left, part.right, part.gold.tolist()) == (("一", "二"), ("one",), [[0, 0]])
@@ -68,8 +73,13 @@ def test_files_of_different_length_are_refused(tmp_path: Path, text: str, says: 
 def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
     """Without a line of names the label is the column that is no sentence."""
     row = "This is a sentence.\tThis is another one.\tneutral\n"
-    catalog = write(tmp_path, {f"pair_classification/mine/{name}.tsv": row * 2
-                               for name in ("dev-de", "test-de", "test-en")})  # fmt: skip
+    catalog = write(
+        tmp_path,
+        {
+            f"pair_classification/mine/{name}.tsv": row * 2
+            for name in ("dev-de", "test-de", "test-en")
+        },
+    )
     write(tmp_path, {"pair_classification/mine/test-fr.tsv": ""})
     data = catalog.load("mine/de")
     assert isinstance(data, LabelledPairs)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import tasks
-from engine.datasets import Catalog, LabelledPairs, LabelledSentences
-from engine.errors import UserError
+from theodolite.engine import tasks
+from theodolite.engine.datasets import Catalog, LabelledPairs, LabelledSentences
+from theodolite.engine.errors import UserError
 
 
 def probing(folder: Path, file: str, text: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Catalog, LabelledSentences
-from engine.datasets.tables import preview, read
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, LabelledSentences
+from theodolite.engine.datasets.tables import preview, read
+from theodolite.engine.errors import UserError
 
 RAW = b"tr\tNN\tthe dog barks\ntr\tNNS\tdogs bark\nva\tNN\tone cat\nte\tNNS\tcats\n"
 

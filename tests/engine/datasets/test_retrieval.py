@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import Catalog, Retrieval
-from engine.datasets.tables import Mapping, preview
-from engine.datasets.tables import read as read_table
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, Retrieval
+from theodolite.engine.datasets.tables import Mapping, preview
+from theodolite.engine.datasets.tables import read as read_table
+from theodolite.engine.errors import UserError
 
 CORPUS = (
     '{"_id": "d1", "title": "Tea", "text": "It is brewed."}\n'

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.datasets import Catalog, ScoredPairs
-from engine.datasets.senteval import STS_SUBSETS
-from engine.errors import UserError
+from theodolite.engine.datasets import Catalog, ScoredPairs
+from theodolite.engine.datasets.senteval import STS_SUBSETS
+from theodolite.engine.errors import UserError
 
 # Counts of the data folder's README and of the papers (STS13 without SMT).
 COUNTS = {
@@ -78,9 +78,14 @@ def test_splits_are_what_pandas_reads(
     for split, stem in stems.items():
         path = data_root / "senteval" / "downstream" / file.format(stem)
         table = pd.read_csv(
-            path, sep="\t", quoting=3, header=header, usecols=range(7 if header is None else 5),
-            dtype=str, keep_default_na=False,
-        )  # fmt: skip
+            path,
+            sep="\t",
+            quoting=3,
+            header=header,
+            usecols=range(7 if header is None else 5),
+            dtype=str,
+            keep_default_na=False,
+        )
         left, right, gold = (table.iloc[:, column].tolist() for column in columns)
         part = data.parts[split]
         assert list(part.left) == [" ".join(s.split()) for s in left]
@@ -124,8 +129,12 @@ def test_both_shapes_of_data_folder(tmp_path: Path, shape: str) -> None:
 
     assert [info.name for info in catalog.list() if info.origin == "folder"] == ["STS16"]
     assert list(data.parts) == [
-        "answer-answer", "headlines", "plagiarism", "postediting", "question-question",
-    ]  # fmt: skip
+        "answer-answer",
+        "headlines",
+        "plagiarism",
+        "postediting",
+        "question-question",
+    ]
     part = data.parts["headlines"]
     assert part.left == ("a cat .", "one")  # tokens joined by one space; unscored pair dropped
     assert part.right == ("a dog .", "two")

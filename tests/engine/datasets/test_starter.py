@@ -6,8 +6,8 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from engine.datasets import Catalog
-from engine.datasets.starter import read_pairs, read_topics, rubric, sources
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.starter import read_pairs, read_topics, rubric, sources
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -10,9 +10,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from engine.datasets import LabelledSentences, ScoredPairs, Sentences, Triplets, formats, limits
-from engine.datasets.tables import Mapping, preview, read
-from engine.errors import UserError
+from theodolite.engine.datasets import (
+    LabelledSentences,
+    ScoredPairs,
+    Sentences,
+    Triplets,
+    formats,
+    limits,
+)
+from theodolite.engine.datasets.tables import Mapping, preview, read
+from theodolite.engine.errors import UserError
 
 PAIRS = Mapping("pairs", {"left": "sentence1", "right": "sentence2", "score": "score"})
 ROWS = [
@@ -275,8 +282,10 @@ def test_a_class_that_pandas_wrote_as_a_float_is_the_same_class(name: str, tmp_p
     """1 and 1.0, where a missing value elsewhere made floats of whole numbers; 1.5 is another."""
     written = {".csv": "to_csv", ".jsonl": "to_json", ".parquet": "to_parquet"}
     options: dict[str, dict[str, object]] = {
-        ".csv": {"index": False}, ".jsonl": {"orient": "records", "lines": True}, ".parquet": {}
-    }  # fmt: skip
+        ".csv": {"index": False},
+        ".jsonl": {"orient": "records", "lines": True},
+        ".parquet": {},
+    }
     path = tmp_path / name
     for numbers, labels in (([0.0, 1.0, 1.0], ["0", "1", "1"]), ([0.5, 1.0, 1.5], None)):
         frame = pd.DataFrame({"text": ["a b.", "c d.", "e f."], "label": numbers})

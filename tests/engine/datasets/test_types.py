@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from engine.datasets.types import (
+from theodolite.engine.datasets.types import (
     Dataset,
     LabelledPairs,
     LabelledSentences,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.decode import Decoder, open_decoder
-from engine.decoding.spec import DecoderSpec
-from engine.encoders import load
-from engine.encoders.base import Encoder
 from tests.fakes import decoder_training
+from theodolite.engine.decode import Decoder, open_decoder
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.base import Encoder
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from engine.decoding.arithmetic import MOST_NAMES, evaluate, names
-from engine.errors import PlacedError, UserError
+from theodolite.engine.decoding.arithmetic import MOST_NAMES, evaluate, names
+from theodolite.engine.errors import PlacedError, UserError
 
 V = {name: np.random.default_rng(i).normal(size=4) for i, name in enumerate("abc")}
 A, B, C = V["a"], V["b"], V["c"]

@@ -19,17 +19,17 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from engine.decode import open_decoder
-from engine.decoding import folder as folders
-from engine.decoding.causal import SHIFT, BaseVocabulary, CausalDecoder
-from engine.decoding.events import DecoderEvaluated, DecoderFinished
-from engine.decoding.generate import beam, greedy
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.decoding.vocabulary import BEGIN, END, PAD
-from engine.encoders import load
-from engine.errors import UserError
 from tests.fakes.decoders import known_sentences
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.causal import SHIFT, BaseVocabulary, CausalDecoder
+from theodolite.engine.decoding.events import DecoderEvaluated, DecoderFinished
+from theodolite.engine.decoding.generate import beam, greedy
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
 
 DIM = 6
 
@@ -42,9 +42,11 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["<|endoftext|>"], show_progress=False,
+        vocab_size=400,
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    )
     tokenizer.train_from_iterator(known_sentences(), trainer)
     end = "<|endoftext|>"
     PreTrainedTokenizerFast(
@@ -52,9 +54,17 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).save_pretrained(folder)
     torch.manual_seed(1)
     config = GPT2Config(
-        vocab_size=len(tokenizer.get_vocab()), n_positions=64, n_embd=32, n_layer=2, n_head=2,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
+        vocab_size=len(tokenizer.get_vocab()),
+        n_positions=64,
+        n_embd=32,
+        n_layer=2,
+        n_head=2,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
     GPT2LMHeadModel(config).save_pretrained(folder)
     return folder
 
@@ -142,9 +152,16 @@ def spec_of(gpt2: Path, tmp_path: Path, **changes: object) -> DecoderSpec:
     file = tmp_path / "sentences.txt"
     file.write_text("\n".join(known_sentences()), "utf-8")
     usual: dict[str, object] = {
-        "architecture": "causal", "base": f"dir:{gpt2}", "words": 7, "held_out": 10,
-        "epochs": 20, "batch_tokens": 300, "learning_rate": 2e-2, "warmup": 5, "device": "cpu",
-    }  # fmt: skip
+        "architecture": "causal",
+        "base": f"dir:{gpt2}",
+        "words": 7,
+        "held_out": 10,
+        "epochs": 20,
+        "batch_tokens": 300,
+        "learning_rate": 2e-2,
+        "warmup": 5,
+        "device": "cpu",
+    }
     return DecoderSpec("random:32", (str(file),), str(tmp_path / "out"), **usual | changes)  # type: ignore[arg-type]
 
 
@@ -177,9 +194,15 @@ def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Pat
 def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
     """A BERT sees what is to come; pickles are not opened; code is not run."""
     BertLMHeadModel(
-        BertConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
-                   intermediate_size=8, architectures=["BertForMaskedLM"])
-    ).bert.save_pretrained(tmp_path / "bert")  # fmt: skip
+        BertConfig(
+            vocab_size=50,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=8,
+            architectures=["BertForMaskedLM"],
+        )
+    ).bert.save_pretrained(tmp_path / "bert")
     with pytest.raises(UserError, match="no causal language model"):
         CausalDecoder.of(f"dir:{tmp_path / 'bert'}", DIM, 8)
     with pytest.raises(UserError, match="is not a transformer"):

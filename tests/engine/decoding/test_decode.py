@@ -10,14 +10,14 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
-from engine.datasets import Catalog
-from engine.decode import Decoder, interpolate, open_decoder
-from engine.decoding.shipped import shipped
-from engine.encoders import load
-from engine.encoders.base import Encoder
-from engine.errors import UserError
 from tests.fakes.decoders import LONGEST, known_sentences
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.decode import Decoder, interpolate, open_decoder
+from theodolite.engine.decoding.shipped import shipped
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")

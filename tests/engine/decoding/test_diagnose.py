@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from engine import diagnose as module
-from engine import protocols
-from engine.decode import Decoder
-from engine.decoding import diagnostics
-from engine.decoding.diagnosis import Diagnosis, to_result
-from engine.diagnose import diagnose
-from engine.encoders import load
-from engine.encoders.base import Encoder
-from engine.errors import UserError
-from engine.stats.bootstrap import main_sample
-from store.folder import Store
 from tests.fakes.decoders import known_sentences
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
+from theodolite.engine import diagnose as module
+from theodolite.engine import protocols
+from theodolite.engine.decode import Decoder
+from theodolite.engine.decoding import diagnostics
+from theodolite.engine.decoding.diagnosis import Diagnosis, to_result
+from theodolite.engine.diagnose import diagnose
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.store.folder import Store
 
 KNOWN = known_sentences()
 SAID = [
@@ -57,8 +57,12 @@ def test_every_figure_is_that_of_what_was_decoded(
     again = np.diag(cdist(encoder.encode(back), encoder.encode(SAID), "cosine"))
     assert ours["round_trip"].value == pytest.approx(1 - again.mean(), abs=1e-6)
     assert found.examples["round_trip"] == pytest.approx(1 - again, abs=1e-6)
-    for name, metric in (("token_f1", "token_f1"), ("permuted", "perm"), ("identical", "id"),
-                         ("mover", "mover-random:16")):  # fmt: skip
+    for name, metric in (
+        ("token_f1", "token_f1"),
+        ("permuted", "perm"),
+        ("identical", "id"),
+        ("mover", "mover-random:16"),
+    ):
         assert ours[metric].value == pytest.approx(100 * found.examples[name].mean())
     for figure in ours.values():
         assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9
@@ -180,8 +184,9 @@ def test_it_is_a_result_like_every_other(found: Diagnosis, tmp_path: Path) -> No
     assert scores[None, "round_trip"].unit == "cosine"
     assert ("another sentence's vector", "id_perm") not in scores
     store = Store(tmp_path)
-    kept = store.results.by_id(store.results.put(vars(result) | {
-        "scores": [vars(score) for score in result.scores]}))  # fmt: skip
+    kept = store.results.by_id(
+        store.results.put(vars(result) | {"scores": [vars(score) for score in result.scores]})
+    )
     again = Diagnosis.from_dict(kept["details"])
     assert again.rows[0] == found.rows[0]
     assert again.samples == found.samples

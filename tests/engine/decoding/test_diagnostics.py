@@ -9,8 +9,8 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from scipy import stats
 
-from engine.decoding import diagnostics
-from engine.decoding.diagnostics import resamples
+from theodolite.engine.decoding import diagnostics
+from theodolite.engine.decoding.diagnostics import resamples
 
 SAID = ["The cat sat on the mat.", "he sleeps", "a b c d", "one two three four five"]
 CAME = ["the cat  sat on the mat .", "sleeps he", "a b x y", "one two three four six"]
@@ -111,8 +111,9 @@ def test_the_interval_of_a_mean_is_scipys() -> None:
     """Its percentile bootstrap of the same values."""
     values = np.random.default_rng(1).random(500) < 0.3
     found = diagnostics.mean_interval(values, resamples(500, 4000))
-    oracle = stats.bootstrap((values,), np.mean, n_resamples=4000, method="percentile",
-                             rng=np.random.default_rng(5)).confidence_interval  # fmt: skip
+    oracle = stats.bootstrap(
+        (values,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(5)
+    ).confidence_interval
     assert found == pytest.approx((oracle.low, oracle.high), abs=0.006)
 
 
@@ -123,9 +124,14 @@ def test_the_interval_of_a_ratio_is_scipys() -> None:
     above = below & (rng.random(400) < 0.5)
     found = diagnostics.ratio_interval(above, below, resamples(400, 4000))
     oracle = stats.bootstrap(
-        (above, below), lambda a, b, axis: a.sum(axis) / b.sum(axis), paired=True,
-        n_resamples=4000, method="percentile", vectorized=True, rng=np.random.default_rng(5),
-    ).confidence_interval  # fmt: skip
+        (above, below),
+        lambda a, b, axis: a.sum(axis) / b.sum(axis),
+        paired=True,
+        n_resamples=4000,
+        method="percentile",
+        vectorized=True,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
     assert found == pytest.approx((oracle.low, oracle.high), abs=0.008)
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.decoding.estimate import estimate
-from engine.decoding.events import DecoderStarted
-from engine.decoding.presets import PRESETS, preset
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.encoders import load
-from engine.errors import UserError
 from tests.fakes.decoders import known_sentences, small_spec
+from theodolite.engine.decoding.estimate import estimate
+from theodolite.engine.decoding.events import DecoderStarted
+from theodolite.engine.decoding.presets import PRESETS, preset
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.decode import open_decoder
-from engine.decoding import folder as folders
-from engine.decoding.shipped import shipped
-from engine.encoders import load
-from engine.errors import UserError
 from tests.fakes.decoders import known_sentences
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.shipped import shipped
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
 
 NEW = [
     "The children played football in the park.",
@@ -84,11 +84,14 @@ def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
     card = (decoder_folder / "README.md").read_text("utf-8")
     facts = json.loads((decoder_folder / "decoder.json").read_text("utf-8"))
     for text in (
-        "`random:64`", "`starter`: 60 sentences of at most 7 words",
+        "`random:64`",
+        "`starter`: 60 sentences of at most 7 words",
         f"{facts['parameters']:,} parameters",
-        f"| {facts['steps']} | {facts['curve'][-1][1]:.3f} |", "## Terms", "To be filled in",
+        f"| {facts['steps']} | {facts['curve'][-1][1]:.3f} |",
+        "## Terms",
+        "To be filled in",
         "theodolite train-decoder random:64 --train starter",
-    ):  # fmt: skip
+    ):
         assert text in card, text
     assert str(decoder_folder.parent) not in card
     assert str(decoder_folder.parent) not in (decoder_folder / "decoder.json").read_text("utf-8")
@@ -124,10 +127,14 @@ def test_a_damaged_file_is_told(copied: Path, name: str, how: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("format", 99), ("mean", [0.0]), ("scale", float("nan")), ("architecture", "tea"),
-        ("sizes", {"width": 8}), ("dim", "many"),
+        ("format", 99),
+        ("mean", [0.0]),
+        ("scale", float("nan")),
+        ("architecture", "tea"),
+        ("sizes", {"width": 8}),
+        ("dim", "many"),
     ],
-)  # fmt: skip
+)
 def test_facts_that_do_not_fit_are_told(copied: Path, field: str, value: object) -> None:
     """A later format, another size, a number that is none."""
     facts = json.loads((copied / "decoder.json").read_text("utf-8"))

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from engine.decoding.folder import DecoderModel, build, steps_of
-from engine.decoding.generate import beam, greedy, reference_beam, sample
-from engine.decoding.vocabulary import BEGIN, END
+from theodolite.engine.decoding.folder import DecoderModel, build, steps_of
+from theodolite.engine.decoding.generate import beam, greedy, reference_beam, sample
+from theodolite.engine.decoding.vocabulary import BEGIN, END
 
 DIM, PIECES, LONGEST = 4, 7, 3
 
@@ -69,9 +69,12 @@ def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.T
         found = beam(steps_of(model), vectors, LONGEST, width=64, penalty=penalty)
         for vector, candidates in zip(vectors, found, strict=True):
             scored = sorted(
-                ((chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty, ids)
-                 for ids in everything()), reverse=True,
-            )  # fmt: skip
+                (
+                    (chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty, ids)
+                    for ids in everything()
+                ),
+                reverse=True,
+            )
             ended = [candidate for candidate in candidates if candidate.ended]
             for candidate, (score, ids) in zip(ended[:5], scored, strict=False):
                 assert candidate.ids == ids
@@ -99,8 +102,9 @@ def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Te
 def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
     """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""
     vector = torch.full((DIM,), 0.3)
-    drawn = sample(steps_of(model), vector.repeat(4000, 1), LONGEST,
-                   generator=torch.Generator().manual_seed(5))  # fmt: skip
+    drawn = sample(
+        steps_of(model), vector.repeat(4000, 1), LONGEST, generator=torch.Generator().manual_seed(5)
+    )
     ended = [c.ids for c in drawn if c.ended]
     commonest = max(set(ended), key=ended.count)
     exact = math.exp(chance(model, vector, commonest))
@@ -170,12 +174,14 @@ def test_the_references_beam_by_hand() -> None:
     and opens a b END, a b a, b a END, b a a; round 4 keeps a b and b a; round 5 keeps a b a and
     b a a, which makes six. The likeliest sentence is a, at .42; that of the highest mean is a b.
     """
-    table = Table({
-        (): {A: 0.6, B: 0.3, END: 0.1},
-        (A,): {END: 0.7, B: 0.2, A: 0.1},
-        (B,): {END: 0.9, A: 0.05, B: 0.03, C: 0.02},
-        (C,): {END: 0.9, A: 0.06, B: 0.04},
-    })  # fmt: skip
+    table = Table(
+        {
+            (): {A: 0.6, B: 0.3, END: 0.1},
+            (A,): {END: 0.7, B: 0.2, A: 0.1},
+            (B,): {END: 0.9, A: 0.05, B: 0.03, C: 0.02},
+            (C,): {END: 0.9, A: 0.06, B: 0.04},
+        }
+    )
     found = reference_beam(table, torch.zeros(1), width=2)
     by_hand = [
         ((A, B), 1.7 / (4 + 5 / 6)),
@@ -209,8 +215,13 @@ def test_a_nucleus_is_drawn_from_as_its_pieces_are_likely() -> None:
         ({"top_p": 0.7}, {A: 0.5 / 0.8, B: 0.3 / 0.8}),
         ({"temperature": 0.5}, {A: 25 / 36.5, B: 9 / 36.5, END: 2.25 / 36.5, C: 0.25 / 36.5}),
     ):
-        drawn = sample(table, torch.zeros(8000, 1), LONGEST, **options,
-                       generator=torch.Generator().manual_seed(7))  # fmt: skip
+        drawn = sample(
+            table,
+            torch.zeros(8000, 1),
+            LONGEST,
+            **options,
+            generator=torch.Generator().manual_seed(7),
+        )
         seen = Counter((*c.ids, END)[0] for c in drawn)
         assert set(seen) == set(expected)
         for piece, share in expected.items():
@@ -285,10 +296,15 @@ class Counted(Table):
 
 def test_hopeless_hypotheses_leave_the_beam_before_their_vector_is_done() -> None:
     """Two have ended, at .54 and .09: of those still open, .36 may pass and .005 may not."""
-    table = Counted({
-        (): {A: 0.9, END: 0.09, B: 0.01}, (A,): {END: 0.6, A: 0.4}, (B,): {END: 0.5, B: 0.5},
-        (A, A): {END: 1.0}, (C,): {END: 1.0},
-    })  # fmt: skip
+    table = Counted(
+        {
+            (): {A: 0.9, END: 0.09, B: 0.01},
+            (A,): {END: 0.6, A: 0.4},
+            (B,): {END: 0.5, B: 0.5},
+            (A, A): {END: 1.0},
+            (C,): {END: 1.0},
+        }
+    )
     table.rows = []
     (found,) = beam(table, torch.zeros(1, 1), 9, width=2, penalty=0.0)
     assert [(c.ids, c.ended) for c in found] == [((A,), True), ((A, A), True)]

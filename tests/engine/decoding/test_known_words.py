@@ -9,23 +9,26 @@ import numpy as np
 import pytest
 import torch
 
-from engine.datasets.starter import read_topics
-from engine.decode import open_decoder
-from engine.decoding import folder as folders
-from engine.decoding.folder import build, steps_of, with_known_words
-from engine.decoding.generate import beam, greedy, sample
-from engine.decoding.known_words import KnownWords, coverage, words_of
-from engine.decoding.shipped import shipped
-from engine.decoding.train import train_decoder
-from engine.decoding.vocabulary import BEGIN, END, Vocabulary
-from engine.encoders import load
-from engine.errors import UserError
 from tests.fakes.decoders import known_sentences, small_spec
+from theodolite.engine.datasets.starter import read_topics
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.folder import build, steps_of, with_known_words
+from theodolite.engine.decoding.generate import beam, greedy, sample
+from theodolite.engine.decoding.known_words import KnownWords, coverage, words_of
+from theodolite.engine.decoding.shipped import shipped
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.decoding.vocabulary import BEGIN, END, Vocabulary
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
 
 ODD = [
-    "She didn't see the dog's 19th bone.", "Ana paid £ 40 at the café (twice)!", "('But why?')",
-    "“Rock'n'roll,” he said – in the 1980's.", "The O'Neils' house, O’Hare and the well-known S.",
-]  # fmt: skip
+    "She didn't see the dog's 19th bone.",
+    "Ana paid £ 40 at the café (twice)!",
+    "('But why?')",
+    "“Rock'n'roll,” he said – in the 1980's.",
+    "The O'Neils' house, O’Hare and the well-known S.",
+]
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +60,17 @@ def strange(sentence: str, words: set[str]) -> set[str]:
 def test_words_are_runs_of_letters() -> None:
     """By hand: no possessive, digits as one, marks apart but those that are not ASCII."""
     assert words_of(["The dog's 19th and 20th bone, don't!", "THE £ O’Hare well-known 1980"]) == [
-        "0th", "and", "bone", "dog", "don't", "known", "o’hare", "the", "well", "£"
-    ]  # fmt: skip
+        "0th",
+        "and",
+        "bone",
+        "dog",
+        "don't",
+        "known",
+        "o’hare",
+        "the",
+        "well",
+        "£",
+    ]
     assert coverage(["the", "dog"], ["The cat", "a dog"]) == 0.5
     assert coverage([], ["1980!"]) == 1.0
 
@@ -114,9 +126,9 @@ def test_every_method_is_held(vocabulary: Vocabulary, known: KnownWords, archite
         drawn = sample(model, vectors, 30, generator=torch.Generator().manual_seed(1), words=words)
         beams = itertools.chain(*beam(model, vectors, 30, width=3, words=words))
         found = [*greedy(model, vectors, 30, words=words), *drawn, *beams]
-        return set().union(*(
-            strange(vocabulary.text(one.ids), set(known.words)) for one in found if one.ended
-        ))  # fmt: skip
+        return set().union(
+            *(strange(vocabulary.text(one.ids), set(known.words)) for one in found if one.ended)
+        )
 
     assert written(None)
     assert not written(known)

@@ -7,13 +7,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from engine.decoding.folder import build
-from engine.decoding.incremental import ROOM, Incremental
-from engine.decoding.loss import cross_entropy
-from engine.decoding.lstm import ConditionedLSTM
-from engine.decoding.prefix import Block, PrefixTransformer
-from engine.decoding.vocabulary import BEGIN, END, PAD
-from engine.encoders import onednn
+from theodolite.engine.decoding.folder import build
+from theodolite.engine.decoding.incremental import ROOM, Incremental
+from theodolite.engine.decoding.loss import cross_entropy
+from theodolite.engine.decoding.lstm import ConditionedLSTM
+from theodolite.engine.decoding.prefix import Block, PrefixTransformer
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.encoders import onednn
 
 DIM, PIECES = 5, 11
 IDS = torch.tensor([[BEGIN, 4, 7, END, PAD], [BEGIN, 3, 9, 10, END]])
@@ -123,7 +123,7 @@ def test_the_papers_architecture_is_of_the_papers_size() -> None:
 
 def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Value and gradients in float64, over rows that do not come out even."""
-    monkeypatch.setattr("engine.decoding.loss.ROWS", 3)
+    monkeypatch.setattr("theodolite.engine.decoding.loss.ROWS", 3)
     states = torch.randn(8, 5, dtype=torch.float64, requires_grad=True)
     table = torch.randn(PIECES, 5, dtype=torch.float64, requires_grad=True)
     wanted = torch.randint(0, PIECES, (8,))
@@ -138,7 +138,7 @@ def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_loss_in_bf16_is_nearly_that_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     """Value and gradients, of the types of what was given."""
-    monkeypatch.setattr("engine.decoding.loss.ROWS", 3)
+    monkeypatch.setattr("theodolite.engine.decoding.loss.ROWS", 3)
     states, table = torch.randn(8, 5, requires_grad=True), torch.randn(11, 5, requires_grad=True)
     wanted = torch.randint(0, PIECES, (8,))
     exact = cross_entropy(states, table, wanted)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.decoding.spec import DecoderSpec
-from engine.errors import UserError
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.errors import UserError
 
 SPEC = DecoderSpec("random:32", ("sentences.txt",), "out", noise=0.1, epochs=4)
 
@@ -20,14 +20,19 @@ LATER: tuple[dict[str, Any], ...] = ({"start": "other"}, {"precision": "bf16"})
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"words": 1}, "words"), ({"epochs": 0}, "epochs"), ({"epochs": float("nan")}, "epochs"),
-        ({"width": 30}, "multiple of 4"), ({"learning_rate": 1.0}, "learning rate"),
-        ({"vocabulary": 100}, "vocabulary"), ({"train": ()}, "sentences to learn from"),
-        ({"architecture": "gru"}, "prefix, lstm, lstm-mos, causal"), ({"held_out": 0}, "held out"),
+        ({"words": 1}, "words"),
+        ({"epochs": 0}, "epochs"),
+        ({"epochs": float("nan")}, "epochs"),
+        ({"width": 30}, "multiple of 4"),
+        ({"learning_rate": 1.0}, "learning rate"),
+        ({"vocabulary": 100}, "vocabulary"),
+        ({"train": ()}, "sentences to learn from"),
+        ({"architecture": "gru"}, "prefix, lstm, lstm-mos, causal"),
+        ({"held_out": 0}, "held out"),
         ({"precision": "fp8"}, "auto, fp32, bf16, fp16"),
         ({"architecture": "causal", "base": "dir:a", "start": "b"}, "learns on from its base"),
     ],
-)  # fmt: skip
+)
 def test_a_setting_that_cannot_be_is_told(changes: dict[str, object], said: str) -> None:
     """With its name and what fits."""
     with pytest.raises(UserError, match=said):

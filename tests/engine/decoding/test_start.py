@@ -10,16 +10,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.decode import Decoder, open_decoder
-from engine.decoding import folder as folders
-from engine.decoding.estimate import estimate
-from engine.decoding.events import DecoderFinished
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.decoding.vocabulary import Vocabulary
-from engine.encoders import load
-from engine.errors import UserError
 from tests.fakes.decoders import small_spec
+from theodolite.engine.decode import Decoder, open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.estimate import estimate
+from theodolite.engine.decoding.events import DecoderFinished
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.decoding.vocabulary import Vocabulary
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")

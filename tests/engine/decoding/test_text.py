@@ -6,11 +6,11 @@ import doctest
 
 import pytest
 
-from engine.datasets.starter import read_topics
-from engine.decoding import text
-from engine.decoding.text import corpus, tidy
-from engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 from tests.fakes.decoders import known_sentences
+from theodolite.engine.datasets.starter import read_topics
+from theodolite.engine.decoding import text
+from theodolite.engine.decoding.text import corpus, tidy
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 
 
 def test_the_examples_in_the_documentation_hold() -> None:

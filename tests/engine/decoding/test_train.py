@@ -15,26 +15,26 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.datasets.catalog import Catalog
-from engine.decode import open_decoder
-from engine.decoding import folder as folders
-from engine.decoding import trainer as training
-from engine.decoding.dataset import sentences_of, with_vectors
-from engine.decoding.events import (
+from tests.fakes.decoder_training import finished, running_sentences
+from tests.fakes.kills import killed_at
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding import trainer as training
+from theodolite.engine.decoding.dataset import sentences_of, with_vectors
+from theodolite.engine.decoding.events import (
     DecoderEvaluated,
     DecoderStarted,
     DecoderStepped,
     Encoded,
 )
-from engine.decoding.spec import Architecture, DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.decoding.trainer import DecoderTrainer
-from engine.encoders import load
-from engine.errors import UserError
-from engine.training import Noted, checkpoint, loop
-from engine.training.precision import Precision
-from tests.fakes.decoder_training import finished, running_sentences
-from tests.fakes.kills import killed_at
+from theodolite.engine.decoding.spec import Architecture, DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Noted, checkpoint, loop
+from theodolite.engine.training.precision import Precision
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +72,11 @@ def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     assert looks[-1].step == started.steps
     assert looks[-1].loss < 0.7 * looks[0].loss
     assert len(looks[0].samples) == training.SAMPLES
-    assert all(isinstance(e, DecoderStepped) and e.pieces_per_second > 0 and e.seconds_left >= 0
-               for e in events if e.kind == "stepped")  # fmt: skip
+    assert all(
+        isinstance(e, DecoderStepped) and e.pieces_per_second > 0 and e.seconds_left >= 0
+        for e in events
+        if e.kind == "stepped"
+    )
     last = finished(events)
     assert (last.why, last.step) == ("done", started.steps)
     assert last.best_loss == min(e.loss for e in looks)
@@ -101,8 +104,8 @@ def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
 # Before the eleventh update it waits to be killed.
 CHILD = """
 import itertools, json, sys, time
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
 spec = DecoderSpec.from_dict(json.loads(sys.argv[1]))
 asked = itertools.count(1)
 for event in train_decoder(spec, stop=lambda: next(asked) > 10 and time.sleep(600)):
@@ -122,8 +125,10 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     whole = list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
     assert_same(tmp_path / "out", tmp_path / "unbroken")
     assert finished(resumed).best_loss == finished(whole).best_loss
-    one, other = (json.loads((tmp_path / name / "decoder.json").read_text())["curve"]
-                  for name in ("out", "unbroken"))  # fmt: skip
+    one, other = (
+        json.loads((tmp_path / name / "decoder.json").read_text())["curve"]
+        for name in ("out", "unbroken")
+    )
     assert one == other
 
 
@@ -341,7 +346,7 @@ def test_a_disk_that_fills_at_the_very_end_loses_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as filling:
-        filling.setattr("engine.decoding.folder.save_file", full)
+        filling.setattr("theodolite.engine.decoding.folder.save_file", full)
         with pytest.raises(UserError, match="could not be written"):
             list(train_decoder(spec))
     assert not spec.out_folder.exists()

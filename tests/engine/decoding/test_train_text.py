@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.decode import open_decoder
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.errors import UserError
-from engine.training import Noted
 from tests.fakes.decoder_training import finished, running_sentences
+from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Noted
 
 
 def lines_of(spec: DecoderSpec, lines: list[str]) -> DecoderSpec:
@@ -57,8 +57,9 @@ def test_a_line_without_spaces_does_not_make_all_others_wait(spec: DecoderSpec) 
     rng = random.Random(1)
     address = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
     events = list(train_decoder(lines_of(replace(spec, epochs=1), [*sentences, address])))
-    assert any(isinstance(e, Noted) and "1 sentences of very many tokens" in e.message
-               for e in events)  # fmt: skip
+    assert any(
+        isinstance(e, Noted) and "1 sentences of very many tokens" in e.message for e in events
+    )
     assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8
 
 

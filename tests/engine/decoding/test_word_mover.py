@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from engine.decoding.diagnostics import tokens
-from engine.decoding.word_mover import AT_ONCE, word_mover_scores
-from engine.encoders import load
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine.decoding.diagnostics import tokens
+from theodolite.engine.decoding.word_mover import AT_ONCE, word_mover_scores
+from theodolite.engine.encoders import load
 
 
 class Plane(HashEncoder):

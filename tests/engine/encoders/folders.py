@@ -130,9 +130,7 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
         n, f.inner(n), f.m.CNN(WIDTH, out_channels=8), f.m.Pooling(24, "mean")
     ),
     "lstm": lambda f, n: f.save(n, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "mean")),
-    "bag of words": lambda f, n: f.save(
-        n, f.m.BoW(WORDS, {"cat": 2.0}), f.m.Dense(len(WORDS), 10)
-    ),
+    "bag of words": lambda f, n: f.save(n, f.m.BoW(WORDS, {"cat": 2.0}), f.m.Dense(len(WORDS), 10)),
     "weighted words": lambda f, n: f.save(
         n, f.words(), f.m.WordWeights(WORDS, {"cat": 3.0}), f.m.Pooling(16, "mean")
     ),
@@ -142,8 +140,11 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
     "shards": _in_shards,
     "bin": _as_bin,
     "prompt left out": lambda f, n: f.save(
-        n, f.inner(n), f.m.Pooling(WIDTH, "mean", include_prompt=False),
-        prompts={"query": "the cat "}, default_prompt_name="query",
+        n,
+        f.inner(n),
+        f.m.Pooling(WIDTH, "mean", include_prompt=False),
+        prompts={"query": "the cat "},
+        default_prompt_name="query",
     ),
     "lower case": lambda f, n: edit_config(
         f.mean(n), "sentence_bert_config.json", do_lower_case=True
@@ -154,11 +155,12 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
     "short": lambda f, n: edit_config(f.mean(n), "sentence_bert_config.json", max_seq_length=6),
     "truncated": lambda f, n: f.mean(n, truncate_dim=8),
     "truncated to more": lambda f, n: f.mean(n, truncate_dim=64),
-    "wrong width": lambda f, n: edit_config(f.mean(n), "1_Pooling/config.json",
-                                            embedding_dimension=768),
+    "wrong width": lambda f, n: edit_config(
+        f.mean(n), "1_Pooling/config.json", embedding_dimension=768
+    ),
     "dot product": lambda f, n: f.mean(n, similarity_fn_name="dot"),
     "decoder": lambda f, n: f.save(n, f.inner(n, "gpt2"), f.m.Pooling(WIDTH, "lasttoken")),
-}  # fmt: skip
+}
 """Kind -> what writes a folder whose vectors are the library's."""
 
 
@@ -254,7 +256,8 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str]] = {
     ),
     "pointer": (lambda f, n: _pointer(f, n, "model.safetensors"), "Git LFS pointer.*git lfs pull"),
     "pointer of a module": (
-        lambda f, n: _pointer(f, n, "2_Dense/model.safetensors"), "2_Dense.*Git LFS pointer"
+        lambda f, n: _pointer(f, n, "2_Dense/model.safetensors"),
+        "2_Dense.*Git LFS pointer",
     ),
     "no type": (lambda f, n: _modules(f, n, type=None), "has an entry without a type"),
     "no name": (lambda f, n: _modules(f, n, name=None), "an entry of its files lacks 'name'"),
@@ -270,23 +273,26 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str]] = {
         "num_hidden_layers is 10,000,000, and the weights hold 55 tensors",
     ),
     "many layers, plain": (
-        lambda f, n: _copied(f, n, num_hidden_layers=10**7), "num_hidden_layers is 10,000,000"
+        lambda f, n: _copied(f, n, num_hidden_layers=10**7),
+        "num_hidden_layers is 10,000,000",
     ),
     "negative size": (lambda f, n: _copied(f, n, hidden_size=-32), "hidden size is -32"),
     "huge size": (lambda f, n: _copied(f, n, hidden_size=10**12), "no tensor of the weights has"),
     "huge dense": (
         lambda f, n: edit_config(
             f.save(n, f.inner(n), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8)),
-            "2_Dense/config.json", out_features=10**11,
+            "2_Dense/config.json",
+            out_features=10**11,
         ),
         "out_features is 100,000,000,000",
     ),
     "many layers of an LSTM": (
         lambda f, n: edit_config(
             f.save(n, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "max")),
-            "1_LSTM/lstm_config.json", num_layers=10**7,
+            "1_LSTM/lstm_config.json",
+            num_layers=10**7,
         ),
         "num_layers is 10,000,000",
     ),
-}  # fmt: skip
+}
 """Kind -> what writes a folder that cannot encode, and what is said of it."""

@@ -8,15 +8,15 @@ import pytrec_eval
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics.pairwise import cosine_similarity
 
-from engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
-from engine.encoders import int8, load
-from engine.encoders.audit import Audit, audit, some_of
-from engine.encoders.spec import POOLINGS
-from engine.errors import UserError
-from engine.stats.bootstrap import Sample
-from engine.stats.significance import difference
 from tests.engine.encoders.models import WORDS, save, save_sentence_transformer
 from tests.fakes.resampled import resample
+from theodolite.engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
+from theodolite.engine.encoders import int8, load
+from theodolite.engine.encoders.audit import Audit, audit, some_of
+from theodolite.engine.encoders.spec import POOLINGS
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.significance import difference
 
 PROMPTS = {"query": "the cat ", "document": "a "}
 
@@ -96,8 +96,10 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
         scores = cosine_similarity(
             vectors(folder, queries, of_queries), vectors(folder, documents, of_documents)
         )
-        run = {q: dict(zip(DOCUMENTS, rankdata(row), strict=True))
-               for q, row in zip(QUERIES, scores, strict=True)}  # fmt: skip
+        run = {
+            q: dict(zip(DOCUMENTS, rankdata(row), strict=True))
+            for q, row in zip(QUERIES, scores, strict=True)
+        }
         found = judge.evaluate(run)
         expected = 100 * np.mean([found[q]["ndcg_cut_10"] for q in QUERIES])
         assert rows[label].score == pytest.approx(expected, abs=1e-6), label
@@ -122,9 +124,9 @@ def test_what_the_task_decides_is_audited_as_on_that_task(folder):
 @pytest.mark.parametrize("data", [PAIRS, SEARCH])
 def test_every_pooling_is_measured_in_one_pass(folder, data):
     """With the prompts as asked; each is what an encoder with that pooling gives."""
-    from engine.encoders import transformer
-    from engine.encoders.pooling import pool
-    from engine.encoders.probe import Probe
+    from theodolite.engine.encoders import transformer
+    from theodolite.engine.encoders.pooling import pool
+    from theodolite.engine.encoders.probe import Probe
 
     spec = f"dir:{folder}?prompt=document&query_prompt=query"
     seen = []
@@ -152,7 +154,7 @@ def test_without_a_pooler_none_is_made_up(tmp_path):
 
 def test_a_cut_is_tried_where_it_changes_a_text(folder, monkeypatch):
     """Otherwise the audit says how long the longest is."""
-    from engine.encoders.audit import settings
+    from theodolite.engine.encoders.audit import settings
 
     made = audited(f"dir:{folder}", groups=("cut",))
     assert len(made.rows) == 1 and "no other cut changes anything" in " ".join(made.notes)
@@ -196,7 +198,7 @@ def test_intervals_are_those_of_the_paired_bootstrap(folder):
 
 def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
     """Its row says why; the spec as asked has to work."""
-    from engine.encoders.transformer import Transformer
+    from theodolite.engine.encoders.transformer import Transformer
 
     def overflows(self, ids, poolings, layer=-1, tick=None):
         return [np.full((len(ids), self.dim), np.nan, np.float32) for _ in poolings]

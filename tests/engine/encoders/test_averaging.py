@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
 
-from engine.encoders import gem, load
-from engine.encoders.averaging import hierarchical, power_means
-from engine.encoders.random_words import word_vector
-from engine.encoders.steps import fit_common
-from engine.errors import UserError
+from theodolite.engine.encoders import gem, load
+from theodolite.engine.encoders.averaging import hierarchical, power_means
+from theodolite.engine.encoders.random_words import word_vector
+from theodolite.engine.encoders.steps import fit_common
+from theodolite.engine.errors import UserError
 
 RNG = np.random.default_rng(3)
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "to", "park", "big"]

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from engine.encoders import cached
-from engine.encoders.base import Encoder, sentence_key
-from engine.encoders.cached import CachedEncoder, MemoryCache
-from engine.encoders.source import Source, slices
-from engine.errors import UserError
+from theodolite.engine.encoders import cached
+from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
+from theodolite.engine.encoders.source import Source, slices
+from theodolite.engine.errors import UserError
 
 
 class Lengths(Source):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from engine.encoders import describe, load, warnings_of
 from tests.engine.encoders.models import edit_config, save, save_sentence_transformer
+from theodolite.engine.encoders import describe, load, warnings_of
 
 SIDES = {"query": "the cat ", "document": "a "}
 
@@ -16,8 +16,14 @@ def folder(tmp_path_factory):
     made = save_sentence_transformer(tmp_path_factory.mktemp("st") / "model", prompts=SIDES)
     edit_config(made, "sentence_bert_config.json", max_seq_length=20)
     modules = json.loads((made / "modules.json").read_text())
-    modules.append({"idx": 3, "name": "3", "path": "3_Normalize",
-                    "type": "sentence_transformers.models.Normalize"})  # fmt: skip
+    modules.append(
+        {
+            "idx": 3,
+            "name": "3",
+            "path": "3_Normalize",
+            "type": "sentence_transformers.models.Normalize",
+        }
+    )
     (made / "modules.json").write_text(json.dumps(modules))
     (made / "3_Normalize").mkdir()
     return made
@@ -26,8 +32,11 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "has prompts, and none is asked for: query ('the cat '), document ('a '). "
-             "Add prompt=@task"),
+        (
+            "",
+            "has prompts, and none is asked for: query ('the cat '), document ('a '). "
+            "Add prompt=@task",
+        ),
         ("?prompt=quary", "no prompt named 'quary'; it has query, document"),
         ("?prompt=document&query_prompt=the cat", "a space at the end is written %20"),
         ("?prompt=@task&max_length=22", "max_length=22 is more than the 20 tokens"),
@@ -35,7 +44,7 @@ def folder(tmp_path_factory):
         ("?prompt=@task&pooling=avg", "Dense, Normalize is left out"),
         ("?prompt=@task&pooling=cls_token", "Dense, Normalize is left out"),
     ],
-)  # fmt: skip
+)
 def test_a_setting_that_the_files_deny_is_said_before_a_run(folder, options, said):
     """By the encoder, in the facts of a list and alone."""
     spec = f"dir:{folder}{options}"
@@ -46,9 +55,15 @@ def test_a_setting_that_the_files_deny_is_said_before_a_run(folder, options, sai
 
 @pytest.mark.parametrize(
     "options",
-    ["?prompt=@task", "?prompt=", "?prompt=document&query_prompt=query", "?query_prompt=query",
-     "?prompt=@task&max_length=20", "?prompt=summarise: "],
-)  # fmt: skip
+    [
+        "?prompt=@task",
+        "?prompt=",
+        "?prompt=document&query_prompt=query",
+        "?query_prompt=query",
+        "?prompt=@task&max_length=20",
+        "?prompt=summarise: ",
+    ],
+)
 def test_a_setting_that_agrees_is_not_spoken_of(folder, options):
     """To ask for no prompt, or for words of one's own, is to have thought of it."""
     assert load(f"dir:{folder}{options}").warnings == ()

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.encoders import describe, load
-from engine.encoders.doctor import diagnose
-from engine.errors import UserError
 from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.encoders.doctor import diagnose
+from theodolite.engine.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,15 @@ import threading
 import numpy as np
 import pytest
 
-from engine.encoders import MemoryCache, describe, load
-from engine.encoders.base import sentence_key
-from engine.encoders.cached import CachedEncoder
-from engine.encoders.endpoint import BATCH, CHARACTERS, EndpointSource, Sending
-from engine.encoders.facts import warnings_of
-from engine.endpoints import KEY, TRIES, Address, Endpoint
-from engine.errors import UserError
-from store import Store
 from tests.fakes.openai import DIM, FakeOpenAI, held, saying, status, vector
+from theodolite.engine.encoders import MemoryCache, describe, load
+from theodolite.engine.encoders.base import sentence_key
+from theodolite.engine.encoders.cached import CachedEncoder
+from theodolite.engine.encoders.endpoint import BATCH, CHARACTERS, EndpointSource, Sending
+from theodolite.engine.encoders.facts import warnings_of
+from theodolite.engine.endpoints import KEY, TRIES, Address, Endpoint
+from theodolite.engine.errors import UserError
+from theodolite.store import Store
 
 AWAY = "api:https://api.invalid/v1#m"
 TEXTS = [f"{'a' * (i % 7)} boat {i}" for i in range(3 * BATCH + 5)]
@@ -70,8 +70,12 @@ def test_dimensions_are_asked_for_and_checked(server):
     assert three.encode(["a boat", "a", "b"]).shape == (3, 3)
     assert [body.get("dimensions") for _, body in server.requests] == [3, 3]
     plain, paced = load(spec), load(f"{spec}?rpm=60000&tpm=9000000&batch=7")
-    assert three.fingerprint != plain.fingerprint == paced.fingerprint != load(
-        f"api:{server.url}#other").fingerprint  # fmt: skip
+    assert (
+        three.fingerprint
+        != plain.fingerprint
+        == paced.fingerprint
+        != load(f"api:{server.url}#other").fingerprint
+    )
     server.next = [saying(lambda _: {"data": [row(*range(8))]})]
     with pytest.raises(UserError, match="vectors of 8 numbers where 3 were expected"):
         three.encode(["new"])
@@ -156,8 +160,8 @@ def test_what_came_before_a_failure_is_kept(server):
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from engine.encoders import load
-from store import Store
+from theodolite.engine.encoders import load
+from theodolite.store import Store
 folder, spec, texts = json.loads(sys.argv[1])
 store = Store.open(Path(folder))
 load(spec, cache=store.vectors.of(spec)).encode(texts)

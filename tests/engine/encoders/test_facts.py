@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.encoders import describe
 from tests.engine.encoders.models import save_sentence_transformer
+from theodolite.engine.encoders import describe
 
 
 @pytest.mark.parametrize(

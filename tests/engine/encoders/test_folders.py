@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from engine.encoders import (
+from tests.engine.encoders.folders import LIKE_THEIRS, REFUSED, WIDTH, Folders
+from tests.engine.encoders.models import SENTENCES, edit_config
+from theodolite.engine.encoders import (
     PromptTask,
     bind_task,
     cuts_of,
@@ -18,10 +20,8 @@ from engine.encoders import (
     prompts_of,
     query_side,
     similarity_of,
-)  # fmt: skip
-from engine.errors import UserError
-from tests.engine.encoders.folders import LIKE_THEIRS, REFUSED, WIDTH, Folders
-from tests.engine.encoders.models import SENTENCES, edit_config
+)
+from theodolite.engine.errors import UserError
 
 LONG = " ".join(["a cat sat"] * 30)
 TEXTS = [*SENTENCES, "Unknown Cat", "", LONG, "the dog slept"]
@@ -179,8 +179,11 @@ def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders):
     """For one side or both, by text or by task."""
     folder = folders.router("router", prompts={"query": "the cat ", "STS": "a dog "})
     model = theirs(folder)
-    for options, query in (("query_prompt=a%20dog%20", "a dog "), ("prompt=a%20dog%20", "a dog "),
-                           ("prompt=@task", "the cat ")):  # fmt: skip
+    for options, query in (
+        ("query_prompt=a%20dog%20", "a dog "),
+        ("prompt=a%20dog%20", "a dog "),
+        ("prompt=@task", "the cat "),
+    ):
         encoder = bind_task(load(f"dir:{folder}?{options}", device="cpu"), (), "", RETRIEVAL)
         expected = model.encode_query(TEXTS, prompt=query)
         np.testing.assert_allclose(query_side(encoder).encode(TEXTS), expected, atol=1e-5)

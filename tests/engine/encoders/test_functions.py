@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine import evaluate, load
-from engine.encoders.functions import FunctionEncoder, dotdict
-from engine.encoders.vectors import save
-from engine.errors import UserError
+from theodolite.engine import evaluate, load
+from theodolite.engine.encoders.functions import FunctionEncoder, dotdict
+from theodolite.engine.encoders.vectors import save
+from theodolite.engine.errors import UserError
 
 BASE = load("wordllama")
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.encoders import load
-from engine.encoders.hub import needed
 from tests.engine.encoders.models import SENTENCES, save
 from tests.fakes.hub import FakeHub
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.hub import needed
 
 PROGRAM = """
 import json, sys
-from engine.encoders import describe, load
-from engine.errors import UserError
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.errors import UserError
 for spec in json.loads(sys.stdin.read()):
     try:
         before = describe(spec)["available"]
@@ -95,13 +95,29 @@ def test_mistakes_get_a_sentence(root, tmp_path):
 def test_only_one_form_of_the_weights_is_needed():
     """Safetensors where there are any; never other frameworks' copies or training leftovers."""
     files = [
-        "README.md", "config.json", "tokenizer.json", "model.safetensors", "pytorch_model.bin",
-        "tf_model.h5", "onnx/model.onnx", "onnx/config.json", "1_Pooling/config.json",
-        "2_Dense/pytorch_model.bin", "2_Dense/config.json", "optimizer.pt", "vocab.txt",
-        "checkpoint-5/model.safetensors", "openvino/openvino_model.bin",
-    ]  # fmt: skip
+        "README.md",
+        "config.json",
+        "tokenizer.json",
+        "model.safetensors",
+        "pytorch_model.bin",
+        "tf_model.h5",
+        "onnx/model.onnx",
+        "onnx/config.json",
+        "1_Pooling/config.json",
+        "2_Dense/pytorch_model.bin",
+        "2_Dense/config.json",
+        "optimizer.pt",
+        "vocab.txt",
+        "checkpoint-5/model.safetensors",
+        "openvino/openvino_model.bin",
+    ]
     assert set(needed(files)) == {
-        "config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json",
-        "2_Dense/pytorch_model.bin", "2_Dense/config.json", "vocab.txt",
-    }  # fmt: skip
+        "config.json",
+        "tokenizer.json",
+        "model.safetensors",
+        "1_Pooling/config.json",
+        "2_Dense/pytorch_model.bin",
+        "2_Dense/config.json",
+        "vocab.txt",
+    }
     assert "pytorch_model.bin" in needed(["config.json", "pytorch_model.bin"])

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from transformers import GPT2Config, GPT2Model
 
-from engine.encoders import int8, load
-from engine.errors import UserError
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
+from theodolite.engine.encoders import int8, load
+from theodolite.engine.errors import UserError
 
 pytestmark = pytest.mark.vnni
 needed = pytest.mark.skipif(not int8.available(), reason="there is no AVX-512 VNNI here")

@@ -9,10 +9,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pytest
 
-from engine import encoders
-from engine.encoders import lent, loading
-from engine.encoders.cached import CachedEncoder
 from tests.engine.encoders.models import SENTENCES, save
+from theodolite.engine import encoders
+from theodolite.engine.encoders import lent, loading
+from theodolite.engine.encoders.cached import CachedEncoder
 
 
 class Elsewhere:

@@ -9,16 +9,20 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from engine.encoders import onednn
+from theodolite.engine.encoders import onednn
 
 
 def small(activation: str) -> BertModel:
     """A BERT of two layers with random weights."""
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=64, hidden_act=activation,
-    )  # fmt: skip
+        vocab_size=50,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        hidden_act=activation,
+    )
     return BertModel(config).eval()
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.decoding.spec import DecoderSpec
-from engine.encoders import load, parse
-from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.doctor import diagnose
-from engine.encoders.fingerprint import fingerprint
-from engine.encoders.spec import from_legacy, to_legacy
-from engine.errors import UserError
-from engine.training.spec import TrainSpec
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.encoders import load, parse
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.doctor import diagnose
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.spec import from_legacy, to_legacy
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.spec import TrainSpec
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders import as_a_gpu_chose, load
-from engine.encoders.float32 import exact_float32
 from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
+from theodolite.engine.encoders import as_a_gpu_chose, load
+from theodolite.engine.encoders.float32 import exact_float32
 
 MINILM = "442be9242b6d975e1f20b7fd378dc6ee"
 """Fingerprint of `minilm` since the decoder that ships was trained."""
@@ -38,7 +38,7 @@ def test_a_device_does_not_change_the_fingerprint(bert: Path, device: str) -> No
 
 def test_the_decoders_that_ship_fit_on_every_device() -> None:
     """On a GPU too, where it was called one for another version."""
-    from engine.decoding.shipped import shipped
+    from theodolite.engine.decoding.shipped import shipped
 
     for spec, folder in shipped().items():
         facts = json.loads((folder / "decoder.json").read_text("utf-8"))

@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from engine.encoders import MemoryCache, PromptTask, bind_task, load, prompts_of, query_side
-from engine.encoders.prompts import Prompts
-from engine.encoders.spec import parse
-from engine.errors import UserError
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
+from theodolite.engine.encoders import (
+    MemoryCache,
+    PromptTask,
+    bind_task,
+    load,
+    prompts_of,
+    query_side,
+)
+from theodolite.engine.encoders.prompts import Prompts
+from theodolite.engine.encoders.spec import parse
+from theodolite.engine.errors import UserError
 
 PROMPTS = {"query": "the cat ", "document": "a ", "STS": "dog ", "CatSearch-query": "mat "}
 RETRIEVAL = PromptTask("DogSearch", "Retrieval")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from engine.encoders import load
-from engine.encoders.loading import checkpoint_of
-from engine.encoders.sentence_transformer import SentenceTransformerSource
-from engine.errors import UserError
 from tests.engine.encoders.models import SENTENCES, edit_config, save_sentence_transformer
 from tests.fakes.allocation import Allocation
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.loading import checkpoint_of
+from theodolite.engine.encoders.sentence_transformer import SentenceTransformerSource
+from theodolite.engine.errors import UserError
 
 PROMPTS = {"query": "the cat ", "document": "a "}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.encoders.spec import SourceSpec, StepSpec, parse
-from engine.errors import UserError
+from theodolite.engine.encoders.spec import SourceSpec, StepSpec, parse
+from theodolite.engine.errors import UserError
 
 
 def test_the_example_of_the_design():

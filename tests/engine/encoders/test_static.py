@@ -12,12 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.encoders import load, packaged
-from engine.encoders.packaged import WORDLLAMA, WORDLLAMA_FILES, WordLlama, verified_folder
-from engine.encoders.random_words import split_words
-from engine.encoders.source import mean_rows
-from engine.encoders.words import read_vectors
-from engine.errors import UserError
+from theodolite.engine.encoders import load, packaged
+from theodolite.engine.encoders.packaged import (
+    WORDLLAMA,
+    WORDLLAMA_FILES,
+    WordLlama,
+    verified_folder,
+)
+from theodolite.engine.encoders.random_words import split_words
+from theodolite.engine.encoders.source import mean_rows
+from theodolite.engine.encoders.words import read_vectors
+from theodolite.engine.errors import UserError
 
 VECTORS = {"cat": [1.0, 2.0], "The": [0.5, -1.0], "é": [0.0, 3.0], ".": [4.0, 4.0]}
 STRANGE = ["", " ", "\x00\x07", "👍🏽", "\ud800 x", "<script>alert(1)</script>", "word " * 20_000]
@@ -243,7 +248,7 @@ def test_descriptions_are_json():
 
 def load_facts(spec: str) -> dict:
     """`describe`, which is imported here so that the test above it stays a list of facts."""
-    from engine.encoders import describe
+    from theodolite.engine.encoders import describe
 
     return describe(spec)
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
-from engine.encoders import MemoryCache, bind_task, load
-from engine.encoders.steps import (
+from theodolite.engine.encoders import MemoryCache, bind_task, load
+from theodolite.engine.encoders.steps import (
     binary,
     fit_drop,
     fit_int8,
@@ -15,7 +15,7 @@ from engine.encoders.steps import (
     normalise,
     random_projection,
 )
-from engine.errors import UserError
+from theodolite.engine.errors import UserError
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 6)) @ RNG.standard_normal((6, 6)) + 3

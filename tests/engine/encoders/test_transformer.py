@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders import describe, load
-from engine.encoders.batching import TokenBudget, batches, padded
-from engine.encoders.loading import checkpoint_of
-from engine.encoders.pooling import States, pool
-from engine.encoders.spec import POOLINGS
-from engine.encoders.transformer import make
-from engine.errors import UserError
 from tests.engine.encoders.models import (
     SENTENCES,
     edit_config,
@@ -20,6 +13,13 @@ from tests.engine.encoders.models import (
     save_sentence_transformer,
 )
 from tests.fakes.allocation import Allocation
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.encoders.batching import TokenBudget, batches, padded
+from theodolite.engine.encoders.loading import checkpoint_of
+from theodolite.engine.encoders.pooling import States, pool
+from theodolite.engine.encoders.spec import POOLINGS
+from theodolite.engine.encoders.transformer import make
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")

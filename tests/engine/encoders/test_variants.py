@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.encoders.spec import parse
-from engine.encoders.variants import at_size, baseline, ladder
-from engine.errors import UserError
+from theodolite.engine.encoders.spec import parse
+from theodolite.engine.encoders.variants import at_size, baseline, ladder
+from theodolite.engine.errors import UserError
 
 
 def test_sizes_double_up_to_the_full_one() -> None:

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine import evaluate
-from engine.datasets import Catalog, limits
-from engine.encoders import load
-from engine.encoders.vectors import lacking, save
-from engine.errors import UserError
+from theodolite.engine import evaluate
+from theodolite.engine.datasets import Catalog, limits
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.vectors import lacking, save
+from theodolite.engine.errors import UserError
 
 SENTENCES = ["A cat.", "Ein Hund.", "two  spaces", "中文"]
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -12,9 +12,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from engine.encoders import load
-from engine.encoders.word_file import layout, read_vectors
-from engine.errors import UserError
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.word_file import layout, read_vectors
+from theodolite.engine.errors import UserError
 
 GLOVE = b"the 1 2\nship 3 4\nred 0 -1\n"
 TABLE = {"the": [1, 2], "ship": [3, 4], "red": [0, -1]}

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks import judging
-from engine.datasets import Catalog
-from engine.judging import pool, sampling
-from engine.judging.sampling import Draw, Units
-from engine.stats.betting import log_capital
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.judging import pool, sampling
+from theodolite.engine.judging.sampling import Draw, Units
+from theodolite.engine.stats.betting import log_capital
 
 WEIGHTS = np.array([[0.3, 0.1], [-0.2, 0.0], [0.1, -0.4], [-0.25, 0.2], [0.15, 0.3]])
 CELLS = np.array([0, 1, 0, 1, 2])
@@ -105,11 +105,17 @@ def test_the_difference_is_that_of_the_measure() -> None:
     world = judging.drawn_world(3, 0.4)
     at = pool.gains(judging.K, "dcg")
     means = [
-        np.mean([sum(at[rank] * world.mark(query, document)
-                     for rank, document in enumerate(lists[:judging.K]))
-                 for query, lists in enumerate(side)])
+        np.mean(
+            [
+                sum(
+                    at[rank] * world.mark(query, document)
+                    for rank, document in enumerate(lists[: judging.K])
+                )
+                for query, lists in enumerate(side)
+            ]
+        )
         for side in world.rankings.values()
-    ]  # fmt: skip
+    ]
     assert world.difference == pytest.approx(means[0] - means[1])
 
 

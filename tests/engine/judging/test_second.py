@@ -8,11 +8,11 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, recall_score
 
 from benchmarks import judging
-from engine.errors import UserError
-from engine.judging import pool, sampling, second
-from engine.judging.sampling import Draw, SecondMarks, Units
-from engine.stats.betting import log_capital
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
+from theodolite.engine.errors import UserError
+from theodolite.engine.judging import pool, sampling, second
+from theodolite.engine.judging.sampling import Draw, SecondMarks, Units
+from theodolite.engine.stats.betting import log_capital
 
 WEIGHTS = np.array([[0.3, 0.1], [-0.2, 0.0], [0.1, -0.4], [-0.25, 0.2], [0.15, 0.3]])
 CELLS = np.array([0, 1, 0, 1, 2])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engine import evaluate, load
-from engine.datasets import Catalog
-from engine.datasets.types import Dataset, LabelledSentences, Retrieval
-from engine.results import Result
 from tests.engine.datasets.test_retrieval import folder
+from theodolite.engine import evaluate, load
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import Dataset, LabelledSentences, Retrieval
+from theodolite.engine.results import Result
 
 pytest.importorskip("mteb")
 
@@ -94,10 +94,15 @@ def one_task(kind: type, type_: str, main: str, languages: Any, data: Any) -> An
 
     class Odd(kind):  # type: ignore[valid-type, misc]
         metadata = TaskMetadata(
-            name="OddTask", description="Odd.", type=type_, main_score=main,
-            eval_langs=languages, dataset={"path": "none/odd", "revision": "1"},
-            modalities=["text"], license="mit",
-        )  # fmt: skip
+            name="OddTask",
+            description="Odd.",
+            type=type_,
+            main_score=main,
+            eval_langs=languages,
+            dataset={"path": "none/odd", "revision": "1"},
+            modalities=["text"],
+            license="mit",
+        )
 
         def load_data(self, num_proc: int | None = None, **_: Any) -> None:
             """Nothing to fetch."""
@@ -121,14 +126,24 @@ def pairs(n: int) -> Any:
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        ((AbsTaskSTS, "STS", "cosine_spearman", {"en": ["eng-Latn"], "de": ["deu-Latn"]},
-          {"en": pairs(9)}), "has no data of de"),
+        (
+            (
+                AbsTaskSTS,
+                "STS",
+                "cosine_spearman",
+                {"en": ["eng-Latn"], "de": ["deu-Latn"]},
+                {"en": pairs(9)},
+            ),
+            "has no data of de",
+        ),
         ((AbsTaskSTS, "STS", "cosine_spearman", ["eng-Latn"], pairs(0)), "has no data"),
-        ((AbsTaskRetrieval, "Retrieval", "ndcg_at_10", ["eng-Latn"], {"default": {}}),
-         "has no data of test"),
+        (
+            (AbsTaskRetrieval, "Retrieval", "ndcg_at_10", ["eng-Latn"], {"default": {}}),
+            "has no data of test",
+        ),
     ],
     ids=["no such language", "no rows", "no such split"],
-)  # fmt: skip
+)
 def test_a_task_without_data(made: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of mteb's own: which language or split is empty is said."""
     monkeypatch.setitem(REGISTRY, "OddTask", one_task(*made))
@@ -151,19 +166,34 @@ def test_a_single_label() -> None:
     ("failure", "told", "hint"),
     [
         (GatedRepoError("403", response=REFUSED), "are not open to everybody", "hf auth login"),
-        (OSError("you must accept the terms: the dataset is gated"), "not open to everybody",
-         "Accept their terms at https://huggingface.co/datasets/none/odd"),
-        (RepositoryNotFoundError("404", response=REFUSED), "The hub has no data set none/odd",
-         "withdrawn"),
-        (RuntimeError("Dataset scripts are no longer supported, but found odd.py"),
-         "read by a program of their own", "No remote code is run here"),
-        (ConnectionError("Couldn't reach 'none/odd' on the Hub"), "the hub cannot be reached",
-         "Connect and try again"),
-        (ValueError("column 'sentence1' is not there"), "could not read the data of OddTask",
-         "another task"),
+        (
+            OSError("you must accept the terms: the dataset is gated"),
+            "not open to everybody",
+            "Accept their terms at https://huggingface.co/datasets/none/odd",
+        ),
+        (
+            RepositoryNotFoundError("404", response=REFUSED),
+            "The hub has no data set none/odd",
+            "withdrawn",
+        ),
+        (
+            RuntimeError("Dataset scripts are no longer supported, but found odd.py"),
+            "read by a program of their own",
+            "No remote code is run here",
+        ),
+        (
+            ConnectionError("Couldn't reach 'none/odd' on the Hub"),
+            "the hub cannot be reached",
+            "Connect and try again",
+        ),
+        (
+            ValueError("column 'sentence1' is not there"),
+            "could not read the data of OddTask",
+            "another task",
+        ),
     ],
     ids=["gated", "terms", "withdrawn", "a program", "no network", "other columns"],
-)  # fmt: skip
+)
 def test_data_that_cannot_be_had(
     failure: Exception, told: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
 CLIENT = """
 import json, sys
 from typer.testing import CliRunner
-from app.cli import app
+from theodolite.app.cli import app
 for line in sys.stdin:
     done = CliRunner().invoke(app, json.loads(line))
     print(json.dumps([done.exit_code, done.stdout, done.stderr]), flush=True)
@@ -37,9 +37,12 @@ class Terminal:
     def __init__(self, environment: dict[str, str], store: Path) -> None:
         self._store = store
         self._process = subprocess.Popen(
-            [sys.executable, "-c", CLIENT], text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, env={**os.environ, **environment},
-        )  # fmt: skip
+            [sys.executable, "-c", CLIENT],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **environment},
+        )
 
     def __call__(self, *words: str) -> tuple[int, list[dict[str, Any]], str]:
         """Exit code, the objects of `--json`, and what was said beside them."""

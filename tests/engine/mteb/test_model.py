@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import theodolite as th
-from engine.encoders import load
-from engine.errors import UserError
-from engine.mteb import package
-from engine.mteb.model import Model
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import package
+from theodolite.engine.mteb.model import Model
 
 PAIRS = [
     ("a dog runs on the grass", "a puppy plays in the meadow", 4.5),
@@ -32,9 +32,13 @@ def similarity_task() -> Any:
 
     class Few(AbsTaskSTS):
         metadata = TaskMetadata(
-            name="Few", description="A few pairs.", type="STS", eval_langs=["eng-Latn"],
-            main_score="cosine_spearman", dataset={"path": "none", "revision": "1"},
-        )  # fmt: skip
+            name="Few",
+            description="A few pairs.",
+            type="STS",
+            eval_langs=["eng-Latn"],
+            main_score="cosine_spearman",
+            dataset={"path": "none", "revision": "1"},
+        )
 
     left, right, gold = zip(*PAIRS, strict=True)
     table = {"sentence1": list(left), "sentence2": list(right), "score": list(gold)}

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.encoders import PromptTask, bind_task, describe, load, query_side
-from engine.encoders.facts import LATER
-from engine.errors import UserError
-from engine.mteb import models
-from engine.mteb.model import Model
 from tests.engine.encoders.models import SENTENCES, save_sentence_transformer
 from tests.engine.mteb.test_model import similarity_task
+from theodolite.engine.encoders import PromptTask, bind_task, describe, load, query_side
+from theodolite.engine.encoders.facts import LATER
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import models
+from theodolite.engine.mteb.model import Model
 
 pytest.importorskip("mteb")
 
@@ -48,8 +48,13 @@ def test_without_mteb_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with prompts for a task, for types and for the sides of a search."""
-    prompts = {"STS17": "a ", "STS": "dog ", "query": "cat ", "document": "mat ",
-               "Reranking-query": "the red "}  # fmt: skip
+    prompts = {
+        "STS17": "a ",
+        "STS": "dog ",
+        "query": "cat ",
+        "document": "mat ",
+        "Reranking-query": "the red ",
+    }
     return save_sentence_transformer(tmp_path_factory.mktemp("st") / "model", prompts=prompts)
 
 
@@ -58,10 +63,17 @@ def listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Puts a model into mteb's registry, whose name is a folder; gives its spec."""
 
     def put(**said: Any) -> str:
-        meta = ModelMeta.create_empty({
-            "name": str(folder), "revision": "r1", "loader": SentenceTransformerEncoderWrapper,
-            "embed_dim": 8, "open_weights": True, "model_type": ["dense"], **said,
-        })  # fmt: skip
+        meta = ModelMeta.create_empty(
+            {
+                "name": str(folder),
+                "revision": "r1",
+                "loader": SentenceTransformerEncoderWrapper,
+                "embed_dim": 8,
+                "open_weights": True,
+                "model_type": ["dense"],
+                **said,
+            }
+        )
         monkeypatch.setitem(MODEL_REGISTRY, meta.name, meta)
         return f"mteb:{meta.name}"
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import load
-from engine.stats.bootstrap import main_sample
 from tests.engine.mteb.test_run import Plain, measured
+from theodolite.engine import load
+from theodolite.engine.stats.bootstrap import main_sample
 
 pytest.importorskip("mteb")
 
@@ -26,10 +26,15 @@ TOPICS = ("trains", "cards", "dogs", "rates")
 def said(type: str, main: str) -> Any:
     """Metadata of a task."""
     return TaskMetadata(
-        name="FewOfThem", description="A few rows.", type=type, main_score=main,
-        eval_langs=["eng-Latn"], dataset={"path": "none/here", "revision": "1"},
-        modalities=["text"], license="mit",
-    )  # fmt: skip
+        name="FewOfThem",
+        description="A few rows.",
+        type=type,
+        main_score=main,
+        eval_langs=["eng-Latn"],
+        dataset={"path": "none/here", "revision": "1"},
+        modalities=["text"],
+        license="mit",
+    )
 
 
 def rows(n: int, start: int) -> list[tuple[str, list[int]]]:
@@ -50,10 +55,14 @@ def labelled(main: str) -> Any:
 
         def load_data(self, num_proc: int | None = None, **_: Any) -> None:
             """Nothing to fetch."""
-            self.dataset = DatasetDict({
-                split: Dataset.from_list([{"text": text, "label": found} for text, found in some])
-                for split, some in (("train", rows(40, 0)), ("test", rows(20, 100)))
-            })  # fmt: skip
+            self.dataset = DatasetDict(
+                {
+                    split: Dataset.from_list(
+                        [{"text": text, "label": found} for text, found in some]
+                    )
+                    for split, some in (("train", rows(40, 0)), ("test", rows(20, 100)))
+                }
+            )
             self.data_loaded = True
 
     return FewOfThem
@@ -67,12 +76,17 @@ def numbers(main: str) -> Any:
 
         def load_data(self, num_proc: int | None = None, **_: Any) -> None:
             """Nothing to fetch."""
-            self.dataset = DatasetDict({
-                split: Dataset.from_dict({
-                    "text": [t for t, _ in some],
-                    "value": [float(sum(x) + i % 3) for i, (_, x) in enumerate(some)],
-                }) for split, some in (("train", rows(40, 0)), ("test", rows(20, 100)))
-            })  # fmt: skip
+            self.dataset = DatasetDict(
+                {
+                    split: Dataset.from_dict(
+                        {
+                            "text": [t for t, _ in some],
+                            "value": [float(sum(x) + i % 3) for i, (_, x) in enumerate(some)],
+                        }
+                    )
+                    for split, some in (("train", rows(40, 0)), ("test", rows(20, 100)))
+                }
+            )
             self.data_loaded = True
 
     return FewOfThem
@@ -87,21 +101,31 @@ def instructed(type: str, main: str) -> Any:
         def load_data(self, num_proc: int | None = None, **_: Any) -> None:
             """Nothing to fetch."""
             documents = {f"d{i}": text for i, (text, _) in enumerate(rows(12, 50))}
-            queries = {f"{k}-{way}": topic for k, topic in enumerate(TOPICS)
-                       for way in ("og", "changed")}  # fmt: skip
+            queries = {
+                f"{k}-{way}": topic for k, topic in enumerate(TOPICS) for way in ("og", "changed")
+            }
             judged = {key: {f"d{int(key[0])}": 1, f"d{int(key[0]) + 4}": 1} for key in queries}
             ways = ["the older ones" if "og" in key else "not the older ones" for key in queries]
-            self.dataset = {"default": {"test": {
-                "corpus": Dataset.from_dict(
-                    {"id": list(documents), "text": list(documents.values())}
-                ),
-                "queries": Dataset.from_dict({
-                    "id": list(queries), "text": list(queries.values()), "instruction": ways,
-                }),
-                "relevant_docs": judged,
-                "top_ranked": {key: list(documents)[:8] for key in queries}
-                if type == "InstructionReranking" else None,
-            }}}  # fmt: skip
+            self.dataset = {
+                "default": {
+                    "test": {
+                        "corpus": Dataset.from_dict(
+                            {"id": list(documents), "text": list(documents.values())}
+                        ),
+                        "queries": Dataset.from_dict(
+                            {
+                                "id": list(queries),
+                                "text": list(queries.values()),
+                                "instruction": ways,
+                            }
+                        ),
+                        "relevant_docs": judged,
+                        "top_ranked": {key: list(documents)[:8] for key in queries}
+                        if type == "InstructionReranking"
+                        else None,
+                    }
+                }
+            }
             self.data_loaded = True
 
         def task_specific_scores(
@@ -120,7 +144,7 @@ def test_parts_of_tau_spread_as_tau_does() -> None:
     """Their mean is scipy's tau-b, and their spread that of tau over resamples."""
     from scipy.stats import kendalltau
 
-    from engine.mteb.examples import _tau_parts
+    from theodolite.engine.mteb.examples import _tau_parts
 
     rng = np.random.default_rng(5)
     gold = rng.integers(0, 6, 150).astype(float)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from engine.errors import UserError
-from engine.mteb import reading
-from engine.mteb.package import TESTED
+from theodolite.app.cli import app
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import reading
+from theodolite.engine.mteb.package import TESTED
 
 
 def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -> Path:
@@ -22,14 +22,23 @@ def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -
     place = folder / "results" / "org__model" / revision
     place.mkdir(parents=True, exist_ok=True)
     parts = [
-        {"hf_subset": name, "languages": ["eng-Latn"], "main_score": score,
-         "cosine_spearman": score, "cosine_pearson": score / 2}
+        {
+            "hf_subset": name,
+            "languages": ["eng-Latn"],
+            "main_score": score,
+            "cosine_spearman": score,
+            "cosine_pearson": score / 2,
+        }
         for name, score in (("en", 0.8), ("de", 0.6))
-    ]  # fmt: skip
+    ]
     written = {
-        "dataset_revision": data, "task_name": "STS17", "mteb_version": "2.20.0",
-        "scores": {"test": parts}, "evaluation_time": 1.0, "kg_co2_emissions": None,
-    }  # fmt: skip
+        "dataset_revision": data,
+        "task_name": "STS17",
+        "mteb_version": "2.20.0",
+        "scores": {"test": parts},
+        "evaluation_time": 1.0,
+        "kg_co2_emissions": None,
+    }
     file = place / "STS17.json"
     file.write_text(json.dumps(written | said))
     return file

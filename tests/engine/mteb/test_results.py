@@ -6,18 +6,38 @@ from pathlib import Path
 
 import pytest
 
-from engine.mteb import reading, results
+from theodolite.engine.mteb import reading, results
 
 RESULT = {
-    "encoder": "wordllama | normalise", "fingerprint": "abc", "dim": 256, "task": "biosses",
-    "data_hash": "d1", "seconds": 1.5, "created": 1_700_000_000.0, "details": {},
+    "encoder": "wordllama | normalise",
+    "fingerprint": "abc",
+    "dim": 256,
+    "task": "biosses",
+    "data_hash": "d1",
+    "seconds": 1.5,
+    "created": 1_700_000_000.0,
+    "details": {},
     "scores": [
-        {"split": "test", "aggregation": None, "metric": "cosine_spearman", "score": 71.25,
-         "n": 100, "main": True, "unit": ""},
-        {"split": "test", "aggregation": None, "metric": "cosine_pearson", "score": 70.5,
-         "n": 100, "main": False, "unit": ""},
+        {
+            "split": "test",
+            "aggregation": None,
+            "metric": "cosine_spearman",
+            "score": 71.25,
+            "n": 100,
+            "main": True,
+            "unit": "",
+        },
+        {
+            "split": "test",
+            "aggregation": None,
+            "metric": "cosine_pearson",
+            "score": 70.5,
+            "n": 100,
+            "main": False,
+            "unit": "",
+        },
     ],
-}  # fmt: skip
+}
 
 
 def test_mteb_reads_what_is_written(tmp_path: Path) -> None:

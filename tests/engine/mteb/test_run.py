@@ -13,19 +13,27 @@ from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 from mteb.models.model_meta import ModelMeta
 from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
-from engine import evaluate, load, protocols
-from engine.datasets import Catalog
-from engine.datasets.types import Dataset, LabelledSentences, Summaries
-from engine.encoders import Encoder
-from engine.errors import UserError
-from engine.mteb import package, theirs
-from engine.results import Result
-from engine.stats.bootstrap import main_sample
 from tests.engine.mteb.test_model import PAIRS
+from theodolite.engine import evaluate, load, protocols
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import Dataset, LabelledSentences, Summaries
+from theodolite.engine.encoders import Encoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import package, theirs
+from theodolite.engine.results import Result
+from theodolite.engine.stats.bootstrap import main_sample
 
 UNDER = f"mteb-{package.version()}"
-ONE_OF_EACH = ("biosses", "trecqa", "rte3", "cranfield", "tatoeba/tam-eng", "bbc_news/cluster",
-               "summeval", "tweeteval_irony/few-shot")  # fmt: skip
+ONE_OF_EACH = (
+    "biosses",
+    "trecqa",
+    "rte3",
+    "cranfield",
+    "tatoeba/tam-eng",
+    "bbc_news/cluster",
+    "summeval",
+    "tweeteval_irony/few-shot",
+)
 """The smallest set of each type."""
 
 
@@ -78,8 +86,8 @@ def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Re
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
     """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""
-    from engine.mteb import ours
-    from engine.tasks import get
+    from theodolite.engine.mteb import ours
+    from theodolite.engine.tasks import get
 
     catalog = Few(data_root)
     task = get(name, catalog)
@@ -155,9 +163,10 @@ def test_without_a_network_a_task_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     assert "cannot be reached" in result.error
     assert "Connect" in result.hint
     private = next(
-        task.metadata.name for task in mteb.get_tasks(exclude_private=False)
+        task.metadata.name
+        for task in mteb.get_tasks(exclude_private=False)
         if not task.metadata.is_public and task.metadata.modalities == ["text"]
-    )  # fmt: skip
+    )
     (result,) = evaluate(load("random:8"), [f"mteb:{private}"])
     assert result.error is not None
     assert "not open to everybody" in result.error
@@ -183,7 +192,7 @@ def test_names_that_mteb_does_not_have(name: str, said: str) -> None:
 
 def test_a_suite_is_its_tasks_commas_and_all() -> None:
     """With others beside it."""
-    from engine.tasks import expand
+    from theodolite.engine.tasks import expand
 
     found = expand("StarterSTS,MTEB(eng, v2)", Catalog(), "mteb")
     assert found[0] == "StarterSTS"
@@ -205,8 +214,8 @@ def test_results_of_other_versions_are_read_and_not_run() -> None:
 
 def test_without_mteb_its_protocol_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """And names of its tasks are still read, so that results can be shown."""
-    from engine.protocols import package as of_package
-    from engine.tasks import get
+    from theodolite.engine.protocols import package as of_package
+    from theodolite.engine.tasks import get
 
     monkeypatch.setattr(of_package, "installed", lambda: None)
     with pytest.raises(UserError, match=r"theodolite\[mteb\]"):
@@ -223,6 +232,12 @@ def test_what_the_progress_raises_stops_it() -> None:
     with pytest.raises(KeyboardInterrupt):
         list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb", progress=stop))
     seen: list[tuple[int, int]] = []
-    list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb",
-                  progress=lambda done, total: seen.append((done, total))))  # fmt: skip
+    list(
+        evaluate(
+            load("random:8"),
+            ["StarterSTS"],
+            protocol="mteb",
+            progress=lambda done, total: seen.append((done, total)),
+        )
+    )
     assert seen[-1][0] == seen[-1][1] > len(PAIRS)

@@ -15,8 +15,8 @@ from mteb.abstasks import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import SearchProtocol
 
-from engine.mteb.model import Model
 from tests.engine.mteb.test_run import Plain
+from theodolite.engine.mteb.model import Model
 
 DOCUMENTS, QUERIES = 1500, 25
 DIM = 16
@@ -67,24 +67,40 @@ def task(type: str) -> Any:
 
     class Drawn(AbsTaskRetrieval):
         metadata = TaskMetadata(
-            name="Drawn", description="Drawn.", type=type, main_score="ndcg_at_10",
-            eval_langs=["eng-Latn"], dataset={"path": "none/drawn", "revision": "1"},
-            modalities=["text"], license="mit",
-        )  # fmt: skip
+            name="Drawn",
+            description="Drawn.",
+            type=type,
+            main_score="ndcg_at_10",
+            eval_langs=["eng-Latn"],
+            dataset={"path": "none/drawn", "revision": "1"},
+            modalities=["text"],
+            license="mit",
+        )
 
         def load_data(self, num_proc: int | None = None, **_: Any) -> None:
             """Nothing to fetch."""
-            self.dataset = {"default": {"test": {
-                "corpus": Dataset.from_dict({
-                    "id": names, "text": [f"document {i}" for i in range(DOCUMENTS)],
-                }),
-                "queries": Dataset.from_dict({
-                    "id": list(judged), "text": [f"query {i}" for i in range(QUERIES)],
-                }),
-                "relevant_docs": judged,
-                "top_ranked": {key: names[:120] for key in judged}
-                if type == "Reranking" else None,
-            }}}  # fmt: skip
+            self.dataset = {
+                "default": {
+                    "test": {
+                        "corpus": Dataset.from_dict(
+                            {
+                                "id": names,
+                                "text": [f"document {i}" for i in range(DOCUMENTS)],
+                            }
+                        ),
+                        "queries": Dataset.from_dict(
+                            {
+                                "id": list(judged),
+                                "text": [f"query {i}" for i in range(QUERIES)],
+                            }
+                        ),
+                        "relevant_docs": judged,
+                        "top_ranked": {key: names[:120] for key in judged}
+                        if type == "Reranking"
+                        else None,
+                    }
+                }
+            }
             self.data_loaded = True
 
     return Drawn()

@@ -7,8 +7,8 @@ from pathlib import Path
 import mteb
 import pytest
 
-from engine.errors import UserError
-from engine.mteb import suites, theirs
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import suites, theirs
 
 
 def test_a_suite_lists_the_tasks_that_mteb_names() -> None:

@@ -13,13 +13,13 @@ from datasets import Dataset, DatasetDict, Features, Value
 from datasets.features import ClassLabel
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
-from engine import protocols
-from engine.datasets import Catalog
-from engine.errors import UserError
-from engine.mteb import ours, texts
-from engine.tasks import get, type_of
 from tests.engine.mteb.test_newer_types import TOPICS, instructed, labelled, numbers, rows
 from tests.engine.mteb.test_run import ONE_OF_EACH, measured
+from theodolite.engine import protocols
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import ours, texts
+from theodolite.engine.tasks import get, type_of
 
 
 @pytest.mark.data
@@ -67,6 +67,6 @@ def test_they_stand_where_the_values_do(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(REGISTRY, "FewOfThem", instructed("InstructionRetrieval", "ndcg_at_10"))
     with pytest.raises(UserError, match="not on this machine"):
         texts.of_task("mteb:FewOfThem", 42)
-    monkeypatch.setattr("engine.mteb.suites.is_here", lambda name: True)
+    monkeypatch.setattr("theodolite.engine.mteb.suites.is_here", lambda name: True)
     values = measured("mteb:FewOfThem", "mteb").examples["ndcg"]
     assert len(texts.of_task("mteb:FewOfThem", 42)) == len(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.protocols.published import (
+from theodolite.engine.protocols.published import (
     FURTHER,
     TABLE_B3,
     TABLE_E1,
@@ -12,7 +12,7 @@ from engine.protocols.published import (
     TABLE_MAIN,
     Published,
 )
-from engine.tasks import SEVEN, TRANSFER
+from theodolite.engine.tasks import SEVEN, TRANSFER
 
 PRINTED_OTHERWISE = {("BERT-base (avg.)", 84.94), ("SBERT-base", 74.89)}
 """Their scores have the means 84.954 and 74.86: printed so in the papers that copy the rows too."""

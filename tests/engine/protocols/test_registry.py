@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine import protocols
-from engine.classifiers.setting import SolverSetting
-from engine.errors import UserError
-from engine.protocols.published import TABLE_B1
+from theodolite.engine import protocols
+from theodolite.engine.classifiers.setting import SolverSetting
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols.published import TABLE_B1
 
 HASHES = {
     "simcse-2021": "86c6bd5812e8e51a",
@@ -46,7 +46,7 @@ def test_the_card_shows_every_choice_and_quotes_table_b1() -> None:
 @pytest.mark.parametrize("name", ["senteval", "senteval-exact", "senteval-fast", "senteval-mlp"])
 def test_the_cards_of_senteval_state_what_is_run(name: str) -> None:
     """Numbers in words are those of the setting that trains."""
-    from engine.tasks.transfer import SETTINGS
+    from theodolite.engine.tasks.transfer import SETTINGS
 
     setting, card = SETTINGS[name], dict(protocols.get(name).card())
     assert_training_is_stated(setting, card)
@@ -58,7 +58,7 @@ def test_the_cards_of_senteval_state_what_is_run(name: str) -> None:
 @pytest.mark.parametrize("name", ["pitfalls", "pitfalls-mlp"])
 def test_the_cards_of_pitfalls_state_what_is_run(name: str) -> None:
     """The same, and that z-normalisation is chosen, by what, and over which rows it is computed."""
-    from engine.tasks.transfer import SETTINGS
+    from theodolite.engine.tasks.transfer import SETTINGS
 
     setting, card = SETTINGS[name], dict(protocols.get(name).card())
     assert_training_is_stated(setting, card)

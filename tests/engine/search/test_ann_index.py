@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.search import ann_index
-from engine.search.index import Index, neighbours_of_each, unit_rows
+from theodolite.engine.search import ann_index
+from theodolite.engine.search.index import Index, neighbours_of_each, unit_rows
 
 RNG = np.random.default_rng(6)
 CENTRES = RNG.normal(size=(50, 16))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from engine.search import curation
+from theodolite.engine.search import curation
 
 RNG = np.random.default_rng(4)
 

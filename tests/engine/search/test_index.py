@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from engine.search.index import Index, approximate_index, neighbours_of_each, unit_rows
+from theodolite.engine.search.index import Index, approximate_index, neighbours_of_each, unit_rows
 
 RNG = np.random.default_rng(2)
 VECTORS = RNG.normal(size=(500, 20)).astype(np.float32)
@@ -66,7 +66,7 @@ def test_among_some_positions(use_faiss: bool) -> None:
 def test_numpy_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit of one query a block gives the same answer."""
     whole = Index(VECTORS, use_faiss=False).search(QUERIES, 5)
-    monkeypatch.setattr("engine.search.index._CELLS", 1)
+    monkeypatch.setattr("theodolite.engine.search.index._CELLS", 1)
     blocked = Index(VECTORS, use_faiss=False).search(QUERIES, 5)
     np.testing.assert_array_equal(whole[1], blocked[1])
 

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from engine.search import overlap as module
-from engine.search.curation import plain_text
-from engine.search.overlap import overlap
+from theodolite.engine.search import overlap as module
+from theodolite.engine.search.curation import plain_text
+from theodolite.engine.search.overlap import overlap
 
 TRAINED = [
     "A man is playing a guitar on the stage.",
@@ -35,8 +35,12 @@ def test_word_for_word_but_for_case_spaces_and_end_marks() -> None:
 
 def test_nearly_the_same_with_the_nearest_of_them() -> None:
     """In any script; the twin is the most similar one."""
-    tested = ["Two dogs run through the high grass near the rivers", "两只狗在河边的高草丛中奔跑着",
-              "Two cats sleep", "it 's a man is playing a guitar on the stage"]  # fmt: skip
+    tested = [
+        "Two dogs run through the high grass near the rivers",
+        "两只狗在河边的高草丛中奔跑着",
+        "Two cats sleep",
+        "it 's a man is playing a guitar on the stage",
+    ]
     found = overlap(tested, [*TRAINED, "Two dogs run through the high grass"], 0.7)
     assert found.ids.tolist() == [0, 1, 3] and found.twins.tolist() == [1, 3, 0]
     assert not found.exact.any() and (np.diff(found.resemblance) <= 0).all()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sentence_transformers.util import SimilarityFunction
 
-from engine.datasets.types import Retrieval
-from engine.progress import nobody
-from engine.search.ranked import first_of_each
-from engine.tasks import reranking, retrieval
+from theodolite.engine.datasets.types import Retrieval
+from theodolite.engine.progress import nobody
+from theodolite.engine.search.ranked import first_of_each
+from theodolite.engine.tasks import reranking, retrieval
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
@@ -39,9 +39,12 @@ def test_a_long_document_wins_by_the_dot_product_alone(kind):
     for given, best in first.items():
         for judged in documents:
             data = Retrieval(
-                "mine", queries={"q": "query"}, documents=documents,
-                judgements={"test": {"q": {judged: 1}}}, candidates=candidates,
-            )  # fmt: skip
+                "mine",
+                queries={"q": "query"},
+                documents=documents,
+                judgements={"test": {"q": {judged: 1}}},
+                candidates=candidates,
+            )
             measured = kind.measure(None, data, vectors, "mteb-v2", 0, nobody, similarity=given)
             (main,) = (score.score for score in measured.scores if score.main)
             assert (main == 100) == (judged == best)

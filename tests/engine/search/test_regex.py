@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from engine.errors import UserError
-from engine.search.regex import matching
+from theodolite.engine.errors import UserError
+from theodolite.engine.search.regex import matching
 
 SENTENCES = ["A boat.", "Two BOATS at sea", "no ship", "", "\ud800 boat", "é 4 %s {x}"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 # import SentEval
 sys.path.insert(0, "../")
-import engine.senteval as senteval
+import theodolite.engine.senteval as senteval
 
 DIM = 24
 
@@ -50,10 +50,10 @@ if __name__ == "__main__":
 
 TRANSFORMER = """
 import json, sys
-import engine.senteval as senteval
+import theodolite.engine.senteval as senteval
 import torch
 
-from engine import load
+from theodolite.engine import load
 model = load("wordllama")
 
 def prepare(params, samples):
@@ -115,8 +115,10 @@ def small_data(folder: Path) -> Path:
         n = int(rng.integers(8, 20))
         gold = scores(n, 0)
         gold[2] = ""  # never scored
-        write(f"STS/STS12-en-test/STS.input.{subset}.txt",
-              [f"{sentence()}\t{sentence()}" for _ in range(n)])  # fmt: skip
+        write(
+            f"STS/STS12-en-test/STS.input.{subset}.txt",
+            [f"{sentence()}\t{sentence()}" for _ in range(n)],
+        )
         write(f"STS/STS12-en-test/STS.gs.{subset}.txt", gold)
     for split in ("train", "dev", "test"):
         rows = [f"g\tf\ty\t1\t{y}\t{sentence()}\t{sentence()}" for y in scores(40, 1)]

@@ -7,13 +7,13 @@ import pytest
 import torch
 from scipy.stats import pearsonr, spearmanr
 
-import engine.senteval as senteval
-from engine import load
-from engine.classifiers import exact
-from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit
-from engine.errors import UserError
-from engine.progress import nobody
+import theodolite.engine.senteval as senteval
+from theodolite.engine import load
+from theodolite.engine.classifiers import exact
+from theodolite.engine.classifiers.features import Features
+from theodolite.engine.classifiers.setting import Fit
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import nobody
 
 from .scripts import BAG_OF_WORDS, TRANSFORMER, run, small_data
 
@@ -217,14 +217,16 @@ def test_settings_reach_the_classifiers():
         ("adam,lr=0.01", lambda p, decay: torch.optim.Adam(p, 0.01, weight_decay=decay)),
         ("adam,weight_decay=9", lambda p, decay: torch.optim.Adam(p, weight_decay=decay)),
         ("adadelta", lambda p, decay: torch.optim.Adadelta(p, weight_decay=decay)),
-        ("adagrad,lr_decay=0.05", lambda p, decay: torch.optim.Adagrad(
-            p, lr_decay=0.05, weight_decay=decay)),
+        (
+            "adagrad,lr_decay=0.05",
+            lambda p, decay: torch.optim.Adagrad(p, lr_decay=0.05, weight_decay=decay),
+        ),
         ("adamax", lambda p, decay: torch.optim.Adamax(p, weight_decay=decay)),
         ("asgd", lambda p, decay: torch.optim.ASGD(p, weight_decay=decay)),
         ("rmsprop,lr=0.005", lambda p, decay: torch.optim.RMSprop(p, 0.005, weight_decay=decay)),
         ("rprop", lambda p, decay: torch.optim.Rprop(p)),  # which knows no decay
     ],
-)  # fmt: skip
+)
 def test_an_optimiser_is_that_of_the_reference(optim, made, tmp_path):
     """One classifier trained by torch itself, step by step, tells every row the same."""
     random = np.random.RandomState(3)

@@ -9,8 +9,8 @@ import pytest
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from engine.space import clusters
-from engine.space.clusters import Clusters
+from theodolite.engine.space import clusters
+from theodolite.engine.space.clusters import Clusters
 
 
 def _heaps(each: tuple[int, ...] = (60, 40, 25), dim: int = 8, spread: float = 0.05) -> np.ndarray:

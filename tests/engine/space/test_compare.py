@@ -9,7 +9,7 @@ from scipy.spatial import procrustes as scipy_procrustes
 from scipy.spatial.distance import cdist, pdist
 from sklearn.neighbors import NearestNeighbors
 
-from engine.space import compare as spaces
+from theodolite.engine.space import compare as spaces
 
 
 def _cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:
@@ -166,7 +166,7 @@ def test_a_space_of_one_point_has_no_alignment() -> None:
 
 def test_twins_are_the_projections_that_specs_name() -> None:
     """`dims:DIM,random` with seeds 0 and 1."""
-    from engine.encoders.steps import random_projection
+    from theodolite.engine.encoders.steps import random_projection
 
     vectors = _cloud()
     for seed, twin in enumerate(spaces.twins(vectors)):
@@ -191,8 +191,9 @@ def test_gap_is_the_loss_of_cosine_in_either_space() -> None:
     for i in (0, 60, 119):
         losses = []
         for v, own, other in (
-            (first, found.first[i], found.second[i]), (second, found.second[i], found.first[i]),
-        ):  # fmt: skip
+            (first, found.first[i], found.second[i]),
+            (second, found.second[i], found.first[i]),
+        ):
             cosines = 1 - cdist(v[i : i + 1], v, "cosine")[0]
             every = 1 - pdist(v, "cosine")
             losses.append((cosines[own].mean() - cosines[other].mean()) / every.std())

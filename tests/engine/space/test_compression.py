@@ -5,23 +5,33 @@ from __future__ import annotations
 import numpy as np
 from sklearn.decomposition import PCA
 
-from engine.encoders import load
-from engine.encoders.cached import MemoryCache
-from engine.space.compression import smaller
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.cached import MemoryCache
+from theodolite.engine.space.compression import smaller
 
 
 def test_every_method_at_every_size() -> None:
     """PCA is scikit-learn's, but for signs; the first dimensions are the first."""
     vectors = np.random.default_rng(3).standard_normal((50, 8)).astype(np.float32)
     made = {(how.method, how.dim): (how, rows) for how, rows in smaller(vectors, [4, 8])}
-    assert set(made) == {("first", 4), ("pca", 4), ("int8", 4), ("binary", 4),
-                         ("first", 8), ("int8", 8), ("binary", 8)}  # fmt: skip
+    assert set(made) == {
+        ("first", 4),
+        ("pca", 4),
+        ("int8", 4),
+        ("binary", 4),
+        ("first", 8),
+        ("int8", 8),
+        ("binary", 8),
+    }
     theirs = PCA(4).fit_transform(vectors.astype(np.float64))
     np.testing.assert_allclose(np.abs(made["pca", 4][1]), np.abs(theirs), atol=1e-5)
     np.testing.assert_array_equal(made["first", 4][1], vectors[:, :4])
     assert [made[method, 4][0].bytes for method in ("first", "pca", "int8", "binary")] == [
-        16, 16, 4, 0.5,
-    ]  # fmt: skip
+        16,
+        16,
+        4,
+        0.5,
+    ]
 
 
 def test_steps_of_a_spec_give_the_same_vectors() -> None:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.datasets.info import DatasetInfo, Kind
-from engine.datasets.types import LabelledSentences, Parallel, ParallelPart, Sentences
-from engine.errors import UserError
-from engine.space.dataset_similarity import (
+from theodolite.engine.datasets.info import DatasetInfo, Kind
+from theodolite.engine.datasets.types import LabelledSentences, Parallel, ParallelPart, Sentences
+from theodolite.engine.errors import UserError
+from theodolite.engine.space.dataset_similarity import (
     Collection,
     by_label,
     by_language,
@@ -39,11 +39,19 @@ def test_a_family_in_several_languages_is_one_row() -> None:
     assert list(families(LISTED)) == ["xnli", "tatoeba"]
     rows = everything(LISTED)
     assert [row.name for row in rows] == [
-        "STS12", "xnli/en", "tatoeba/afr-eng", "plain/abc", "plain/brown",
-    ]  # fmt: skip
+        "STS12",
+        "xnli/en",
+        "tatoeba/afr-eng",
+        "plain/abc",
+        "plain/brown",
+    ]
     assert [row.group for row in rows] == [
-        "STS", "PairClassification", "BitextMining", "No task", "No task",
-    ]  # fmt: skip
+        "STS",
+        "PairClassification",
+        "BitextMining",
+        "No task",
+        "No task",
+    ]
 
 
 def test_every_language_of_a_family_is_there_once() -> None:
@@ -87,8 +95,9 @@ def test_the_alike_stand_together() -> None:
     angles = np.radians([0, 90, 5, 95, 10, 100])
     found = similarity(np.stack([np.cos(angles), np.sin(angles)], axis=1))
     assert {tuple(sorted(order(found)[:3].tolist())), tuple(sorted(order(found)[3:].tolist()))} == {
-        (0, 2, 4), (1, 3, 5),
-    }  # fmt: skip
+        (0, 2, 4),
+        (1, 3, 5),
+    }
     grouped = order(found, ["a", "a", "b", "b", "a", "a"]).tolist()
     assert sorted(grouped) == [*range(6)] and set(grouped[:2]) | set(grouped[-2:]) >= {2, 3}
     assert order(np.ones((2, 2))).tolist() == [0, 1]

@@ -10,7 +10,7 @@ import torch
 from scipy.spatial import distance
 from scipy.stats import gaussian_kde
 
-from engine.space import geometry
+from theodolite.engine.space import geometry
 
 RNG = np.random.default_rng(7)
 VECTORS = RNG.normal(size=(300, 12)) + 0.5

@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 
-from engine import load
-from engine.datasets import Catalog
-from engine.search.index import neighbours_of_each
-from engine.space import geometry, isotropy
+from theodolite.engine import load
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.search.index import neighbours_of_each
+from theodolite.engine.space import geometry, isotropy
 
 RNG = np.random.default_rng(3)
 

@@ -9,8 +9,8 @@ from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
-from engine.space import projection
-from engine.space.trust import trust
+from theodolite.engine.space import projection
+from theodolite.engine.space.trust import trust
 
 JIT_COMPILED = pytest.param("umap_learn", marks=pytest.mark.long)
 """Half a minute of compiling in a fresh environment, and again for what has a seed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.space.topics import RegionWords, class_tfidf, distinct, groups, regions
+from theodolite.engine.space.topics import RegionWords, class_tfidf, distinct, groups, regions
 
 
 def test_class_tfidf_is_that_of_a_table_worked_by_hand() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from engine.search.index import neighbours_of_each, unit_rows
-from engine.space import projection, umap
-from engine.space.umap import curve, fuzzy_graph
+from theodolite.engine.search.index import neighbours_of_each, unit_rows
+from theodolite.engine.space import projection, umap
+from theodolite.engine.space.umap import curve, fuzzy_graph
 
 
 def _groups(n: int = 40) -> np.ndarray:
@@ -52,9 +52,13 @@ def test_the_graph_is_that_of_umap_learn() -> None:
     known = np.hstack([own, ids]), np.hstack([0 * own, distances]).astype(np.float32)
     with threadpool_limits(None):  # numba leaves torch with other threads, for all tests to come
         graph, _, _ = fuzzy_simplicial_set(
-            vectors, 15, np.random.RandomState(0), "cosine", knn_indices=known[0],
+            vectors,
+            15,
+            np.random.RandomState(0),
+            "cosine",
+            knn_indices=known[0],
             knn_dists=known[1],
-        )  # fmt: skip
+        )
     assert abs(graph - fuzzy_graph(ids, distances)).max() < 1e-4
 
 

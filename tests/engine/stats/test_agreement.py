@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.errors import UserError
-from engine.stats.agreement import (
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.agreement import (
     agreement,
     complete,
     correlations,
@@ -144,14 +144,21 @@ def test_an_encoder_that_shares_no_task_is_given_up() -> None:
     assert shared({}, {}) == ([], [])
 
 
-@pytest.mark.parametrize(("having", "encoders", "tasks"), [
-    ({"a": "xyz", "b": "xy"}, "ab", "xy"),  # a task more counts for nobody
-    ({"a": "wxyz", "b": "wxyz", "c": "w"}, "ab", "wxyz"),  # one task only costs nobody the others
-    ({"a": "xyz", "b": "xyz", "c": "xy"}, "abc", "xy"),  # as many cells: the more encoders
-    ({"a": "wxyz", "b": "x"}, "ab", "x"),  # two can be compared, one cannot
-    ({"a": "xyz", "b": "w", "c": "w"}, "bc", "w"),
-    ({"a": "xy", "b": "z"}, "a", "xy"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("having", "encoders", "tasks"),
+    [
+        ({"a": "xyz", "b": "xy"}, "ab", "xy"),  # a task more counts for nobody
+        (
+            {"a": "wxyz", "b": "wxyz", "c": "w"},
+            "ab",
+            "wxyz",
+        ),  # one task only costs nobody the others
+        ({"a": "xyz", "b": "xyz", "c": "xy"}, "abc", "xy"),  # as many cells: the more encoders
+        ({"a": "wxyz", "b": "x"}, "ab", "x"),  # two can be compared, one cannot
+        ({"a": "xyz", "b": "w", "c": "w"}, "bc", "w"),
+        ({"a": "xy", "b": "z"}, "a", "xy"),
+    ],
+)
 def test_all_that_is_ranked_is_shared(having: dict[str, str], encoders: str, tasks: str) -> None:
     """The encoders and tasks with the most cells among which none is missing."""
     scores = {name: dict.fromkeys(mine, 1.0) for name, mine in having.items()}

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.stats.betting import Observations, confidence_sequence, log_capital
+from theodolite.engine.stats.betting import Observations, confidence_sequence, log_capital
 
 
 def test_a_game_worked_by_hand() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.stats.bootstrap import (
+from tests.engine.samples import pairs
+from theodolite.engine.stats.bootstrap import (
     Sample,
     average,
     bootstrap,
@@ -15,7 +16,6 @@ from engine.stats.bootstrap import (
     ranks,
     spearman,
 )
-from tests.engine.samples import pairs
 
 
 @pytest.mark.parametrize("steps", [None, 20, 2])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.stats.borda import borda, by_group, placed
+from theodolite.engine.stats.borda import borda, by_group, placed
 
 NAN = np.nan
-SCORES = np.array([
-    [90.0, 80.0, 70.0],
-    [80.0, 80.0, 75.0],
-    [70.0, 60.0, NAN],
-])  # fmt: skip
+SCORES = np.array(
+    [
+        [90.0, 80.0, 70.0],
+        [80.0, 80.0, 75.0],
+        [70.0, 60.0, NAN],
+    ]
+)
 
 
 def test_means_within_types() -> None:
@@ -43,10 +45,12 @@ def test_borda_ranks_as_mteb_does() -> None:
     scores = np.round(random.normal(60, 5, (30, 12)))
     scores[random.random(scores.shape) < 0.15] = NAN
     there = np.argwhere(~np.isnan(scores))
-    frame = polars.DataFrame({
-        "model_name": [f"m{row}" for row, _ in there],
-        "task_name": [f"t{column}" for _, column in there],
-        "score": scores[tuple(there.T)],
-    })  # fmt: skip
+    frame = polars.DataFrame(
+        {
+            "model_name": [f"m{row}" for row, _ in there],
+            "task_name": [f"t{column}" for _, column in there],
+            "score": scores[tuple(there.T)],
+        }
+    )
     ranked = dict(table._borda_rank_from_long(frame).iter_rows())
     assert ranked == {f"m{row}": rank for row, rank in enumerate(placed(borda(scores)).tolist())}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from engine.stats.bootstrap import Sample
-from engine.stats.choice import behind, choose
 from tests.engine.samples import pairs
+from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.choice import behind, choose
 
 
 def right(share: float, n: int = 200, shift: int = 0) -> Sample:

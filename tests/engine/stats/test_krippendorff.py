@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.stats.krippendorff import alpha
+from theodolite.engine.stats.krippendorff import alpha
 
 _ = np.nan
 PUBLISHED = np.array(

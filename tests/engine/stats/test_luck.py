@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.stats.bootstrap import Sample, bootstrap, main_sample, resample_all
-from engine.stats.significance import difference, pairwise
+from theodolite.engine.stats.bootstrap import Sample, bootstrap, main_sample, resample_all
+from theodolite.engine.stats.significance import difference, pairwise
 
 FLAT = {"share_right": np.full(400, 0.5)}
 SHARE = {"mean_of": "share_right"}
@@ -40,10 +40,11 @@ def test_single_seeds_of_two_encoders_are_not_paired() -> None:
     modes = np.array([50.0, 60, 60, 50, 60, 50, 60, 60, 50, 60])
     jumped = np.r_[60.0, modes[1:]]
     kept = [
-        main_sample({"v_measure": np.full(400, one[0] / 100), "seeds": one},
-                    {"mean_of": "v_measure"})
+        main_sample(
+            {"v_measure": np.full(400, one[0] / 100), "seeds": one}, {"mean_of": "v_measure"}
+        )
         for one in (jumped, modes, modes)
-    ]  # fmt: skip
+    ]
     first, second, again = ([one] for one in resample_all(kept))
     found = difference(first, second)
     error = np.sqrt(jumped.var(ddof=1) + modes.var(ddof=1))

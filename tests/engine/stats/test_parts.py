@@ -10,9 +10,9 @@ from sklearn.metrics import (
     v_measure_score,
 )
 
-from engine.stats.average_precision import average_precision
-from engine.stats.bootstrap import Sample, bootstrap, main_sample
-from engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
+from theodolite.engine.stats.average_precision import average_precision
+from theodolite.engine.stats.bootstrap import Sample, bootstrap, main_sample
+from theodolite.engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
 
 
 @pytest.mark.parametrize("digits", [1, 8])

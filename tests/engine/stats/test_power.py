@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.stats.bootstrap import Sample
-from engine.stats.choice import Behind, choose
-from engine.stats.power import LEAST, POWER, REACH, MoreExamples, to_show, to_tell_apart
+from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.choice import Behind, choose
+from theodolite.engine.stats.power import LEAST, POWER, REACH, MoreExamples, to_show, to_tell_apart
 
 CRITICAL = 1.96
 

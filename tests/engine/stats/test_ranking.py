@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.stats.ranking import at_cutoffs, order
+from theodolite.engine.stats.ranking import at_cutoffs, order
 
 CUTOFFS = (1, 3, 5, 10, 100)
 
@@ -24,8 +24,13 @@ def test_as_trec_eval() -> None:
         found = rng.choice(60, 30, replace=False)
         run[f"q{query}"] = {names[i]: float(rng.integers(0, 6)) for i in found}
     k = ",".join(map(str, CUTOFFS))
-    ours_of = {"ndcg": "ndcg_cut", "map": "map_cut", "recall": "recall", "precision": "P",
-               "hit_rate": "success"}  # fmt: skip
+    ours_of = {
+        "ndcg": "ndcg_cut",
+        "map": "map_cut",
+        "recall": "recall",
+        "precision": "P",
+        "hit_rate": "success",
+    }
     wanted = {f"{name}.{k}" for name in ours_of.values()}
     theirs = trec.RelevanceEvaluator(judged, wanted).evaluate(run)
     for query, found in run.items():
@@ -69,5 +74,8 @@ def test_of_equal_scores_the_later_id_is_first() -> None:
     """As trec_eval sorts them."""
     names = np.array(["a", "c", "b", "d"])
     assert names[order(np.array([1.0, 1.0, 1.0, 2.0]), np.arange(4)[[0, 2, 1, 3]])].tolist() == [
-        "d", "c", "b", "a",
-    ]  # fmt: skip
+        "d",
+        "c",
+        "b",
+        "a",
+    ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.stats.bootstrap import Resampled, Sample
-from engine.stats.ranks import rank_intervals, ranked
 from tests.fakes.resampled import resample
+from theodolite.engine.stats.bootstrap import Resampled, Sample
+from theodolite.engine.stats.ranks import rank_intervals, ranked
 
 
 def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:
@@ -64,8 +64,10 @@ def test_two_tasks_that_disagree_by_hand() -> None:
 def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
     """Draw by draw: the same tasks, the same examples, sorted and counted anew."""
     rng = np.random.default_rng(4)
-    answers = {name: [(rng.random(30) < p).astype(float) for _ in range(4)]
-               for name, p in (("a", 0.70), ("b", 0.66), ("c", 0.5))}  # fmt: skip
+    answers = {
+        name: [(rng.random(30) < p).astype(float) for _ in range(4)]
+        for name, p in (("a", 0.70), ("b", 0.66), ("c", 0.5))
+    }
     scores = {
         name: [resample(Sample(task), 300, seed) for seed, task in enumerate(tasks)]
         for name, tasks in answers.items()

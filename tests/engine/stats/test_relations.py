@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.errors import UserError
-from engine.stats.agreement import LEAST_ENCODERS
-from engine.stats.relations import relate, stability, without_each
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.agreement import LEAST_ENCODERS
+from theodolite.engine.stats.relations import relate, stability, without_each
 
 NAMES = [f"encoder {i}" for i in range(8)]
 
@@ -114,8 +114,11 @@ def test_stability_is_scipys() -> None:
     variants = {
         name: numbers({k: (np.array(v) + RNG.normal(size=8)).tolist() for k, v in columns.items()})
         for name, columns in (
-            ("prefix", DIAGNOSTICS), ("lstm", DIAGNOSTICS), ("half", {"id": DIAGNOSTICS["id"]}))
-    }  # fmt: skip
+            ("prefix", DIAGNOSTICS),
+            ("lstm", DIAGNOSTICS),
+            ("half", {"id": DIAGNOSTICS["id"]}),
+        )
+    }
     found = stability(variants)
     assert [(a.first, a.second, a.diagnostic) for a in found] == [
         *(("prefix", "lstm", name) for name in DIAGNOSTICS),

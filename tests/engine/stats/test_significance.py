@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.stats.bootstrap import Resampled, Sample, resample_all
-from engine.stats.significance import (
+from tests.engine.samples import pairs
+from tests.fakes.resampled import resample
+from theodolite.engine.stats.bootstrap import Resampled, Sample, resample_all
+from theodolite.engine.stats.significance import (
     Difference,
     difference,
     differences,
@@ -21,8 +23,6 @@ from engine.stats.significance import (
     pairwise_mcnemar,
     tie_groups,
 )
-from tests.engine.samples import pairs
-from tests.fakes.resampled import resample
 
 
 def tied(samples: dict[str, Sample]) -> list[list[str]]:
@@ -84,9 +84,13 @@ def test_the_interval_is_that_of_scipy() -> None:
     other = np.where(rng.random(150) < 0.8, right, 1 - right)
     found = paired(Sample(right), Sample(other), resamples=20_000)
     expected = stats.bootstrap(
-        (right, other), lambda x, y, axis: 100 * (x.mean(axis) - y.mean(axis)),
-        paired=True, method="percentile", n_resamples=20_000, rng=1,
-    ).confidence_interval  # fmt: skip
+        (right, other),
+        lambda x, y, axis: 100 * (x.mean(axis) - y.mean(axis)),
+        paired=True,
+        method="percentile",
+        n_resamples=20_000,
+        rng=1,
+    ).confidence_interval
     assert found.low == pytest.approx(expected.low, abs=0.4)
     assert found.high == pytest.approx(expected.high, abs=0.4)
 
@@ -100,9 +104,14 @@ def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
         return 100 * (stats.spearmanr(x, gold).statistic - stats.spearmanr(y, gold).statistic)
 
     expected = stats.bootstrap(
-        (a.values, b.values, a.gold), difference,
-        paired=True, vectorized=False, method="percentile", n_resamples=3000, rng=1,
-    ).confidence_interval  # fmt: skip
+        (a.values, b.values, a.gold),
+        difference,
+        paired=True,
+        vectorized=False,
+        method="percentile",
+        n_resamples=3000,
+        rng=1,
+    ).confidence_interval
     found = paired(a, b, resamples=10_000)
     width = expected.high - expected.low
     assert found.low == pytest.approx(expected.low, abs=0.08 * width)
@@ -244,9 +253,13 @@ def test_p_of_a_correlation_is_that_of_the_permutation_test() -> None:
         return float(stats.spearmanr(x, a.gold).statistic - stats.spearmanr(y, a.gold).statistic)
 
     expected = stats.permutation_test(
-        (stats.rankdata(a.values), stats.rankdata(b.values)), apart, vectorized=False,
-        permutation_type="samples", n_resamples=600, rng=1,
-    ).pvalue  # fmt: skip
+        (stats.rankdata(a.values), stats.rankdata(b.values)),
+        apart,
+        vectorized=False,
+        permutation_type="samples",
+        n_resamples=600,
+        rng=1,
+    ).pvalue
     assert 0.01 < expected < 0.3
     assert paired(a, b).p == pytest.approx(expected, abs=0.04)
 

@@ -6,13 +6,19 @@ import math
 
 import pytest
 
-from engine.stats.spread import spreads, words
+from theodolite.engine.stats.spread import spreads, words
 
 
 def row(seed: int, score: float | None, **other: object) -> dict[str, object]:
     """A result as the store lists it."""
-    kept = {"encoder": "e", "task": "MR", "protocol": "senteval", "fingerprint": "f",
-            "data_hash": "d", "error": None}  # fmt: skip
+    kept = {
+        "encoder": "e",
+        "task": "MR",
+        "protocol": "senteval",
+        "fingerprint": "f",
+        "data_hash": "d",
+        "error": None,
+    }
     return kept | {"seed": seed, "score": score} | other
 
 

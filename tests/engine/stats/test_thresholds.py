@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from engine.stats import thresholds
+from theodolite.engine.stats import thresholds
 
 RNG = np.random.default_rng(5)
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import evaluate
-from engine.datasets import CaptionPart, Captions, Catalog
-from engine.errors import UserError
-from engine.progress import nobody
-from engine.stats.bootstrap import bootstrap, main_sample
-from engine.tasks import Measurement, captions
 from tests.fakes.encoders import HashEncoder, NaNEncoder
+from theodolite.engine import evaluate
+from theodolite.engine.datasets import CaptionPart, Captions, Catalog
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import nobody
+from theodolite.engine.stats.bootstrap import bootstrap, main_sample
+from theodolite.engine.tasks import Measurement, captions
 
 
 def part(n: int, seed: int) -> CaptionPart:
@@ -117,8 +117,10 @@ def test_evaluation_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     catalog = Catalog(write_folder(tmp_path, dataset()))
     (result,) = evaluate(HashEncoder(), "senteval", data=catalog)
     assert (result.task, result.protocol, result.error) == (
-        "ImageCaptionRetrieval", "senteval", None,
-    )  # fmt: skip
+        "ImageCaptionRetrieval",
+        "senteval",
+        None,
+    )
     assert result.main.metric == "mean_recall"
     assert result.data_hash == catalog.load("COCO").hash
     (exact,) = evaluate(HashEncoder(), result.task, protocol="senteval-exact", data=catalog)
@@ -146,7 +148,7 @@ def test_progress_can_stop_the_training(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_door_returns_the_dictionary_of_senteval(tmp_path: Path) -> None:
     """Recalls and median of either direction; dev is the sum of six, as in the original."""
-    import engine.senteval as senteval
+    import theodolite.engine.senteval as senteval
 
     data = dataset()
     vectors = dict(zip(data.sentences, seen(data, 0.8), strict=True))

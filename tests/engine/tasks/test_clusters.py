@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import protocols
-from engine.datasets import Catalog, tables
-from engine.datasets.tables import Mapping
-from engine.datasets.types import Dataset, DatasetInfo
-from engine.evaluate import evaluate
-from engine.results import Result
-from engine.stats.bootstrap import main_sample
-from engine.tasks import clusters, get, type_of
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine import protocols
+from theodolite.engine.datasets import Catalog, tables
+from theodolite.engine.datasets.tables import Mapping
+from theodolite.engine.datasets.types import Dataset, DatasetInfo
+from theodolite.engine.evaluate import evaluate
+from theodolite.engine.results import Result
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import clusters, get, type_of
 
 GROUPED = {"text": "text", "label": "label", "cluster": "author"}
 
@@ -120,7 +120,8 @@ def test_sets_that_are_known_to_repeat_themselves(
     values = {"values": np.arange(n)}
     measured = clusters.of_examples(
         clusters.Measurement((), values, {"mean_of": "values"}),
-        examples, documents=data.kind == "retrieval",
-    )  # fmt: skip
+        examples,
+        documents=data.kind == "retrieval",
+    )
     assert measured.details["dependent"]["by"] == by
     assert measured.details["dependent"]["n"] == many

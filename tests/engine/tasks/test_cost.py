@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from engine import evaluate, protocols, tasks
-from engine.cost import classifiers
-from engine.cost.speed import Speed
-from engine.datasets import Catalog
-from engine.errors import UserError
-from engine.tasks import cost
 from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine import evaluate, protocols, tasks
+from theodolite.engine.cost import classifiers
+from theodolite.engine.cost.speed import Speed
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import cost
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,14 @@ def test_the_fits_of_a_plan(data: Catalog, task: str, protocol: str, fits: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "protocol"),
-    [("MR", "senteval"), ("MR", "senteval-fast"), ("TREC", "senteval"), ("SST5", "senteval-exact"),
-     ("SST5", "pitfalls")],
-)  # fmt: skip
+    [
+        ("MR", "senteval"),
+        ("MR", "senteval-fast"),
+        ("TREC", "senteval"),
+        ("SST5", "senteval-exact"),
+        ("SST5", "pitfalls"),
+    ],
+)
 def test_the_work_counted_is_the_work_done(data: Catalog, task: str, protocol: str) -> None:
     """A real run notes as many fits; every pass of them goes through the rows counted."""
     counted = work(data, task, protocol)
@@ -90,10 +95,10 @@ def test_a_protocol_that_does_not_fit_is_said(data: Catalog) -> None:
 COLD = """
 import json, sys, time
 import numpy as np
-from engine.cost import classifiers
-from engine.datasets.types import LabelledSentences
-from engine.progress import nobody
-from engine.tasks import transfer
+from theodolite.engine.cost import classifiers
+from theodolite.engine.datasets.types import LabelledSentences
+from theodolite.engine.progress import nobody
+from theodolite.engine.tasks import transfer
 
 protocol, splits = sys.argv[1], ["train"] * 1000 + ["dev"] * 100 + ["test"] * 100
 random = np.random.default_rng(0)

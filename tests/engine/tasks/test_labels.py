@@ -14,11 +14,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from engine.datasets.types import LabelledSentences
-from engine.errors import UserError
-from engine.progress import nobody
-from engine.stats.bootstrap import main_sample
-from engine.tasks import classification, search
+from theodolite.engine.datasets.types import LabelledSentences
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import nobody
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import classification, search
 
 TASK = classification.of_data("clouds/classify", "clouds", "")
 
@@ -171,8 +171,9 @@ def test_the_interval_of_precision_counts_neighbours() -> None:
     found = []
     for _ in range(200):
         rows = rng.choice(len(data.labels), 150, replace=False)
-        part = LabelledSentences("part", [data.sentences[i] for i in rows],
-                                 [data.labels[i] for i in rows])  # fmt: skip
+        part = LabelledSentences(
+            "part", [data.sentences[i] for i in rows], [data.labels[i] for i in rows]
+        )
         sample = main_sample(search.measure(part, vectors[rows]).examples, {})
         error = 100 * sample.plain.std() / np.sqrt(len(rows))
         found.append((sample.statistic, error, 100 * sample.values.std() / np.sqrt(len(rows))))

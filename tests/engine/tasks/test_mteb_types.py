@@ -19,8 +19,9 @@ from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 from mteb.abstasks.text.summarization import AbsTaskSummarization
 
-from engine import protocols
-from engine.datasets.types import (
+from tests.fakes.mteb_oracle import Given, scores, table
+from theodolite.engine import protocols
+from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,
     PairPart,
@@ -30,11 +31,10 @@ from engine.datasets.types import (
     ScoredPairs,
     Summaries,
 )
-from engine.progress import nobody
-from engine.protocols import mteb_tasks
-from engine.stats.bootstrap import main_sample
-from engine.tasks import Measurement, Task, retrieval, type_of
-from tests.fakes.mteb_oracle import Given, scores, table
+from theodolite.engine.progress import nobody
+from theodolite.engine.protocols import mteb_tasks
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import Measurement, Task, retrieval, type_of
 
 
 def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> Measurement:
@@ -104,12 +104,17 @@ def test_few_shot_without_train() -> None:
     sentences, names, vectors = clouds(53, 4)
     model = Given(sentences, vectors)
     found = scores(
-        AbsTaskClassification, "Classification", "accuracy",
-        DatasetDict({"test": labelled(sentences, names)}), model,
-        is_cross_validation=True, train_split="test",
-    )  # fmt: skip
-    assert_same(measured("few-shot", LabelledSentences("x", sentences, names), model), found, 7,
-                "accuracy")  # fmt: skip
+        AbsTaskClassification,
+        "Classification",
+        "accuracy",
+        DatasetDict({"test": labelled(sentences, names)}),
+        model,
+        is_cross_validation=True,
+        train_split="test",
+    )
+    assert_same(
+        measured("few-shot", LabelledSentences("x", sentences, names), model), found, 7, "accuracy"
+    )
 
 
 @pytest.mark.parametrize("labels", [6, 20])
@@ -118,25 +123,33 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
 
     With many labels the first centres are found by our own code.
     """
-    from engine.tasks import clustering
+    from theodolite.engine.tasks import clustering
 
     monkeypatch.setattr(clustering, "EMBEDDED", 150)
     monkeypatch.setattr(clustering, "DRAWN", 1000)
     sentences, names, vectors = clouds(240 // labels, labels)
     model, data = Given(sentences, vectors), LabelledSentences("x", sentences, names)
     found = scores(
-        AbsTaskClustering, "Clustering", "v_measure", table(sentences=sentences, labels=names),
-        model, max_document_to_embed=150, max_fraction_of_documents_to_embed=None,
+        AbsTaskClustering,
+        "Clustering",
+        "v_measure",
+        table(sentences=sentences, labels=names),
+        model,
+        max_document_to_embed=150,
+        max_fraction_of_documents_to_embed=None,
         max_documents_per_cluster=1000,
-    )  # fmt: skip
+    )
     ours = measured("clustering", data, model)
     assert_same(ours, found, 2, "v_measure")
     assert len(ours.examples["v_measure"]) == 150
     assert ours.examples["draws"].mean() == pytest.approx(ours.scores[0].score)
     found = scores(
-        AbsTaskClusteringLegacy, "Clustering", "v_measure",
-        table(sentences=[sentences], labels=[names]), model,
-    )  # fmt: skip
+        AbsTaskClusteringLegacy,
+        "Clustering",
+        "v_measure",
+        table(sentences=[sentences], labels=[names]),
+        model,
+    )
     at_once = measured("clustering", data, model, "mteb-v1")
     assert_same(at_once, found, 1, "v_measure")
     # Further seeds say how much k-means varies, and leave the score alone.
@@ -148,7 +161,7 @@ def test_the_first_centres_are_those_of_scikit_learn() -> None:
     """The same rows for every draw and seed, also where rows occur several times."""
     from sklearn.cluster import kmeans_plusplus
 
-    from engine.tasks.clustering import KMeansPlusPlus
+    from theodolite.engine.tasks.clustering import KMeansPlusPlus
 
     _, _, vectors = clouds(30, 15)
     ours = KMeansPlusPlus(vectors)
@@ -175,9 +188,12 @@ def test_pair_classification(protocol: str, main: str) -> None:
     """Every similarity with every metric; the dev split counts for nothing."""
     left, right, labels, model = pairs(200)
     found = scores(
-        AbsTaskPairClassification, "PairClassification", main,
-        table(sentence1=left[20:], sentence2=right[20:], labels=labels[20:].tolist()), model,
-    )  # fmt: skip
+        AbsTaskPairClassification,
+        "PairClassification",
+        main,
+        table(sentence1=left[20:], sentence2=right[20:], labels=labels[20:].tolist()),
+        model,
+    )
     words = [str(y) for y in labels]
     data = LabelledPairs.of("x", left, right, words, ["dev"] * 20 + ["test"] * 180)
     assert_same(measured("pair-classification", data, model, protocol), found, 25, main)
@@ -192,9 +208,12 @@ def test_sts() -> None:
         for name, at in (("train", slice(0, 40)), ("test", slice(40, 120)))
     }
     found = scores(
-        AbsTaskSTS, "STS", "cosine_spearman",
-        table(sentence1=left[40:], sentence2=right[40:], score=gold[40:].tolist()), model,
-    )  # fmt: skip
+        AbsTaskSTS,
+        "STS",
+        "cosine_spearman",
+        table(sentence1=left[40:], sentence2=right[40:], score=gold[40:].tolist()),
+        model,
+    )
     data = ScoredPairs("x", parts, "splits")
     assert_same(measured("sts", data, model), found, 6, "cosine_spearman")
 
@@ -235,7 +254,7 @@ def retrieved(main: str, type_: str, candidates: Mapping[str, list[str]] | None)
 
 def test_retrieval(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ties, grades, a query that nothing answers; and the same where documents pass in pieces."""
-    from engine.search import ranked
+    from theodolite.engine.search import ranked
 
     queries, documents, judged, model = collection()
     data = Retrieval("x", queries, documents, {"test": judged, "train": {"Q8": {"d1": 1}}})
@@ -288,16 +307,26 @@ def test_ids_that_are_equal_by_chance_leave_nothing_out() -> None:
 
 def test_settings_of_mtebs_own_tasks() -> None:
     """The installed mteb's, for every task whose name says enough."""
-    plain_words = {"MultilingualSentiment.v2", "SIDClassification.v2", "ScalaClassification",
-                   "StyleClassification", "Waimai.v2"}  # fmt: skip
+    plain_words = {
+        "MultilingualSentiment.v2",
+        "SIDClassification.v2",
+        "ScalaClassification",
+        "StyleClassification",
+        "Waimai.v2",
+    }
     for task in mteb.get_tasks(task_types=["Classification"], modalities=["text"]):
         name, theirs = task.metadata.name, getattr(task, "samples_per_label", None)
         if theirs and name not in plain_words:
             assert mteb_tasks.shots(name) == theirs, name
     assert mteb_tasks.shots("amazon_counterfactual/en") == 32
     assert mteb_tasks.shots("tweeteval_emotion") == 8
-    plain_words = {"EcomRetrieval", "MedicalRetrieval", "T2Retrieval", "VideoRetrieval",
-                   "MSMARCOv2"}  # fmt: skip
+    plain_words = {
+        "EcomRetrieval",
+        "MedicalRetrieval",
+        "T2Retrieval",
+        "VideoRetrieval",
+        "MSMARCOv2",
+    }
     for task in mteb.get_tasks(task_types=["Retrieval"], modalities=["text"]):
         name, theirs = task.metadata.name, getattr(task, "ignore_identical_ids", False)
         if name not in plain_words:
@@ -340,8 +369,9 @@ def test_bitext() -> None:
     found = scores(
         AbsTaskBitextMining, "BitextMining", "f1", table(sentence1=left, sentence2=right), model
     )
-    parts = {name: ParallelPart.aligned(left[:n], right[:n]) for name, n in
-             (("dev", 9), ("test", 250))}  # fmt: skip
+    parts = {
+        name: ParallelPart.aligned(left[:n], right[:n]) for name, n in (("dev", 9), ("test", 250))
+    }
     data = Parallel("x", parts, ("a", "b"))
     assert_same(measured("bitext", data, model), found, 4, "f1")
 
@@ -355,8 +385,10 @@ def test_bitext_among_sentences_without_a_translation() -> None:
     left, right = [f"l{i}" for i in range(50)], [f"r{i}" for i in range(80)]
     model = Given(left + right, np.concatenate([a, b]).astype(np.float32))
     fields = {
-        "sentence1": [left[i] for i in gold[:, 0]], "sentence2": right, "gold": gold.tolist(),
-    }  # fmt: skip
+        "sentence1": [left[i] for i in gold[:, 0]],
+        "sentence2": right,
+        "gold": gold.tolist(),
+    }
     found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": fields}}, model)
     data = Parallel("x", {"dev": ParallelPart(tuple(left), tuple(right), gold)}, ("a", "b"))
     assert_same(measured("bitext", data, model), found, 4, "f1")
@@ -366,8 +398,9 @@ def test_bitext_among_sentences_without_a_translation() -> None:
 def test_summarization(protocol: str) -> None:
     """A document whose summaries are all the same is left out; v1 keeps mteb's mistake."""
     rng = np.random.default_rng(5)
-    human, machine = ([[f"{by}{i}.{j}" for j in range(n)] for i in range(10)] for by, n in
-                      (("h", 4), ("m", 6)))  # fmt: skip
+    human, machine = (
+        [[f"{by}{i}.{j}" for j in range(n)] for i in range(10)] for by, n in (("h", 4), ("m", 6))
+    )
     texts = [text for of in (*human, *machine) for text in of]
     vectors = rng.normal(size=(len(texts), 8)).astype(np.float32)
     vectors[40:46] = vectors[40]
@@ -377,11 +410,20 @@ def test_summarization(protocol: str) -> None:
     model = Given([*documents, *texts], np.concatenate([np.zeros((10, 8), np.float32), vectors]))
     mistake = {"evaluator": DeprecatedSummarizationEvaluator} if protocol == "mteb-v1" else {}
     found = scores(
-        AbsTaskSummarization, "Summarization", "cosine_spearman",
-        table(text=list(documents), human_summaries=human, machine_summaries=machine,
-              relevance=[of.tolist() for of in ratings]),
-        model, min_score=0, max_score=5, **mistake,
-    )  # fmt: skip
+        AbsTaskSummarization,
+        "Summarization",
+        "cosine_spearman",
+        table(
+            text=list(documents),
+            human_summaries=human,
+            machine_summaries=machine,
+            relevance=[of.tolist() for of in ratings],
+        ),
+        model,
+        min_score=0,
+        max_score=5,
+        **mistake,
+    )
     rated = {"fluency": ratings[::-1], "relevance": ratings}
     data = Summaries("x", documents, *(tuple(map(tuple, of)) for of in (human, machine)), rated)
     ours = measured("summarization", data, model, protocol)

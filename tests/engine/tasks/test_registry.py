@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import tasks
-from engine.datasets import Catalog
-from engine.errors import UserError
+from theodolite.engine import tasks
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import UserError
 
 
 def sts13_folder(root: Path) -> Path:
@@ -23,7 +23,7 @@ def sts13_folder(root: Path) -> Path:
 
 def test_every_task_names_a_protocol_that_covers_it() -> None:
     """No default can fail."""
-    from engine import protocols
+    from theodolite.engine import protocols
 
     for task in tasks.TASKS.values():
         assert task.type in protocols.get(task.protocol).types
@@ -31,7 +31,7 @@ def test_every_task_names_a_protocol_that_covers_it() -> None:
 
 def test_every_type_that_a_protocol_covers_can_be_measured() -> None:
     """One way each, with its name; decoding has no data set and is measured elsewhere."""
-    from engine import protocols
+    from theodolite.engine import protocols
 
     for protocol in protocols.PROTOCOLS.values():
         for kind in set(protocol.types) - {"decoding"}:

@@ -8,10 +8,10 @@ from scipy import stats
 from sklearn.metrics.pairwise import paired_cosine_distances
 from sklearn.preprocessing import StandardScaler
 
-from engine.datasets.types import PairPart, ScoredPairs
-from engine.progress import nobody
-from engine.stats.bootstrap import main_sample
-from engine.tasks import similarity, sts
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
+from theodolite.engine.progress import nobody
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import similarity, sts
 
 RNG = np.random.default_rng(3)
 

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 from scipy.spatial import distance
 
-from engine.datasets.types import PairPart, ScoredPairs
-from engine.errors import UserError
-from engine.results import Score
-from engine.tasks import sts
-from engine.tasks.task import Measurement
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
+from theodolite.engine.errors import UserError
+from theodolite.engine.results import Score
+from theodolite.engine.tasks import sts
+from theodolite.engine.tasks.task import Measurement
 
 RNG = np.random.default_rng(1)
 
@@ -32,9 +32,10 @@ def random_pairs(kind: str, sizes: dict[str, int]) -> tuple[ScoredPairs, np.ndar
 def find(measured: Measurement, split: str, aggregation: str | None, metric: str) -> Score:
     """The one score of that kind."""
     found = [
-        s for s in measured.scores
+        s
+        for s in measured.scores
         if (s.split, s.aggregation, s.metric) == (split, aggregation, metric)
-    ]  # fmt: skip
+    ]
     assert len(found) == 1
     return found[0]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import evaluate
-from engine.classifiers.setting import SolverSetting
-from engine.datasets import LabelledPairs, LabelledSentences
-from engine.datasets.types import PairPart, ScoredPairs
-from engine.errors import UserError
-from engine.progress import nobody
-from engine.results import Result
-from engine.tasks import relatedness, transfer
 from tests.fakes.encoders import HashEncoder, NaNEncoder
+from theodolite.engine import evaluate
+from theodolite.engine.classifiers.setting import SolverSetting
+from theodolite.engine.datasets import LabelledPairs, LabelledSentences
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import nobody
+from theodolite.engine.results import Result
+from theodolite.engine.tasks import relatedness, transfer
 
 QUICK = SolverSetting(
     "columns", folds=3, batch=8, passes=100, max_passes=200
@@ -124,8 +124,11 @@ def test_the_smallest_set_that_folds_leave_something_of(choose_znorm: bool) -> N
     with pytest.raises(UserError, match="leaves 18 examples"):
         transfer.measure(
             replace(data, sentences=data.sentences[:28], labels=labels[:28]),
-            separated(labels[:28]), setting, 1, nobody,
-        )  # fmt: skip
+            separated(labels[:28]),
+            setting,
+            1,
+            nobody,
+        )
 
 
 def test_relatedness_needs_splits_and_different_vectors() -> None:
@@ -217,8 +220,8 @@ def test_vectors_with_nan_are_refused_and_zeros_are_not(tmp_path: Path) -> None:
 
 def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(tmp_path: Path) -> None:
     """Nested folds are always those of seed 1111, as in the reference: another quirk kept."""
-    from engine.classifiers import validation
-    from engine.classifiers.features import Features
+    from theodolite.engine.classifiers import validation
+    from theodolite.engine.classifiers.features import Features
 
     labels = np.arange(60) % 2
     features = Features(np.zeros((60, 2), np.float32), np.arange(60))
@@ -237,7 +240,7 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(tmp_path: Pat
 
 def _record(fits: list, seen: list[list[int]]) -> list:
     """Note the training rows of every fit and answer at random."""
-    from engine.classifiers.setting import Fitted
+    from theodolite.engine.classifiers.setting import Fitted
 
     seen += [fit.train.tolist() for fit in fits]
     return [Fitted(0.5, 1, np.zeros(0 if f.test is None else len(f.test), int)) for f in fits]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.catalog import Catalog
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from engine.datasets.catalog import Catalog
-from engine.training.examples import Examples, open_examples
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.training.examples import Examples, open_examples
 
 
 def opened(path: Path, objective="unsup", **settings) -> Examples:

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from engine.errors import UserError
-from engine.training.ablations import ABLATIONS, SCALES, children, scaled
-from engine.training.order import steps_of
-from engine.training.presets import SUPERVISED, UNSUPERVISED
-from engine.training.spec import TrainSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.ablations import ABLATIONS, SCALES, children, scaled
+from theodolite.engine.training.order import steps_of
+from theodolite.engine.training.presets import SUPERVISED, UNSUPERVISED
+from theodolite.engine.training.spec import TrainSpec
 
 UNSUP = TrainSpec.from_dict(UNSUPERVISED | {"base": "minilm", "train": "starter", "out": "o"})
 SUP = TrainSpec.from_dict(SUPERVISED | {"base": "minilm", "train": "nli", "out": "o"})
@@ -45,8 +45,16 @@ def test_the_paper_chose_its_best_row(name) -> None:
 def test_the_subjects_of_the_tables_are_all_there() -> None:
     """In the numbers of the paper's last version."""
     assert [a.table for a in ABLATIONS.values()] == [
-        "1", "2", "3", "4", "6", "6", "7", "D.1", "D.2"
-    ]  # fmt: skip
+        "1",
+        "2",
+        "3",
+        "4",
+        "6",
+        "6",
+        "7",
+        "D.1",
+        "D.2",
+    ]
     assert [len(a.rows) for a in ABLATIONS.values()] == [10, 8, 8, 3, 4, 4, 4, 6, 4]
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine.training import TrainSpec
-from engine.training.objectives import objective_of
-from engine.training.objectives.augment import (
+from tests.engine.training.compared import draws
+from tests.fakes.training import SPECIAL, TinyModel
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.objectives import objective_of
+from theodolite.engine.training.objectives.augment import (
     ChangedWords,
     ReplacedTokens,
     _drawn,
@@ -16,9 +18,7 @@ from engine.training.objectives.augment import (
     delete,
     delete_one,
 )
-from engine.training.precision import widest
-from tests.engine.training.compared import draws
-from tests.fakes.training import SPECIAL, TinyModel
+from theodolite.engine.training.precision import widest
 
 WORDS = [str(place) for place in range(20)]
 

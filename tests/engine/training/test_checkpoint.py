@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from engine.errors import UserError
-from engine.training import checkpoint
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import checkpoint
 
 
 class Net(nn.Module):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from engine.datasets.catalog import Catalog
-from engine.datasets.types import LabelledSentences, PairPart, ScoredPairs
-from engine.errors import UserError
-from engine.training.dev import DevSet
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.types import LabelledSentences, PairPart, ScoredPairs
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.dev import DevSet
 
 
 class Shelf(Catalog):

@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.training.distributed import Ranks, all_gather, sum_gradients, summed
 from tests.fakes import ranks as fake
+from theodolite.engine.training.distributed import Ranks, all_gather, sum_gradients, summed
 
 ROOT = Path(__file__).parents[3]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.cost.speed import extended
-from engine.errors import UserError
-from engine.train import train
-from engine.training.estimate import estimate
-from engine.training.events import Finished
-from engine.training.model import TrainingModel
-from engine.training.spec import TrainSpec
+from theodolite.engine.cost.speed import extended
+from theodolite.engine.errors import UserError
+from theodolite.engine.train import train
+from theodolite.engine.training.estimate import estimate
+from theodolite.engine.training.events import Finished
+from theodolite.engine.training.model import TrainingModel
+from theodolite.engine.training.spec import TrainSpec
 
 TINY = "new:layers=2,hidden=32,heads=2,vocab=300"
 

@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from engine.datasets.catalog import Catalog, Upload
-from engine.errors import UserError
-from engine.training.examples import open_examples
 from tests.engine.training.example_files import opened, written
+from theodolite.engine.datasets.catalog import Catalog, Upload
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.examples import open_examples
 
 # --- inference pairs --------------------------------------------------------------------------
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.datasets import row_file
-from engine.datasets.dialect import Dialect
-from engine.errors import UserError
-from engine.training.examples import open_examples
 from tests.engine.training.example_files import opened, written
+from theodolite.engine.datasets import row_file
+from theodolite.engine.datasets.dialect import Dialect
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.examples import open_examples
 
 # --- one sentence a line ----------------------------------------------------------------------
 
@@ -117,8 +117,8 @@ def test_memory_holds_offsets_only(tmp_path):
     assert path.stat().st_size > 100 * 10**6
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from engine.datasets.catalog import Catalog\n"
-        "from engine.training.examples import open_examples\n"
+        "from theodolite.engine.datasets.catalog import Catalog\n"
+        "from theodolite.engine.training.examples import open_examples\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "catalog, path = Catalog(), sys.argv[1]\n"
         "before = peak()\n"

@@ -11,14 +11,14 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from engine.encoders import describe, load
-from engine.errors import UserError
-from engine.training import TrainSpec
-from engine.training.base_spec import relative_path
-from engine.training.export import write
-from engine.training.model import open_model
-from engine.training.record import Record, check_free, read
 from tests.engine.encoders.models import SENTENCES, save
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.base_spec import relative_path
+from theodolite.engine.training.export import write
+from theodolite.engine.training.model import open_model
+from theodolite.engine.training.record import Record, check_free, read
 
 LONG = "a cat sat on the mat and then ran"
 """Longer than the runs' greatest length."""
@@ -187,12 +187,24 @@ def test_weights_are_safetensors_alone(folders, tmp_path):
 
 CURVE = (
     {"kind": "stepped", "step": 5, "loss": 1.25},
-    {"kind": "looked", "step": 5, "score": 61.5, "alignment": 0.25, "uniformity": -1.5,
-     "best": True},
+    {
+        "kind": "looked",
+        "step": 5,
+        "score": 61.5,
+        "alignment": 0.25,
+        "uniformity": -1.5,
+        "best": True,
+    },
     {"kind": "stepped", "step": 10, "loss": 0.5},
-    {"kind": "looked", "step": 10, "score": 60.0, "alignment": 0.2, "uniformity": -1.75,
-     "best": False},
-)  # fmt: skip
+    {
+        "kind": "looked",
+        "step": 10,
+        "score": 60.0,
+        "alignment": 0.2,
+        "uniformity": -1.75,
+        "best": False,
+    },
+)
 
 
 def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
@@ -269,13 +281,19 @@ def test_names_cannot_break_the_card(folders, tmp_path):
 
 def test_a_long_curve_is_thinned_in_the_card():
     """The best look stays."""
-    from engine.training.card import card
+    from theodolite.engine.training.card import card
 
     looks = [
-        {"kind": "looked", "step": i, "score": 50.0 + (i == 333), "alignment": 0.0,
-         "uniformity": 0.0, "best": i in (0, 333)}
+        {
+            "kind": "looked",
+            "step": i,
+            "score": 50.0 + (i == 333),
+            "alignment": 0.0,
+            "uniformity": 0.0,
+            "best": i in (0, 333),
+        }
         for i in range(1000)
-    ]  # fmt: skip
+    ]
     record = Record(TrainSpec("unsup", "minilm", "x", "y"), "h", 1, curve=looks, best_score=51.0)
     rows = [line for line in card(record, 8, "avg").splitlines() if line.count("|") == 6]
     assert 20 < len(rows) < 30

@@ -7,10 +7,10 @@ import sys
 import pytest
 import torch
 
-from engine.errors import UserError
-from engine.training import TrainSpec
-from engine.training.from_scratch import SentenceIterator, learn_tokenizer, shape_of
-from engine.training.model import open_model
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.from_scratch import SentenceIterator, learn_tokenizer, shape_of
+from theodolite.engine.training.model import open_model
 
 TEXT = [
     "The lighthouse keeper lit the lighthouse lamp every evening.",
@@ -26,8 +26,12 @@ def test_a_vocabulary_is_learned_from_the_sentences():
     words = learn_tokenizer(TEXT, 300, 40)
     vocabulary = words.get_vocab()
     assert [words.convert_ids_to_tokens(i) for i in range(5)] == [
-        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
-    ]  # fmt: skip
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+    ]
     assert sorted(vocabulary.values()) == list(range(len(words))) and len(words) <= 300
     assert words.tokenize("The LIGHTHOUSE lamp") == ["the", "lighthouse", "lamp"]
     assert words("lamp")["input_ids"] == [2, vocabulary["lamp"], 3]
@@ -84,8 +88,12 @@ def test_every_column_is_read():
 def test_the_shape_is_as_asked():
     """What is not given is a default."""
     assert shape_of("new:layers=2,vocab=900") == {
-        "layers": 2, "hidden": 256, "heads": 4, "vocab": 900, "positions": 512
-    }  # fmt: skip
+        "layers": 2,
+        "hidden": 256,
+        "heads": 4,
+        "vocab": 900,
+        "positions": 512,
+    }
     spec = TrainSpec(
         "mlm", "new:layers=2,hidden=16,heads=2,vocab=120,positions=50", "x", "y", dropout=0.2
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.training import TrainSpec
-from engine.training.gradients import backward
-from engine.training.objectives import Column, Objective, objective_of
-from engine.training.objectives.mlm import mask_tokens, mlm_loss
 from tests.engine.training.compared import assert_same, draws, gradients
 from tests.fakes.training import WORDS, TinyModel
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.gradients import backward
+from theodolite.engine.training.objectives import Column, Objective, objective_of
+from theodolite.engine.training.objectives.mlm import mask_tokens, mlm_loss
 
 OBJECTIVES = {
     "unsup": {},

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import UserError
-from engine.training.lock import lock
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.lock import lock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from engine.training.lock import lock
+from theodolite.engine.training.lock import lock
 with lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -26,8 +26,10 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     folder = tmp_path / "encoder.training"
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(folder)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     with pytest.raises(UserError, match="Another process is at work in"), lock(folder):
         pass

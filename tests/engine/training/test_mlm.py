@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.training import TrainSpec
-from engine.training.gradients import backward
-from engine.training.objectives import Column, objective_of
-from engine.training.objectives.mlm import IGNORED, Masked, mask, mask_tokens, mlm_loss
 from tests.engine.training.compared import draws
 from tests.fakes.training import TinyModel
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.gradients import backward
+from theodolite.engine.training.objectives import Column, objective_of
+from theodolite.engine.training.objectives.mlm import IGNORED, Masked, mask, mask_tokens, mlm_loss
 
 SENTENCES = [
     "a man sits on the mat",

@@ -5,12 +5,12 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from engine.encoders import load
-from engine.errors import UserError
-from engine.training import TrainSpec
-from engine.training.model import open_model
 from tests.engine.encoders.models import SENTENCES, edit_config, save
 from tests.fakes.allocation import Allocation
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.model import open_model
 
 
 @pytest.fixture(scope="module")

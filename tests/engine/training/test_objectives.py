@@ -11,11 +11,11 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from engine.errors import UserError
-from engine.training import TrainSpec, objectives
-from engine.training.objectives import Column, objective_of
-from engine.training.objectives.contrastive import in_batch_loss
 from tests.fakes.training import TinyModel
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import TrainSpec, objectives
+from theodolite.engine.training.objectives import Column, objective_of
+from theodolite.engine.training.objectives.contrastive import in_batch_loss
 
 TRIPLETS = [
     ("a man sits on the mat", "the man sits", "nobody sits"),

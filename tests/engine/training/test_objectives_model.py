@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.training import TrainSpec
-from engine.training.gradients import backward
-from engine.training.model import TrainingModel, open_model
-from engine.training.objectives import Column, objective_of
-from engine.training.objectives.contrastive import in_batch_loss
-from engine.training.objectives.mlm import mask_tokens, mlm_loss
 from tests.engine.training.compared import assert_same, draws, gradients
 from tests.fakes.ranks import EXAMPLES
 from tests.fakes.training import TinyModel, tiny_folder
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.gradients import backward
+from theodolite.engine.training.model import TrainingModel, open_model
+from theodolite.engine.training.objectives import Column, objective_of
+from theodolite.engine.training.objectives.contrastive import in_batch_loss
+from theodolite.engine.training.objectives.mlm import mask_tokens, mlm_loss
 
 CASES = {
     "unsup": {"augmentation": "delete-one", "mlm_weight": 0.1, "mlm_probability": 0.4},

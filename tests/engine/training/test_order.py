@@ -7,9 +7,9 @@ import doctest
 import numpy as np
 import pytest
 
-from engine.training import order
-from engine.training.order import batches, steps_of
-from engine.training.spec import TrainSpec
+from theodolite.engine.training import order
+from theodolite.engine.training.order import batches, steps_of
+from theodolite.engine.training.spec import TrainSpec
 
 
 def spec(**changes) -> TrainSpec:

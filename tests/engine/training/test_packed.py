@@ -5,9 +5,9 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from engine.encoders.pooling import States, pool
-from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
 from tests.engine.encoders.models import SENTENCES, save
+from theodolite.engine.encoders.pooling import States, pool
+from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
 
 EVEN = ["a cat sat", "the dog ran"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets.catalog import Catalog
-from engine.training.examples import open_examples
-from engine.training.presets import Machine, Preset, presets
-from engine.training.spec import TrainSpec
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.training.examples import open_examples
+from theodolite.engine.training.presets import Machine, Preset, presets
+from theodolite.engine.training.spec import TrainSpec
 
 GB = 2**30
 LAPTOP, GPU = Machine("cpu", 8 * GB), Machine("cuda", 80 * GB)

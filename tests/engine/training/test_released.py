@@ -12,16 +12,19 @@ import torch
 from safetensors.torch import save_file
 from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig, RobertaModel
 
-from engine.encoders import describe, load
-from engine.errors import UserError
-from engine.training import TrainSpec
-from engine.training.model import open_model
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.model import open_model
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a cat dog sat ran the mat ##s .".split()]
 SENTENCES = ["A cat sat .", "The dogs ran", "the mat", ""]
 SMALL = {
-    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32
-}  # fmt: skip
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 
 
 def a_bert(folder):

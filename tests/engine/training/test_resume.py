@@ -8,17 +8,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.errors import UserError
-from engine.train import train
-from engine.training import Finished
 from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+from theodolite.engine.errors import UserError
+from theodolite.engine.train import train
+from theodolite.engine.training import Finished
 
 # Before the eleventh update it waits to be killed, which may happen anywhere from the eighth on.
 CHILD = """
 import itertools, json, sys, time
-from engine.train import train
-from engine.training.spec import TrainSpec
+from theodolite.engine.train import train
+from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import TinyCatalog
 spec = TrainSpec.from_dict(json.loads(sys.argv[1]))
 asked = itertools.count(1)

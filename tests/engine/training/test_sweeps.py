@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from engine.errors import UserError
-from engine.training.spec import TrainSpec
-from engine.training.sweeps import Range, best, grid, parsed, search
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.sweeps import Range, best, grid, parsed, search
 
 SPEC = TrainSpec("unsup", "minilm", "starter", "out")
 

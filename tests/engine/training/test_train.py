@@ -19,17 +19,17 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 from transformers import get_linear_schedule_with_warmup
 
-from engine.errors import UserError
-from engine.memory import ran_out
-from engine.train import train
-from engine.training import checkpoint
-from engine.training.events import against_base
-from engine.training.loop import Trainer
-from engine.training.meter import Meter
-from engine.training.optimiser import adamw, learning_rate
-from engine.training.spec import TrainSpec
 from tests.engine.training.test_checkpoint import full_disk
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+from theodolite.engine.errors import UserError
+from theodolite.engine.memory import ran_out
+from theodolite.engine.train import train
+from theodolite.engine.training import checkpoint
+from theodolite.engine.training.events import against_base
+from theodolite.engine.training.loop import Trainer
+from theodolite.engine.training.meter import Meter
+from theodolite.engine.training.optimiser import adamw, learning_rate
+from theodolite.engine.training.spec import TrainSpec
 
 
 def told(spec, **options):
@@ -88,8 +88,14 @@ def test_the_base_keeps_its_pooling_and_is_scored_first(tmp_path):
     expected = 100 * spearmanr(cosines, part.gold)[0]
     for pooling in ("base", "max"):
         out = str(tmp_path / f"with-{pooling}")
-        events = told(tiny_spec(tmp_path, base=f"dir:{tmp_path / 'base'}", out=out,
-                                **({} if pooling == "base" else {"pooling": pooling})))  # fmt: skip
+        events = told(
+            tiny_spec(
+                tmp_path,
+                base=f"dir:{tmp_path / 'base'}",
+                out=out,
+                **({} if pooling == "base" else {"pooling": pooling}),
+            )
+        )
         first, *_, last = [e for e in events if e.kind in ("looked", "finished")]
         assert (first.step, first.best) == (0, False)
         assert first.score == last.base_score == pytest.approx(expected, abs=1e-3)
@@ -336,9 +342,15 @@ def test_half_precision_on_a_processor_gives_nearly_the_same_loss(tmp_path):
     losses = {}
     for precision in ("fp32", "bf16"):
         spec = tiny_spec(
-            tmp_path, dropout=0.0, mlm_weight=1.0, micro_batch=4, precision=precision,
-            steps=3, dev=None, out=str(tmp_path / precision),
-        )  # fmt: skip
+            tmp_path,
+            dropout=0.0,
+            mlm_weight=1.0,
+            micro_batch=4,
+            precision=precision,
+            steps=3,
+            dev=None,
+            out=str(tmp_path / precision),
+        )
         events = told(spec)
         assert events[0].precision == precision
         losses[precision] = next(e.loss for e in events if e.kind == "stepped")

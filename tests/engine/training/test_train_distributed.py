@@ -13,9 +13,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.train import train
-from engine.training import checkpoint
 from tests.fakes.runs import TinyCatalog, sentences, tiny_run, tiny_spec
+from theodolite.engine.train import train
+from theodolite.engine.training import checkpoint
 
 ROOT = Path(__file__).parents[3]
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -23,8 +23,8 @@ LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--npro
 # Lines in one piece: torchrun runs Python unbuffered, where `print` writes their ends apart.
 CHILD = """
 import json, sys
-from engine.train import train
-from engine.training.spec import TrainSpec
+from theodolite.engine.train import train
+from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import TinyCatalog
 for event in train(TrainSpec.from_dict(json.loads(sys.argv[1])), TinyCatalog()):
     sys.stdout.write(json.dumps(event.to_dict()) + "\\n")
@@ -32,8 +32,8 @@ for event in train(TrainSpec.from_dict(json.loads(sys.argv[1])), TinyCatalog()):
 # Three runs: an unbroken one, and one that is broken off after ten updates and then goes on.
 RESUMED = """
 import json, sys, torch
-from engine.training.distributed import Ranks, begin, end
-from engine.training.spec import TrainSpec
+from theodolite.engine.training.distributed import Ranks, begin, end
+from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import tiny_run
 
 class Killed(Exception):
@@ -62,9 +62,9 @@ end()
 # Each process has a working folder of its own.
 APART = """
 import json, sys, torch
-from engine.errors import UserError
-from engine.training.distributed import Ranks, begin, end
-from engine.training.spec import TrainSpec
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.distributed import Ranks, begin, end
+from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import tiny_run
 
 begin(torch.device("cpu"))

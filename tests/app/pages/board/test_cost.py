@@ -12,13 +12,13 @@ from typing import Any
 import psutil
 import pytest
 
-from app.pages.board import cost, cost_views, curves, service
-from app.pages.evaluate.results import evaluated
-from app.workspace import STARTER_ENCODERS, Workspace
-from engine.cost import footprint
-from engine.errors import UserError
 from tests.fakes.costs import FOUND, keep
 from tests.fakes.measured import put
+from theodolite.app.pages.board import cost, cost_views, curves, service
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.engine.cost import footprint
+from theodolite.engine.errors import UserError
 
 
 def test_medians_spread_and_percentiles_by_hand() -> None:

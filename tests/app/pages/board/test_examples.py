@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.pages.board import example_views, examples, service
-from app.pages.board.examples import disagreement, opening, quality
-from app.pages.evaluate.results import evaluated
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.stats.bootstrap import Sample
 from tests.fakes.results import invent
+from theodolite.app.pages.board import example_views, examples, service
+from theodolite.app.pages.board.examples import disagreement, opening, quality
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import Sample
 
 A, B = "random:32", "random:96"
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs.submit import perform
-from app.pages.board import leaks, leaks_views
-from app.pages.board.leaks import LeakJob
-from app.pages.data import service as data
-from app.workspace import Workspace
-from engine.datasets.tables import Mapping
-from engine.errors import UserError
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.board import leaks, leaks_views
+from theodolite.app.pages.board.leaks import LeakJob
+from theodolite.app.pages.data import service as data
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.tables import Mapping
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture
@@ -20,8 +20,12 @@ def seen(workspace: Workspace, tmp_path: Path) -> str:
     """An upload with two texts of a starter task: one nearly the same, one in its test split."""
     pairs = workspace.catalog.load("starter-pairs").sentences
     file = tmp_path / "seen.csv"
-    rows = [(f"{pairs[0]} !", "train"), (f"{pairs[2]}, yes", "train"), (pairs[4], "test"),
-            ("Nothing of that kind was ever said.", "train")]  # fmt: skip
+    rows = [
+        (f"{pairs[0]} !", "train"),
+        (f"{pairs[2]}, yes", "train"),
+        (pairs[4], "test"),
+        ("Nothing of that kind was ever said.", "train"),
+    ]
     file.write_text(
         "sentence,label,split\n" + "".join(f'"{text}",a,{split}\n' for text, split in rows)
     )
@@ -72,16 +76,21 @@ def test_documents_are_looked_for_beside_queries(
     """In a line of their own; of a large corpus only what answers a query."""
     pairs = workspace.catalog.load("starter-pairs").sentences
     file = tmp_path / "asked.csv"
-    rows = [("What is said?", pairs[0], 1), ("What is said?", f"{pairs[2]}, yes", 0),
-            ("Who says so?", "Nobody whom anybody ever heard of.", 1)]  # fmt: skip
+    rows = [
+        ("What is said?", pairs[0], 1),
+        ("What is said?", f"{pairs[2]}, yes", 0),
+        ("Who says so?", "Nobody whom anybody ever heard of.", 1),
+    ]
     file.write_text("query,document,grade\n" + "".join(f'{q},"{d}",{g}\n' for q, d, g in rows))
     columns = {name: name for name in ("query", "document", "grade")}
     data.keep(workspace, file, file.name, "asked", Mapping("retrieval", columns))
     job = LeakJob.of(["upload:asked"], ["starter-pairs"])
     for _ in perform(workspace, job):
         pass
-    queries, texts = (leaks.found(workspace, job)[name, "starter-pairs"]
-                      for name in ("upload:asked", "upload:asked, documents"))  # fmt: skip
+    queries, texts = (
+        leaks.found(workspace, job)[name, "starter-pairs"]
+        for name in ("upload:asked", "upload:asked, documents")
+    )
     assert queries is not None and (queries.tested, queries.share) == (2, 0.0)
     assert texts is not None and (texts.tested, texts.same, texts.nearly) == (3, 1, 1)
     assert texts.row()["part"] == "documents"

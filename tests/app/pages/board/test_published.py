@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app import exchange, formats, suites
-from app.cli import app
-from app.pages.board import published, service, views
-from app.pages.board.spec import PUBLISHED, BoardSpec
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.mteb.results import PublishedResult
-from engine.results import Score
 from tests.fakes.measured import put
+from theodolite.app import exchange, formats, suites
+from theodolite.app.cli import app
+from theodolite.app.pages.board import published, service, views
+from theodolite.app.pages.board.spec import PUBLISHED, BoardSpec
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.results import PublishedResult
+from theodolite.engine.results import Score
 
 OWN = "random:32"
 
@@ -25,8 +25,10 @@ OWN = "random:32"
 def measure(workspace: Workspace, task: str, score: float, *parts: str) -> None:
     """A result of our own by mteb's code, with its subsets and the revision of the data."""
     scores = {"test": [{"hf_subset": name, "main_score": score / 100} for name in parts]}
-    own = {"mteb": {"dataset_revision": "d1", "task_name": task, "scores": scores},
-           "type": "STS" if "STS" in task else "Classification"}  # fmt: skip
+    own = {
+        "mteb": {"dataset_revision": "d1", "task_name": task, "scores": scores},
+        "type": "STS" if "STS" in task else "Classification",
+    }
     put(workspace.store, OWN, task, score, "mteb-2.26.24", details=own)
 
 
@@ -36,10 +38,21 @@ def publish(
     """A file as mteb writes it."""
     place = folder / model.replace("/", "__") / revision
     place.mkdir(parents=True, exist_ok=True)
-    parts = [{"hf_subset": name.replace("_", "-"), "languages": ["eng-Latn"], "main_score": score,
-              "accuracy": score} for name, score in subsets.items()]  # fmt: skip
-    fields = {"dataset_revision": data, "task_name": task, "mteb_version": "2.9.1",
-            "scores": {"test": parts}}  # fmt: skip
+    parts = [
+        {
+            "hf_subset": name.replace("_", "-"),
+            "languages": ["eng-Latn"],
+            "main_score": score,
+            "accuracy": score,
+        }
+        for name, score in subsets.items()
+    ]
+    fields = {
+        "dataset_revision": data,
+        "task_name": task,
+        "mteb_version": "2.9.1",
+        "scores": {"test": parts},
+    }
     (place / f"{task}.json").write_text(json.dumps(fields))
 
 
@@ -70,9 +83,11 @@ def test_a_published_folder_on_the_board(opened: Workspace) -> None:
     """Each revision is a row of its own; a column takes just the subsets that it is of."""
     rows = drawn(opened)
     assert list(rows) == [
-        OWN, "org/model, published, revision aaaaaaaa", "org/model, published, revision cccccccc",
+        OWN,
+        "org/model, published, revision aaaaaaaa",
+        "org/model, published, revision cccccccc",
         "org/other, published, revision r1",
-    ]  # fmt: skip
+    ]
     whole = [cell[0] for cell in rows["org/model, published, revision aaaaaaaa"]]
     assert whole == ["75.00", "75.00", "", "90.00", "60.00"], "one encoder has no rank"
     part = [cell[0] for cell in rows["org/model, published, revision cccccccc"]]
@@ -85,10 +100,14 @@ def test_other_data_are_marked(opened: Workspace) -> None:
     assert cell[0] == "50.00" and cell[4] == "other data"
     assert "revision d2 of the data; here it is d1" in cell[2]
     again = PublishedResult(
-        "org/other", "r1", "mteb:Banking77Classification", "d1", "1.0",
+        "org/other",
+        "r1",
+        "mteb:Banking77Classification",
+        "d1",
+        "1.0",
         (Score("test", None, "accuracy", 51.0, 0, main=True),),
         {"parts": [["test", "default", 51.0]]},
-    )  # fmt: skip
+    )
     opened.store.published.put([vars(again) | {"metric": "accuracy", "score": 51.0, "scores": []}])
     cell = drawn(opened)["org/other, published, revision r1"][3]
     assert cell[0] == "51.00" and not any(cell[4:])
@@ -127,8 +146,14 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     publish(folder, "org/model", "aaaaaaaabb", "Banking77Classification", "d1", default=0.9)
     publish(folder, "org/model", "aaaaaaaabb", "STS17", "d1", en_en=0.6, de_de=0.1)
     publish(folder, "org/other", "r1", "Banking77Classification", "d1", default=0.7)
-    about = {"name": "org/model", "revision": "aaaaaaaabb", "n_parameters": 22_700_000,
-             "embed_dim": 384, "max_tokens": 512, "license": "mit"}  # fmt: skip
+    about = {
+        "name": "org/model",
+        "revision": "aaaaaaaabb",
+        "n_parameters": 22_700_000,
+        "embed_dim": 384,
+        "max_tokens": 512,
+        "license": "mit",
+    }
     (folder / "org__model" / "aaaaaaaabb" / "model_meta.json").write_text(json.dumps(about))
     exchange.bring(workspace, folder)
     return workspace
@@ -139,8 +164,9 @@ def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     assert service.offered(only)[1] == [PUBLISHED]
     board = service.board(only)
     assert [column.task for column in board.columns] == [
-        "mteb:Banking77Classification", "mteb:STS17",
-    ]  # fmt: skip
+        "mteb:Banking77Classification",
+        "mteb:STS17",
+    ]
     rows = drawn(only)
     first = rows["org/model, published, 22.7M, 384 d, revision aaaaaaaa"]
     assert [cell[0] for cell in first] == ["90.00", "90.00", "90.00", "35.00"]
@@ -186,8 +212,9 @@ def test_the_verb_lists_them(only: Workspace, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["board", "--json", *given])
     rows = [json.loads(line) for line in result.output.splitlines()]
     assert [(row["encoder"], row["published"], row["tasks"]) for row in rows] == [
-        ("org/model", True, 2), ("org/other", True, 1),
-    ]  # fmt: skip
+        ("org/model", True, 2),
+        ("org/other", True, 1),
+    ]
     assert "org/model" in CliRunner().invoke(app, ["board", *given]).output
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from app import formats
-from app.pages.board import lengths, ranks, service, views
-from app.pages.board.service import BoardSpec
-from app.pages.evaluate.job import welcome
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.protocols import is_package
 from tests.fakes.measured import put
 from tests.fakes.results import invent
+from theodolite.app import formats
+from theodolite.app.pages.board import lengths, ranks, service, views
+from theodolite.app.pages.board.service import BoardSpec
+from theodolite.app.pages.evaluate.job import welcome
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import is_package
 
 A, B, C = "random:32", "random:96", "wordllama"
 
@@ -25,8 +25,9 @@ def measured(workspace: Workspace) -> Workspace:
     """Two encoders with three tasks of two types, and one that was not measured on the third."""
     for name, scores in ((A, (80.0, 70.0, 50.0)), (B, (82.0, 60.0, 50.0)), (C, (90.0, 90.0))):
         for task, score in zip(("MR", "CR", "STS12"), scores, strict=False):
-            put(workspace.store, name, task, score,
-                "simcse-2021" if task == "STS12" else "senteval")  # fmt: skip
+            put(
+                workspace.store, name, task, score, "simcse-2021" if task == "STS12" else "senteval"
+            )
     workspace.store.encoders.add(A, {"dim": 32, "parameters": 5_000_000, "licence": "mit"})
     workspace.store.encoders.add(B, {"dim": 96, "parameters": 50_000_000, "max_tokens": 512})
     return workspace
@@ -72,8 +73,11 @@ def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
     assert board.ranked == (C, A, B)
     last = board.rows()[-1]
     assert (last["encoder"], last["mean"], last["borda"], last["rank"]) == (
-        "random:8", None, None, None,
-    )  # fmt: skip
+        "random:8",
+        None,
+        None,
+        None,
+    )
     assert "random:8 lacks some of these tasks" in views.finding(board, None)
 
 
@@ -193,9 +197,11 @@ def test_published_rows_are_references(measured: Workspace) -> None:
     found = service.board(measured, BoardSpec("transfer"))
     drawn = json.loads(views.table(found, None))
     published = [row for row in drawn["rows"] if row[1].startswith("published")]
-    assert published and drawn["rows"][: len(found.encoders)] == json.loads(
-        views.table(found, None, published=False)
-    )["rows"]  # fmt: skip
+    assert (
+        published
+        and drawn["rows"][: len(found.encoders)]
+        == json.loads(views.table(found, None, published=False))["rows"]
+    )
     simcse = next(row for row in published if row[0] == "SimCSE-BERT-base")
     texts = [cell[0] for cell in simcse[2]]
     assert texts == ["", formats.score((81.18 + 86.46) / 2), "", "", "81.18", "86.46"]

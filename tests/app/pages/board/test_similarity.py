@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from app.jobs.submit import perform
-from app.pages.board import similarity, similarity_views
-from app.pages.board.similarity import ALL, EXAMPLE, SimilarityJob
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.board import similarity, similarity_views
+from theodolite.app.pages.board.similarity import ALL, EXAMPLE, SimilarityJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 A = "random:32"
 

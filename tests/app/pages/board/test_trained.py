@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.board import trained
-from app.workspace import Workspace
-from engine.protocols.package import version
+from theodolite.app.pages.board import trained
+from theodolite.app.workspace import Workspace
+from theodolite.engine.protocols.package import version
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,11 @@ def test_mteb_is_asked_once(workspace: Workspace) -> None:
     facts = {"minilm": {"trained_on": ["snli", "MSMARCO"]}}
     names = trained.known(workspace, facts, ["minilm"])["minilm"]
     assert names is not None
-    assert (names["snli"], names["NQ"], names["MSMARCO"]) == (trained.FILES, trained.MTEB,
-                                                              trained.FILES)  # fmt: skip
+    assert (names["snli"], names["NQ"], names["MSMARCO"]) == (
+        trained.FILES,
+        trained.MTEB,
+        trained.FILES,
+    )
 
 
 @pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")

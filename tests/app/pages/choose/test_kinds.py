@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.choose import service, words
-from app.pages.choose.job import ChooseJob
-from app.workspace import Workspace
-from engine.endpoints import KEY
-from engine.errors import UserError
 from tests.app.pages.choose.test_service import codes, costs, topics, written
 from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes.costs import keep
 from tests.fakes.openai import DIM, FakeOpenAI, hang_up, saying
+from theodolite.app.pages.choose import service, words
+from theodolite.app.pages.choose.job import ChooseJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.endpoints import KEY
+from theodolite.engine.errors import UserError
 
 TWO = ["wordllama", "random:16"]
 TEXTS = dict(topics(20))
@@ -34,7 +34,7 @@ def ready(workspace: Workspace) -> Workspace:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
     """An endpoint that is asked again at once."""
     monkeypatch.delenv(KEY, raising=False)
-    monkeypatch.setattr("engine.endpoints.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("theodolite.engine.endpoints.FIRST_WAIT", 0.0)
     with FakeOpenAI() as fake:
         yield fake
 
@@ -191,19 +191,48 @@ def test_without_labels_a_vanished_endpoint_is_said_too(
 
 def sheet_of(**other: object) -> service.Sheet:
     """As little of a sheet as its words need."""
-    row = {"encoder": "a", "score": 80.0, "low": 75.0, "high": 85.0, "ms_per_sentence": 4.0,
-           "bytes_per_vector": 1536.0, "dim": 384, "dtype": "float32", "per_second_64": None,
-           "licence": None, "error": None, "outside": "", "spec": "a"}  # fmt: skip
-    quick = row | {"encoder": "b", "spec": "b", "score": 79.5, "ms_per_sentence": 0.1, "dim": 256,
-                   "bytes_per_vector": 256.0}  # fmt: skip
+    row = {
+        "encoder": "a",
+        "score": 80.0,
+        "low": 75.0,
+        "high": 85.0,
+        "ms_per_sentence": 4.0,
+        "bytes_per_vector": 1536.0,
+        "dim": 384,
+        "dtype": "float32",
+        "per_second_64": None,
+        "licence": None,
+        "error": None,
+        "outside": "",
+        "spec": "a",
+    }
+    quick = row | {
+        "encoder": "b",
+        "spec": "b",
+        "score": 79.5,
+        "ms_per_sentence": 0.1,
+        "dim": 256,
+        "bytes_per_vector": 256.0,
+    }
     none = {"delta": 0.0, "low": 0.0, "high": 0.0}
     return {
-        "kind": "labels", "metric": "accuracy", "n": 300, "best": row, "ties": [quick],
+        "kind": "labels",
+        "metric": "accuracy",
+        "n": 300,
+        "best": row,
+        "ties": [quick],
         "cheapest": quick | {"dtype": "int8", "spec": "b | quantise:int8,mine", "behind": none},
-        "limits": {"margin": 2.0}, "nothing_cheaper": None,
-        "encoders": [quick, row], "optimism": 0.0, "more_examples": [], "front": ["b", "a"],
-        "against_baseline": None, "baseline": "random:256", "warnings": [], "agreement": [],
-    } | other  # fmt: skip
+        "limits": {"margin": 2.0},
+        "nothing_cheaper": None,
+        "encoders": [quick, row],
+        "optimism": 0.0,
+        "more_examples": [],
+        "front": ["b", "a"],
+        "against_baseline": None,
+        "baseline": "random:256",
+        "warnings": [],
+        "agreement": [],
+    } | other
 
 
 def test_a_tie_leads_to_the_cheapest() -> None:
@@ -332,9 +361,13 @@ def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "why"),
-    [("no_labels", "the data has no labels"), ("encoder_failed", "no encoder could be evaluated"),
-     ("no_encoder_within_limits", "no encoder is within the limits"), ("", "nothing was scored")],
-)  # fmt: skip
+    [
+        ("no_labels", "the data has no labels"),
+        ("encoder_failed", "no encoder could be evaluated"),
+        ("no_encoder_within_limits", "no encoder is within the limits"),
+        ("", "nothing was scored"),
+    ],
+)
 def test_an_open_sheet_says_why(code: str, why: str) -> None:
     """In its first line."""
     sheet = sheet_of(best=None, warnings=[{"code": code, "message": ""}] if code else [])
@@ -346,9 +379,10 @@ def test_the_table_names_the_front_the_baseline_and_the_cheapest() -> None:
     cheap = sheet_of()["cheapest"] | {"dim": 128, "spec": "b | dims:128,first"}
     _, rows = words.table(sheet_of(cheapest=cheap, baseline="a", front=["b"]))
     assert [(row[0], row[5], row[-1]) for row in rows] == [
-        ("a", "384", "baseline"), ("b", "256", "Pareto front"),
+        ("a", "384", "baseline"),
+        ("b", "256", "Pareto front"),
         ("b", "128 int8", "cheapest within 2 points"),
-    ]  # fmt: skip
+    ]
 
 
 def test_where_nothing_beats_random_words_nothing_is_recommended() -> None:

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 import theodolite
-from app.jobs.submit import perform
-from app.pages.choose import data, service, words
-from app.pages.choose.job import ChooseJob
-from app.workspace import Workspace
-from engine.datasets.starter import FOLDER
-from engine.encoders import int8
-from engine.errors import UserError
-from engine.evaluate import evaluate
-from engine.results import Result
-from store import Store
 from tests.app.report.test_report import unpacked
 from tests.fakes.command_line import objects
 from tests.fakes.command_line import theodolite as run
 from tests.fakes.costs import keep
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.choose import data, service, words
+from theodolite.app.pages.choose.job import ChooseJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.starter import FOLDER
+from theodolite.engine.encoders import int8
+from theodolite.engine.errors import UserError
+from theodolite.engine.evaluate import evaluate
+from theodolite.engine.results import Result
+from theodolite.store import Store
 
 TWO = ["wordllama", "random:16"]
 TOPICS = ("cooking", "sea", "law", "music")

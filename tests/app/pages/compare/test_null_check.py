@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.pages.compare import null_check, null_view, page, views
-from app.pages.evaluate.results import evaluated
-from app.web.controls import Values
-from app.workspace import Workspace
-from engine.encoders import load
-from engine.encoders.noisy import Noisy
-from engine.errors import UserError
-from engine.stats import bootstrap
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app.pages.compare import null_check, null_view, page, views
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.web.controls import Values
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import load
+from theodolite.engine.encoders.noisy import Noisy
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats import bootstrap
 
 CLUSTERS = "upload:own/cluster"
 
@@ -32,8 +32,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
         common = [f"c{word}" for word in rng.integers(0, 30, 3)]
         rows.append(f"{' '.join([*own, *common, str(place)])},topic {of}")
     mapping = {"kind": "labels", "format": "csv", "columns": {"text": "text", "label": "label"}}
-    made.store.uploads.add("own", "labels", "\n".join(rows).encode(), mapping=mapping,
-                           filename="own.csv")  # fmt: skip
+    made.store.uploads.add(
+        "own", "labels", "\n".join(rows).encode(), mapping=mapping, filename="own.csv"
+    )
     return made
 
 

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.pages.compare import board as compare_board
-from app.pages.compare import page as compare
-from app.pages.compare import published, tested, views
-from app.pages.compare import service as comparison
-from app.pages.compare import table as compare_table
-from app.pages.compare.verdicts import Verdict, verdicts
-from app.pages.evaluate.results import evaluated
-from app.web.controls import Values
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.stats import significance
-from engine.stats.bootstrap import resample_all
-from engine.stats.significance import Difference
 from tests.engine.samples import pairs as pairs_of
 from tests.fakes.results import invent
+from theodolite.app.pages.compare import board as compare_board
+from theodolite.app.pages.compare import page as compare
+from theodolite.app.pages.compare import published, tested, views
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.compare import table as compare_table
+from theodolite.app.pages.compare.verdicts import Verdict, verdicts
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.web.controls import Values
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats import significance
+from theodolite.engine.stats.bootstrap import resample_all
+from theodolite.engine.stats.significance import Difference
 
 A, B, C = "random:32", "random:96", "wordllama"
 TASKS = ("MR", "CR", "SUBJ", "MPQA")
@@ -54,8 +54,10 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
 
     A fourth of 0.9 makes them 0.04, 0.06 and 0.08: only the first holds. Another column is apart.
     """
-    three = {(B, task): (difference(1.0, 0.5), p) for task, p in zip("xyz", (0.01, 0.02, 0.04),
-                                                                    strict=True)}  # fmt: skip
+    three = {
+        (B, task): (difference(1.0, 0.5), p)
+        for task, p in zip("xyz", (0.01, 0.02, 0.04), strict=True)
+    }
     alone = {(C, "x"): (difference(-1.0, 0.5), 0.03)}
     found = verdicts(three | alone)
     assert [found[B, task].adjusted for task in "xyz"] == pytest.approx([0.03, 0.04, 0.04])
@@ -352,10 +354,23 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     for name in (A, B):
         row = dict(workspace.store.results.by_id(invent(workspace, name, "TREC", 0.8)["id"]))
         workspace.store.results.put(
-            row | {"task": "MRPC", "examples": {}, "scores": [
-                {"split": "test", "aggregation": None, "metric": "accuracy", "score": 70.0,
-                 "n": 5, "main": True, "unit": ""}]}
-        )  # fmt: skip
+            row
+            | {
+                "task": "MRPC",
+                "examples": {},
+                "scores": [
+                    {
+                        "split": "test",
+                        "aggregation": None,
+                        "metric": "accuracy",
+                        "score": 70.0,
+                        "n": 5,
+                        "main": True,
+                        "unit": "",
+                    }
+                ],
+            }
+        )
     report = comparison.compare(workspace, [A, B])
     assert (B, "MRPC") in report.cells and (B, "MRPC") not in report.differences
     assert "MRPC" not in report.common and "TREC" in report.common
@@ -391,14 +406,33 @@ def pairs(workspace: Workspace, name: str, protocol: str, **how: object) -> None
     seen = gold + np.random.default_rng(len(name)).normal(0, 1, 50)
     workspace.store.results.put(
         {
-            "encoder": name, "fingerprint": name, "dim": 8, "task": "STSBenchmark",
-            "protocol": protocol, "seed": 1111, "data_hash": "invented", "details": {},
-            "scores": [{"split": "test", "aggregation": None, "metric": "spearman", "score": 60.0,
-                        "n": 50, "main": True, "unit": ""}],
+            "encoder": name,
+            "fingerprint": name,
+            "dim": 8,
+            "task": "STSBenchmark",
+            "protocol": protocol,
+            "seed": 1111,
+            "data_hash": "invented",
+            "details": {},
+            "scores": [
+                {
+                    "split": "test",
+                    "aggregation": None,
+                    "metric": "spearman",
+                    "score": 60.0,
+                    "n": 50,
+                    "main": True,
+                    "unit": "",
+                }
+            ],
             "examples": {"cosine": seen, "gold": gold, "part": np.zeros(50, np.int16)},
-            "seconds": 1.0, "error": None, "hint": "",
-        } | {"details": {"main_parts": [0]}} | how
-    )  # fmt: skip
+            "seconds": 1.0,
+            "error": None,
+            "hint": "",
+        }
+        | {"details": {"main_parts": [0]}}
+        | how
+    )
 
 
 def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -> None:
@@ -407,11 +441,20 @@ def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -
         pairs(workspace, name, "simcse-2021")
         gold = np.random.default_rng(0).uniform(0, 5, 50)
         learned = {
-            "scores": [{"split": "test", "aggregation": None, "metric": "pearson", "score": 70.0,
-                        "n": 50, "main": True, "unit": ""}],
+            "scores": [
+                {
+                    "split": "test",
+                    "aggregation": None,
+                    "metric": "pearson",
+                    "score": 70.0,
+                    "n": 50,
+                    "main": True,
+                    "unit": "",
+                }
+            ],
             "examples": {"predicted": gold + len(name), "gold": gold},
             "details": {"selected_by": "pearson"},
-        }  # fmt: skip
+        }
         pairs(workspace, name, "senteval", **learned)
     printed = [published.references()["SimCSE-BERT-base, unsupervised, all"]]
     shown = {}
@@ -424,7 +467,7 @@ def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -
 
 def test_shares_of_draws_are_not_right_or_wrong() -> None:
     """McNemar's test is for what is right or wrong; of ten draws, an example may be both."""
-    from app.pages.compare.tested import Measured, of_results
+    from theodolite.app.pages.compare.tested import Measured, of_results
 
     shares = {"correct": np.array([0.1, 1.0, 0.7])}
     right = {"correct": np.array([False, True, True])}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages.compare import stability
-from app.workspace import Workspace
 from tests.fakes.results import invent
+from theodolite.app.pages.compare import stability
+from theodolite.app.workspace import Workspace
 
 A, B, C = "random:32", "random:96", "wordllama"
 

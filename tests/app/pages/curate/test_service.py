@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.curate import service as curations
-from app.pages.curate import tables as curation_tables
-from app.pages.curate import views as curation_views
-from app.pages.data import service as uploads
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.pages.curate import service as curations
+from theodolite.app.pages.curate import tables as curation_tables
+from theodolite.app.pages.curate import views as curation_views
+from theodolite.app.pages.data import service as uploads
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 TEXT = "A cat.\na cat\nA dog.\nA dog.\n=1+1\nA boat at sea.\n<b>A bird</b>\n"
 
@@ -61,8 +61,14 @@ def test_leaks_between_two_collections(workspace: Workspace) -> None:
         curations.spec("leaks", "upload:lines", encoder="random:8")
     found = ask(workspace, "leaks", encoder="random:32", threshold=1.0, against="starter-pairs")
     assert found.info["exact"] == 0
-    other = ask(workspace, "leaks", dataset="starter-topics", encoder="random:32", threshold=0.95,
-                against="starter-pairs")  # fmt: skip
+    other = ask(
+        workspace,
+        "leaks",
+        dataset="starter-topics",
+        encoder="random:32",
+        threshold=0.95,
+        against="starter-pairs",
+    )
     twins = curation_tables.frame(other)["twin"].tolist()
     assert set(twins) <= set(workspace.catalog.sentences("starter-pairs")[0])
 
@@ -76,9 +82,14 @@ def test_outliers_and_typical_have_the_length_asked_for(workspace: Workspace) ->
 
 @pytest.mark.parametrize(
     ("job", "how"),
-    [("sort", {}), ("near", {}), ("near", {"encoder": "random:8", "threshold": 2}),
-     ("outliers", {"encoder": "random:8", "neighbours": 0}), ("near", {"encoder": "no such"})],
-)  # fmt: skip
+    [
+        ("sort", {}),
+        ("near", {}),
+        ("near", {"encoder": "random:8", "threshold": 2}),
+        ("outliers", {"encoder": "random:8", "neighbours": 0}),
+        ("near", {"encoder": "no such"}),
+    ],
+)
 def test_bad_questions_are_refused(job: str, how: dict[str, object]) -> None:
     """With what can be asked."""
     with pytest.raises(UserError):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from app.cli import app
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app.cli import app
 
 
 def said(*arguments: str) -> str:

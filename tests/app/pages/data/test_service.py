@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.data.service import mapping_of, together
-from engine.errors import UserError
+from theodolite.app.pages.data.service import mapping_of, together
+from theodolite.engine.errors import UserError
 
 
 def test_a_kind_alone_that_cannot_be_filled_names_the_columns(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app import suites as names
-from app.cli import app
-from app.jobs.submit import perform
-from app.pages.data import suites, suites_views
-from app.pages.data.suites import FetchJob
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.mteb import suites as engine
 from tests.engine.mteb.test_bad_input import one_task, pairs
+from theodolite.app import suites as names
+from theodolite.app.cli import app
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.data import suites, suites_views
+from theodolite.app.pages.data.suites import FetchJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import suites as engine
 
 V2 = "MTEB(eng, v2)"
 TASK = "mteb:Banking77Classification"
@@ -72,7 +72,7 @@ def test_without_mteb_it_says_what_to_install(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the page and in the terminal."""
-    from engine.mteb import package
+    from theodolite.engine.mteb import package
 
     for module in (names, suites_views, package):
         monkeypatch.setattr(module, "version", lambda: None)

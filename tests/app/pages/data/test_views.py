@@ -6,10 +6,10 @@ from typing import get_args
 
 import numpy as np
 
-from app.pages.data import samples
-from app.pages.data import views as data_views
-from engine.datasets import CaptionPart, Captions, LabelledPairs
-from engine.datasets.types import DatasetInfo, Kind
+from theodolite.app.pages.data import samples
+from theodolite.app.pages.data import views as data_views
+from theodolite.engine.datasets import CaptionPart, Captions, LabelledPairs
+from theodolite.engine.datasets.types import DatasetInfo, Kind
 
 
 def test_every_kind_has_words() -> None:
@@ -23,8 +23,11 @@ def test_labelled_pairs_show_both_sides() -> None:
     heads, rows = samples.rows(data)
     assert heads == ("Row", "Label", "Left", "Right")
     assert [cell.replace('<span dir="auto">', "").replace("</span>", "") for cell in rows[0]] == [
-        "1", "yes", "a &lt;b&gt;", "c",
-    ]  # fmt: skip
+        "1",
+        "yes",
+        "a &lt;b&gt;",
+        "c",
+    ]
     assert ("pairs", "2") in samples.facts(data, None)
 
 

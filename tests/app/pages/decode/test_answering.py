@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.pages.decode import answering
-from app.pages.decode import service as decode
-from app.pages.decode.service import DecodeOptions
-from app.workspace import Workspace
-from engine.decode import Decoded, Decoder, open_decoder
-from engine.decoding.folder import with_known_words
-from engine.decoding.known_words import words_of
-from engine.encoders.base import Encoder
-from engine.errors import UserError
 from tests.fakes.decoders import known_sentences
+from theodolite.app.pages.decode import answering
+from theodolite.app.pages.decode import service as decode
+from theodolite.app.pages.decode.service import DecodeOptions
+from theodolite.app.workspace import Workspace
+from theodolite.engine.decode import Decoded, Decoder, open_decoder
+from theodolite.engine.decoding.folder import with_known_words
+from theodolite.engine.decoding.known_words import words_of
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.errors import UserError
 
 ENCODER = "random:64"
 PATIENCE = 60
@@ -74,9 +74,15 @@ def asked_behind_each_other(
     for point in points:
         told = threading.Semaphore(0)
         seen.append(
-            pool.submit(answering.decode, decoder, encoder, point[None], how,
-                        lambda ahead, told=told: told.release())
-        )  # fmt: skip
+            pool.submit(
+                answering.decode,
+                decoder,
+                encoder,
+                point[None],
+                how,
+                lambda ahead, told=told: told.release(),
+            )
+        )
         for _ in range(2):  # before it stands in the line, and while it does
             assert told.acquire(timeout=PATIENCE)
         assert decoder.inside.wait(PATIENCE)
@@ -136,8 +142,9 @@ def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Enc
     points = encoder.encode(known_sentences()[:4])
     how = DecodeOptions("sample", beams=3)
     found = answering.decode(decoder, encoder, points, how)
-    drawn = decoder.decode(points, encoder=encoder, method="sample", beams=3, temperature=1.0,
-                           top_p=0.9, seed=0)  # fmt: skip
+    drawn = decoder.decode(
+        points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
+    )
     assert [one.sentence for one in found] == [one.sentence for one in drawn]
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app import decoders
-from app.cli import app
-from app.jobs import submit
-from app.pages.diagnose.service import DiagnoseJob
-from app.pages.train import decoder_estimates as estimates
-from app.pages.train.service import DecoderTraining, EncoderTraining
-from app.workspace import Workspace
-from engine.decoding.events import DecoderEvaluated
-from engine.decoding.presets import PRESETS
-from engine.decoding.spec import DecoderSpec
-from engine.training.fields import defaults, read
 from tests.app.pages.train.test_training import parsed
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.small_training import small, write_sentences
+from theodolite.app import decoders
+from theodolite.app.cli import app
+from theodolite.app.jobs import submit
+from theodolite.app.pages.diagnose.service import DiagnoseJob
+from theodolite.app.pages.train import decoder_estimates as estimates
+from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
+from theodolite.app.workspace import Workspace
+from theodolite.engine.decoding.events import DecoderEvaluated
+from theodolite.engine.decoding.presets import PRESETS
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.fields import defaults, read
 
 ENCODER = "random:64"
 Run = Callable[..., Result]
@@ -82,8 +82,12 @@ def test_one_of_several_that_cannot_answer(theodolite: Run) -> None:
 
 def test_without_a_decoder_it_offers_to_train_one(theodolite: Run) -> None:
     """With the time it takes, and the command."""
-    for verb in (("decode", "A cat."), ("interpolate", "A cat.", "A dog."),
-                 ("analogy", "a", "--let", "a=A cat."), ("diagnose",)):  # fmt: skip
+    for verb in (
+        ("decode", "A cat."),
+        ("interpolate", "A cat.", "A dog."),
+        ("analogy", "a", "--let", "a=A cat."),
+        ("diagnose",),
+    ):
         named = ["random:32"] if verb == ("diagnose",) else ["-e", "random:32"]
         done = theodolite(*verb, *named, code=2)
         assert "random:32 has no decoder yet." in done.stderr
@@ -94,9 +98,23 @@ def test_without_a_decoder_it_offers_to_train_one(theodolite: Run) -> None:
 def test_a_way_is_walked(theodolite: Run) -> None:
     """From one sentence to the other, with real sentences nearby."""
     first, second = known_sentences()[:2]
-    steps = objects(theodolite("interpolate", first, second, "-e", ENCODER, "--steps", "5",
-                               "--spherical", "--in", "starter-topics", "--near", "2",
-                               "--json"))  # fmt: skip
+    steps = objects(
+        theodolite(
+            "interpolate",
+            first,
+            second,
+            "-e",
+            ENCODER,
+            "--steps",
+            "5",
+            "--spherical",
+            "--in",
+            "starter-topics",
+            "--near",
+            "2",
+            "--json",
+        )
+    )
     assert [step["share"] for step in steps] == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert (steps[0]["sentence"], steps[-1]["sentence"]) == (first, second)
     assert steps[0]["point_first"] == pytest.approx(1.0, abs=1e-5)
@@ -107,8 +125,11 @@ def test_a_way_is_walked(theodolite: Run) -> None:
 def test_sentences_are_calculated_with(theodolite: Run) -> None:
     """`a - b + b` is a; a name may have an equals sign in its sentence."""
     a, b = known_sentences()[:2]
-    (expected,) = objects(theodolite("analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}",
-                                 "-e", ENCODER, "--json"))  # fmt: skip
+    (expected,) = objects(
+        theodolite(
+            "analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}", "-e", ENCODER, "--json"
+        )
+    )
     assert expected["sentence"] == a
 
 
@@ -150,17 +171,20 @@ def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_
     workspace.close()
     rows = objects(theodolite("runs", "--json"))
     assert [(row["key"], row["kind"]) for row in rows] == [
-        (diagnosed, "diagnose"), (second, "train-decoder"), (first, "train-decoder"),
+        (diagnosed, "diagnose"),
+        (second, "train-decoder"),
+        (first, "train-decoder"),
         (trained, "train"),
-    ]  # fmt: skip
+    ]
     assert len({tuple(sorted(row)) for row in rows}) == 1
     assert (rows[2]["loss"], rows[2]["score"], rows[2]["encoder"]) == (3.25, None, "random:32")
     assert rows[0]["settings"]["sentences"] == 50
     assert "train-decoder" in theodolite("runs").stdout
     looks = objects(theodolite("runs", first, "--json"))
     assert [(look["kind"], look["step"], look["loss"]) for look in looks] == [
-        ("looked", 20, 3.5), ("looked", 40, 3.25),
-    ]  # fmt: skip
+        ("looked", 20, 3.5),
+        ("looked", 40, 3.25),
+    ]
     side = theodolite("runs", first, second).stdout
     assert side.split("\n")[0].split() == ["run", "label", "seed", "score", "loss"]
     assert "loss by update: 20: 3.50, 40: 3.25" in side
@@ -207,7 +231,7 @@ def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_fo
         (("train-decoder", ENCODER, "--epochs", "0"), "The epochs cannot be 0"),
         (("train-decoder", "nonsense:1"), "nonsense"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_said_in_a_sentence(
     theodolite: Run, arguments: tuple[str, ...], said: str
 ) -> None:
@@ -230,8 +254,14 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     text.write_text("\n".join(f"The fox number {n} sleeps." for n in range(9)), encoding="utf-8")
     output = objects(theodolite("diagnose", "random:32", "--in", str(text), "--json"))
     assert {row["what"] for row in output} >= {"figure", "sample"}
-    main = [row for row in output if row["what"] == "figure" and row["metric"] == "token_f1"
-            and row["giver"] == "decoder" and not row["length"]]  # fmt: skip
+    main = [
+        row
+        for row in output
+        if row["what"] == "figure"
+        and row["metric"] == "token_f1"
+        and row["giver"] == "decoder"
+        and not row["length"]
+    ]
     assert [row["n"] for row in main] == [9]
     done = theodolite("diagnose", "random:32", "--in", str(text))
     assert "Nearest training sentence" in done.stdout.replace("nearest", "Nearest")

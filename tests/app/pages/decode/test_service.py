@@ -11,17 +11,17 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
-from app import decoders
-from app.pages.decode import analogies, command, form, views
-from app.pages.decode import service as decode
-from app.pages.decode.service import DecodeOptions, NoDecoder
-from app.pages.map import decoding as map_decoding
-from app.pages.map import job as map_job
-from app.pages.map import service as maps
-from app.workspace import Workspace
-from engine.decoding.differing import differing
-from engine.errors import UserError
 from tests.fakes.decoders import known_sentences
+from theodolite.app import decoders
+from theodolite.app.pages.decode import analogies, command, form, views
+from theodolite.app.pages.decode import service as decode
+from theodolite.app.pages.decode.service import DecodeOptions, NoDecoder
+from theodolite.app.pages.map import decoding as map_decoding
+from theodolite.app.pages.map import job as map_job
+from theodolite.app.pages.map import service as maps
+from theodolite.app.workspace import Workspace
+from theodolite.engine.decoding.differing import differing
+from theodolite.engine.errors import UserError
 
 ENCODER = "random:64"
 WITHOUT = "random:32"
@@ -112,9 +112,18 @@ def test_an_empty_or_endless_sentence_is_refused(workspace, sentence):
 
 @pytest.mark.parametrize(
     "how",
-    [{"method": "magic"}, {"beams": 0}, {"beams": 1000}, {"temperature": 0.0}, {"top_p": 0.0},
-     {"top_p": 1.5}, {"rounds": -1}, {"rounds": 100}, {"temperature": float("nan")}],
-)  # fmt: skip
+    [
+        {"method": "magic"},
+        {"beams": 0},
+        {"beams": 1000},
+        {"temperature": 0.0},
+        {"top_p": 0.0},
+        {"top_p": 1.5},
+        {"rounds": -1},
+        {"rounds": 100},
+        {"temperature": float("nan")},
+    ],
+)
 def test_what_cannot_be_decoded_by_is_refused(how):
     """Each option has its limits."""
     with pytest.raises(UserError):
@@ -221,9 +230,15 @@ def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
 
 @pytest.mark.parametrize(
     ("expression", "words"),
-    [("a - q", "'q'"), ("a / 0", "zero"), ("a + 1", "number"), ("a -", "its end"),
-     ("1 + 1", "not a vector"), ("a $ b", "place 3")],
-)  # fmt: skip
+    [
+        ("a - q", "'q'"),
+        ("a / 0", "zero"),
+        ("a + 1", "number"),
+        ("a -", "its end"),
+        ("1 + 1", "not a vector"),
+        ("a $ b", "place 3"),
+    ],
+)
 def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, words):
     """Whatever the encoders: it is wrong for all of them."""
     with pytest.raises(UserError, match=words):
@@ -248,9 +263,14 @@ def test_names_are_read_line_by_line():
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "No sentence"), ("a = x\nhello there", "Line 2"), ("a =", "without a sentence"),
-     ("a = x\na = y", "again"), ("2 = x", "Line 1")],
-)  # fmt: skip
+    [
+        ("", "No sentence"),
+        ("a = x\nhello there", "Line 2"),
+        ("a =", "without a sentence"),
+        ("a = x\na = y", "again"),
+        ("2 = x", "Line 1"),
+    ],
+)
 def test_a_line_that_names_nothing_is_told(text, words):
     """Which line, and what it lacks."""
     with pytest.raises(UserError, match=words):
@@ -324,8 +344,12 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
     """Its newest one is damaged: in words, not as a fault of the map."""
     damaged = tmp_path / "damaged"
     damaged.mkdir()
-    facts = {"encoder": ENCODER, "dim": 64, "architecture": "prefix",
-             "fingerprint": workspace.load(ENCODER).fingerprint}  # fmt: skip
+    facts = {
+        "encoder": ENCODER,
+        "dim": 64,
+        "architecture": "prefix",
+        "fingerprint": workspace.load(ENCODER).fingerprint,
+    }
     (damaged / "decoder.json").write_text(json.dumps(facts), "utf-8")
     decoders.register(workspace, damaged)
     try:

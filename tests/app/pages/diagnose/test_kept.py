@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.pages.compare.service import compare
-from app.pages.overview import service, views
-from app.workspace import Workspace
-from engine import protocols
-from engine.decoding.diagnosis import to_result
-from engine.errors import UserError
 from tests.fakes.diagnoses import diagnosis
+from theodolite.app.pages.compare.service import compare
+from theodolite.app.pages.overview import service, views
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.decoding.diagnosis import to_result
+from theodolite.engine.errors import UserError
 
 SEEN = (("wordllama", 30.0), ("random:32", 10.0), ("minilm", 50.0))
 
@@ -56,8 +56,12 @@ def test_it_has_a_column_and_a_card(workspace: Workspace) -> None:
     assert {name: cells[name].score for name, _ in SEEN} == dict(SEEN)
     assert ("metric", "Token F1, test split") in cells["minilm"].facts
     card = views.card(workspace, int(cells["minilm"].result or 0))
-    for words in ("Id/PERM, test split", "nearest training sentence", "Not above the baseline",
-                  protocols.get("vec2sent").hash):  # fmt: skip
+    for words in (
+        "Id/PERM, test split",
+        "nearest training sentence",
+        "Not above the baseline",
+        protocols.get("vec2sent").hash,
+    ):
         assert words in card
     low, high = service.interval(workspace, int(cells["minilm"].result or 0)) or (0, 0)
     assert low < 50 < high

@@ -10,26 +10,26 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from app import decoders
-from app.jobs.kinds import job_of
-from app.jobs.submit import perform, queue
-from app.pages.decode.service import NoDecoder
-from app.pages.diagnose import figures as diagnosis_figures
-from app.pages.diagnose import service as diagnosing
-from app.pages.diagnose.relations import across
-from app.pages.diagnose.service import DiagnoseJob
-from app.pages.encoders import service as encoders
-from app.pages.evaluate import repair
-from app.pages.train.job import TrainDecoderJob
-from app.workspace import Workspace
-from engine.datasets.starter import read_topics
-from engine.decoding.diagnosis import Diagnosis, to_result
-from engine.errors import UserError
-from store import forget
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.results import invent
 from tests.fakes.workers import do_units
+from theodolite.app import decoders
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.submit import perform, queue
+from theodolite.app.pages.decode.service import NoDecoder
+from theodolite.app.pages.diagnose import figures as diagnosis_figures
+from theodolite.app.pages.diagnose import service as diagnosing
+from theodolite.app.pages.diagnose.relations import across
+from theodolite.app.pages.diagnose.service import DiagnoseJob
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate import repair
+from theodolite.app.pages.train.job import TrainDecoderJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.starter import read_topics
+from theodolite.engine.decoding.diagnosis import Diagnosis, to_result
+from theodolite.engine.errors import UserError
+from theodolite.store import forget
 
 ENCODER = "random:64"
 
@@ -51,8 +51,11 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sentences that are new to the decoder, and three that are not."""
     file = tmp_path_factory.mktemp("text") / "news.txt"
-    new = [f"The {beast} sleeps near the {place}." for beast in ("fox", "crow", "mole")
-           for place in ("barn", "well", "ford", "gate")]  # fmt: skip
+    new = [
+        f"The {beast} sleeps near the {place}."
+        for beast in ("fox", "crow", "mole")
+        for place in ("barn", "well", "ford", "gate")
+    ]
     file.write_text("\n".join([*new, *known_sentences()[:3], "Yes."]) + "\n", encoding="utf-8")
     return file
 
@@ -154,8 +157,10 @@ def test_by_length_every_system_is_a_line(workspace: Workspace) -> None:
     drawn = diagnosis_figures.by_length(diagnosis(), "token_f1")
     assert drawn is not None
     assert [trace["name"] for trace in json.loads(drawn["figure"])["data"]] == [
-        "the decoder", "nearest training sentence", "another sentence's vector",
-    ]  # fmt: skip
+        "the decoder",
+        "nearest training sentence",
+        "another sentence's vector",
+    ]
     assert json.loads(drawn["table"])["columns"][-2:] == ["low", "high"]
     assert len(json.loads(drawn["table"])["rows"]) == 3 * 4
     assert diagnosis_figures.by_length(diagnosis(), "bleu-ref") is None
@@ -203,8 +208,9 @@ def test_decoders_of_two_sizes_are_held_against_each_other(empty: Workspace) -> 
     diagnosed(empty, {name: 60 - level for name, level in up.items()}, 10_000)
     agreement = next(a for a in across(empty).agreements if a.diagnostic == "token_f1")
     assert {agreement.first, agreement.second} == {
-        "prefix, 100,000 sentences", "prefix, 10,000 sentences",
-    }  # fmt: skip
+        "prefix, 100,000 sentences",
+        "prefix, 10,000 sentences",
+    }
     assert agreement.rho == pytest.approx(-1.0)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages.encoders import builder
-from app.web.controls import Values
-from engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
+from theodolite.app.pages.encoders import builder
+from theodolite.app.web.controls import Values
+from theodolite.engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
 
 NAMES = ("source", "value", "pooling", "averaging", "learnt", "before", "steps", "fitted")
 PROMPTS = ("prompt", "query_prompt")
@@ -24,19 +24,29 @@ def chosen(*values: object, **prompts: str | None) -> Values:
     [
         (("wordllama", None, "", "avg", "starter", None, [], "@task"), "wordllama"),
         (("wordllama", "", "", "max", "starter", "", [], "@task"), "wordllama?pooling=max"),
-        (("random", "48", "", "sif", "nli", "", ["normalise"], "@task"),
-         "random:48?pooling=sif&data=nli | normalise"),
-        (("words", "/a b/x+y.txt", "", "sif", "starter", "", [], "@task"),
-         "words:/a b/x%2By.txt?pooling=sif"),
-        (("vectors", "/x.npy", "cls", "max", "starter", "minilm + wordllama", ["drop"], "nli"),
-         "minilm + wordllama + vectors:/x.npy | drop:1,nli"),
-        (("hf", "a/b", "cls_token", "max", "starter", "", ["center", "whiten"], "@task"),
-         "hf:a/b?pooling=cls_token | center:@task | whiten:@task"),
+        (
+            ("random", "48", "", "sif", "nli", "", ["normalise"], "@task"),
+            "random:48?pooling=sif&data=nli | normalise",
+        ),
+        (
+            ("words", "/a b/x+y.txt", "", "sif", "starter", "", [], "@task"),
+            "words:/a b/x%2By.txt?pooling=sif",
+        ),
+        (
+            ("vectors", "/x.npy", "cls", "max", "starter", "minilm + wordllama", ["drop"], "nli"),
+            "minilm + wordllama + vectors:/x.npy | drop:1,nli",
+        ),
+        (
+            ("hf", "a/b", "cls_token", "max", "starter", "", ["center", "whiten"], "@task"),
+            "hf:a/b?pooling=cls_token | center:@task | whiten:@task",
+        ),
         (("minilm", "", builder.LEFT_TO_MODEL, "gem", "starter", "", [], "@task"), "minilm"),
-        ((None, "", "cls", "avg", "starter", "random:8", ["normalise"], "@task"),
-         "random:8 | normalise"),
+        (
+            (None, "", "cls", "avg", "starter", "random:8", ["normalise"], "@task"),
+            "random:8 | normalise",
+        ),
     ],
-)  # fmt: skip
+)
 def test_choices_become_a_spec(choices: tuple, text: str) -> None:
     """Canonical already, options of another source left out."""
     assert builder.compose(chosen(*choices)) == text

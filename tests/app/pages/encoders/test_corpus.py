@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.jobs.kinds import job_of
-from app.jobs.reporter import Reporter
-from app.jobs.unit import do
-from app.pages.encoders.shard import EncodeShardJob
-from app.pages.search import indexes
-from app.workspace import Workspace
-from engine.corpus.reading import EncodedCorpus
-from engine.encoders import load
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.jobs.unit import do
+from theodolite.app.pages.encoders.shard import EncodeShardJob
+from theodolite.app.pages.search import indexes
+from theodolite.app.workspace import Workspace
+from theodolite.engine.corpus.reading import EncodedCorpus
+from theodolite.engine.encoders import load
 
 
 def corpus(folder: Path, sentences: int) -> Path:
@@ -39,7 +39,7 @@ def arguments(file: Path, out: Path, *, rows: int) -> list[str]:
 
 def killed_and_resumed(file: Path, out: Path, *, rows: int, kills: int) -> None:
     """Encode by processes of their own that are killed at random, until one gets to the end."""
-    command = [sys.executable, "-m", "app.cli", *arguments(file, out, rows=rows)]
+    command = [sys.executable, "-m", "theodolite.app.cli", *arguments(file, out, rows=rows)]
     draws = random.Random(7)
     shards = out / "shards"
     for _ in range(kills):
@@ -125,8 +125,19 @@ def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> No
     """Also by an index; the store has none of them, and forgets the folder when it is told to."""
     (row,) = objects(theodolite(*arguments(corpus(home, 300), home / "out", rows=64), "--json"))
     assert row["dataset"] == "corpus:out"
-    (hit,) = objects(theodolite("search", "sentence 7 of the corpus", "--in", "corpus:out",
-                                "-e", "random:8", "-k", "1", "--json"))  # fmt: skip
+    (hit,) = objects(
+        theodolite(
+            "search",
+            "sentence 7 of the corpus",
+            "--in",
+            "corpus:out",
+            "-e",
+            "random:8",
+            "-k",
+            "1",
+            "--json",
+        )
+    )
     assert (hit["sentence"], round(hit["cosine"], 5)) == ("sentence 7 of the corpus", 1.0)
     workspace = Workspace(home / "store")
     indexes.make(workspace, "random:8", "corpus:out")

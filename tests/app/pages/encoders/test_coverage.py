@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.pages.encoders.service import coverage
-from app.workspace import Workspace
-from engine.datasets import Catalog
-from engine.encoders.vectors import save
-from engine.errors import UserError
+from theodolite.app.cli import app
+from theodolite.app.pages.encoders.service import coverage
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders.vectors import save
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture

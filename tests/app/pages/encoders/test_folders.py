@@ -10,11 +10,11 @@ from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 import theodolite as th
-from app.cli import app
-from app.pages.choose import service as choose
 from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import beir
+from theodolite.app.cli import app
+from theodolite.app.pages.choose import service as choose
 
 DOCUMENTS = ["a cat sat on the mat", "the dog ran", "a dog and a cat slept", "the cat ran quickly"]
 
@@ -74,9 +74,10 @@ def test_routes_are_taken_in_tasks_and_in_search(home: Path, folders: Folders) -
     corpus, queries, judged = beir(folders.root / "beir", 12)
     theodolite("data", "add", str(corpus), str(queries), str(judged), "--name", "mine")
     (main,) = (
-        row for row in objects(theodolite("evaluate", spec, "--tasks", "upload:mine", "--json"))
+        row
+        for row in objects(theodolite("evaluate", spec, "--tasks", "upload:mine", "--json"))
         if row["main"]
-    )  # fmt: skip
+    )
     workspace = th.Workspace(str(home / "store"))
     data = workspace.catalog.load("upload:mine")
     found = model.similarity(

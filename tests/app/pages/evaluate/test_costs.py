@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
-from app.pages.evaluate.job import EvaluateJob
-from app.pages.evaluate.service import evaluate
-from app.pages.evaluate.views import estimates as table
-from app.workspace import Workspace
 from tests.fakes import folder
+from theodolite.app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.evaluate.views import estimates as table
+from theodolite.app.workspace import Workspace
 
 A = "random:256"
 
@@ -78,7 +78,15 @@ def test_numbers_are_rounded_as_guesses() -> None:
     """One figure, two for those that begin with a one."""
     rounded = [roughly(s) for s in (0, 0.2, 1.4, 14.2, 47, 89, 200, 5000, 36_000, 93_600)]
     assert rounded == [
-        "–", "under 1 s", "about 1 s", "about 14 s", "about 50 s", "about 90 s", "about 3 min",
-        "about 80 min", "about 10 h", "about 30 h",
-    ]  # fmt: skip
+        "–",
+        "under 1 s",
+        "about 1 s",
+        "about 14 s",
+        "about 50 s",
+        "about 90 s",
+        "about 3 min",
+        "about 80 min",
+        "about 10 h",
+        "about 30 h",
+    ]
     assert rough_size(123_456_789) == "120 MB"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.evaluate import suites, views
-from app.pages.evaluate.job import EvaluateJob
-from app.workspace import Workspace
-from engine.tasks import MTEB_HERE
 from tests.engine.tasks.test_registry import mteb_folder
+from theodolite.app.pages.evaluate import suites, views
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.tasks import MTEB_HERE
 
 
 @pytest.fixture

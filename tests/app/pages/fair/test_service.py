@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import cli
-from app.pages.encoders import service as encoders
-from app.pages.encoders.service import STARTERS
-from app.pages.fair.points import Grid, Point, few
-from app.pages.fair.service import advise
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes.measured import put, put_trained
+from theodolite.app import cli
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.pages.fair.points import Grid, Point, few
+from theodolite.app.pages.fair.service import advise
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")
@@ -167,11 +167,21 @@ def test_classifiers_are_ranked_against_each_other(workspace: Workspace) -> None
 def similar(workspace: Workspace, name: str, cosine: float, normed: float, learned: float) -> None:
     """STS-B under Pitfalls: the similarities in their own numbers."""
     put(
-        workspace.store, name, "STSBenchmark", cosine, "pitfalls", metric="spearman",
-        numbers=[("pearson", None, cosine - 1), ("znorm_spearman", None, normed),
-                 ("znorm_pearson", None, normed - 1), ("learned_pearson", None, learned + 1),
-                 ("learned_spearman", None, learned), ("learned_mse", None, 0.9)],
-    )  # fmt: skip
+        workspace.store,
+        name,
+        "STSBenchmark",
+        cosine,
+        "pitfalls",
+        metric="spearman",
+        numbers=[
+            ("pearson", None, cosine - 1),
+            ("znorm_spearman", None, normed),
+            ("znorm_pearson", None, normed - 1),
+            ("learned_pearson", None, learned + 1),
+            ("learned_spearman", None, learned),
+            ("learned_mse", None, 0.9),
+        ],
+    )
 
 
 def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.geometry import densities
-from app.pages.geometry import service as geometry
-from app.workspace import Workspace
 from tests.fakes.results import invent
+from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.workspace import Workspace
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.spatial import distance
 
-from app.pages.geometry import service as geometry
-from app.pages.geometry import views as geometry_views
-from app.pages.geometry.job import GeometryJob
-from app.workspace import Workspace
-from engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
-from engine.errors import UserError
 from tests.fakes.workers import do_units
+from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.pages.geometry import views as geometry_views
+from theodolite.app.pages.geometry.job import GeometryJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")

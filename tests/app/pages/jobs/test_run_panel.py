@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from app.pages.jobs import run_panel
-from app.pages.jobs.run_panel import moved, wait_for_move
-from app.workspace import Workspace
+from theodolite.app.pages.jobs import run_panel
+from theodolite.app.pages.jobs.run_panel import moved, wait_for_move
+from theodolite.app.workspace import Workspace
 
 LONG = 20.0
 """Seconds that even a busy machine takes for nothing else."""

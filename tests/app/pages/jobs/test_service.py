@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages.jobs import service, views
-from app.workspace import Workspace
-from engine.errors import UserError
-from store import StoreError
+from theodolite.app.pages.jobs import service, views
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.store import StoreError
 
 
 def queued(workspace: Workspace, kind: str = "evaluate", title: str = "a run") -> str:
@@ -58,8 +58,12 @@ def test_what_can_be_done_follows_the_state(workspace: Workspace) -> None:
 def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
     """Somebody else may have been quicker: nothing is claimed that was not done."""
     run = begun(workspace, "evaluate")
-    for action, text in (("retry", "not ended yet"), ("remove", "not ended yet"),
-                         ("stop", "not a training"), ("next", "no longer waiting")):  # fmt: skip
+    for action, text in (
+        ("retry", "not ended yet"),
+        ("remove", "not ended yet"),
+        ("stop", "not a training"),
+        ("next", "no longer waiting"),
+    ):
         with pytest.raises(UserError, match=text):
             service.act(workspace, action, run)
     workspace.store.runs.cancel(run)
@@ -95,7 +99,7 @@ def test_an_empty_queue_says_what_comes_and_how_it_is_begun(workspace: Workspace
     """Each command that stands there can be typed as it is, and queues."""
     from typer.main import get_command
 
-    from app.cli import app
+    from theodolite.app.cli import app
 
     shown = views.nothing(visitor=False)
     for _, path, _, command in views._BEGUN:

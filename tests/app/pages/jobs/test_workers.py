@@ -5,19 +5,26 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.fleet.address import VARIABLE
-from app.pages.jobs import workers, workers_views
-from app.workspace import Workspace
-from store.postgres import Postgres as Database
-from store.roster import Roster
 from tests.app.fleet.conftest import database, postgres
+from theodolite.app.cli import app
+from theodolite.app.fleet.address import VARIABLE
+from theodolite.app.pages.jobs import workers, workers_views
+from theodolite.app.workspace import Workspace
+from theodolite.store.postgres import Postgres as Database
+from theodolite.store.roster import Roster
 
 __all__ = ["database", "postgres"]
 
 HOSTILE = "<b>x</b>"
-HAS = {"only": ["train"], "data": {"MR": "a" * 32, "TREC": ""}, "devices": ["H100"], "cores": 8,
-       "memory": 64_000_000_000, "packages": {"mteb": "2"}, "out": ["s3://lab"]}  # fmt: skip
+HAS = {
+    "only": ["train"],
+    "data": {"MR": "a" * 32, "TREC": ""},
+    "devices": ["H100"],
+    "cores": 8,
+    "memory": 64_000_000_000,
+    "packages": {"mteb": "2"},
+    "out": ["s3://lab"],
+}
 
 
 @pytest.fixture(autouse=True)

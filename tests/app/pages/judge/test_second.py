@@ -14,12 +14,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import endpoints
-from app.pages.encoders import service as encoders
-from app.pages.judge import command, report, second, service
-from app.workspace import Workspace
-from engine.endpoints import KEY
-from engine.errors import UserError
 from tests.app.pages.judge.test_service import PAIR, STARTER, by_label
 from tests.fakes.openai import (
     FakeOpenAI,
@@ -31,8 +25,14 @@ from tests.fakes.openai import (
     held,
     status,
     talking,
-)  # fmt: skip
+)
 from tests.fakes.workers import do_units, work_off
+from theodolite.app import endpoints
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.judge import command, report, second, service
+from theodolite.app.workspace import Workspace
+from theodolite.engine.endpoints import KEY
+from theodolite.engine.errors import UserError
 
 AWAY = "api:https://api.invalid/v1#m"
 
@@ -41,7 +41,7 @@ AWAY = "api:https://api.invalid/v1#m"
 def server(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> Iterator[FakeOpenAI]:
     """A model that finds relevant what has the query's label, and no waiting to ask again."""
     monkeypatch.delenv(KEY, raising=False)
-    monkeypatch.setattr("engine.endpoints.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("theodolite.engine.endpoints.FIRST_WAIT", 0.0)
     data = workspace.catalog.load(STARTER)
     labels = dict(zip(data.sentences, data.labels, strict=True))  # type: ignore[union-attr]
     with FakeOpenAI() as fake:
@@ -129,10 +129,17 @@ def test_marks_that_come_meanwhile_count_from_then_on(
 
 @pytest.mark.parametrize(
     "trouble",
-    [status(429, Retry_After="0"), status(500), half, cut, hang_up, talking("maybe"),
-     talking(None)],
+    [
+        status(429, Retry_After="0"),
+        status(500),
+        half,
+        cut,
+        hang_up,
+        talking("maybe"),
+        talking(None),
+    ],
     ids=["429", "500", "half", "cut", "hung up", "nonsense", "nothing"],
-)  # fmt: skip
+)
 def test_what_passes_leaves_no_trace(
     workspace: Workspace, server: FakeOpenAI, trouble: object
 ) -> None:
@@ -216,8 +223,9 @@ def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI) -> Non
 
     server.judge = judge
     code = (
-        "import sys; from pathlib import Path; from app.workspace import Workspace\n"
-        "from app.pages.judge import second, service; from tests.fakes.workers import do_units\n"
+        "import sys; from pathlib import Path; from theodolite.app.workspace import Workspace\n"
+        "from theodolite.app.pages.judge import second, service\n"
+        "from tests.fakes.workers import do_units\n"
         "here = Workspace(Path(sys.argv[1]))\n"
         "do_units(here, second.job_of(service.opened(here, sys.argv[2])))"
     )

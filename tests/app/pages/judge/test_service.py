@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.jobs.submit import queue
-from app.pages.judge import command, report, service
-from app.pages.judge.job import JudgeJob, preparing
-from app.pages.judge.service import JudgeSpec, Question
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes.command_line import objects
 from tests.fakes.command_line import theodolite as run_verb
 from tests.fakes.openai import FakeOpenAI, hang_up, saying
 from tests.fakes.workers import do_units, work_off
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.judge import command, report, service
+from theodolite.app.pages.judge.job import JudgeJob, preparing
+from theodolite.app.pages.judge.service import JudgeSpec, Question
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 STARTER, PAIR = "starter-topics", ("wordllama", "random:256")
 
@@ -151,7 +151,7 @@ def test_preferences(workspace: Workspace) -> None:
 
 def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_path: Path) -> None:
     """In BEIR's layout with TREC's qrels; a task on the judged documents alone."""
-    from engine.evaluate import evaluate
+    from theodolite.engine.evaluate import evaluate
 
     made = service.play(workspace, session, by_label(workspace), most=40)
     files = report.write(service.opened(workspace, session), tmp_path)
@@ -228,7 +228,7 @@ def test_an_endpoint_vanishes_while_it_is_asked(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run says so, and goes on from there when it is tried again: nothing is sent twice."""
-    monkeypatch.setattr("engine.endpoints.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("theodolite.engine.endpoints.FIRST_WAIT", 0.0)
     with FakeOpenAI() as server:
         usual = saying(lambda _: None)
         server.next = [usual, usual, *[hang_up] * 40]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages.encoders import service as encoders
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.workspace import Workspace
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.workspace import Workspace
 
 ENCODER = "random:16"
 

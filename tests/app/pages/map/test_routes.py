@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import ui
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.workspace import Workspace
 from tests.app.pages.map.conftest import ENCODER
 from tests.fakes.uploads import collection
+from theodolite.app import ui
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.workspace import Workspace
 
 HOSTILE = "=1+1 <b>bold</b>"
 
@@ -73,12 +73,22 @@ def test_binaries_are_the_arrays(reader: httpx.Client, pca: maps.StoredMap) -> N
 @pytest.mark.parametrize(
     "path",
     [
-        f"{'0' * 32}/points", "nonsense/points", "..%2f..%2fetc/points", "KEY/column/points",
-        "KEY/column/..%2f..%2fx", "KEY/column/nothing", "KEY/texts?ids=-1", "KEY/texts?ids=999999",
-        "KEY/texts?ids=1,x", "KEY/texts?ids=", "KEY/texts?ids=" + ",".join(["1"] * 201),
-        "KEY/point?id=999999", "KEY/point", "KEY/point?id=1,2",
+        f"{'0' * 32}/points",
+        "nonsense/points",
+        "..%2f..%2fetc/points",
+        "KEY/column/points",
+        "KEY/column/..%2f..%2fx",
+        "KEY/column/nothing",
+        "KEY/texts?ids=-1",
+        "KEY/texts?ids=999999",
+        "KEY/texts?ids=1,x",
+        "KEY/texts?ids=",
+        "KEY/texts?ids=" + ",".join(["1"] * 201),
+        "KEY/point?id=999999",
+        "KEY/point",
+        "KEY/point?id=1,2",
     ],
-)  # fmt: skip
+)
 def test_what_is_not_there_is_404(reader: httpx.Client, pca: maps.StoredMap, path: str) -> None:
     """Nothing of a request opens a path."""
     answer = reader.get(f"/theodolite/map/{path.replace('KEY', pca.key)}")
@@ -111,7 +121,7 @@ def test_patterns_are_found_there_and_stopped(
         ("(", 30, "no regular expression"),
         ("(.*.*.*)*~", 1, "stopped"),
     ):
-        monkeypatch.setattr("engine.search.regex.SECONDS", seconds)
+        monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", seconds)
         answer = reader.get(place, params={"text": pattern, "pattern": "1"})
         assert answer.headers["Content-Type"].startswith("text/plain")
         assert text in answer.text

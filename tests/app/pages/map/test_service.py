@@ -8,35 +8,44 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.components.map_columns import MOST_LABELS, Facts
-from app.jobs.kinds import job_of
-from app.jobs.submit import queue
-from app.pages.data.service import keep
-from app.pages.map import facts as map_facts
-from app.pages.map import making
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob, seed_of
-from app.workspace import Workspace
-from engine.datasets.tables import preview
-from engine.errors import UserError
-from engine.space import projection
 from tests.app.pages.map.conftest import ENCODER
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
+from theodolite.app.components.map_columns import MOST_LABELS, Facts
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.data.service import keep
+from theodolite.app.pages.map import facts as map_facts
+from theodolite.app.pages.map import making
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob, seed_of
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.tables import preview
+from theodolite.engine.errors import UserError
+from theodolite.engine.space import projection
 
 
 def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace) -> None:
     """And with nothing else."""
     base: dict[str, Any] = {"method": "umap", "neighbours": 15, "min_dist": 0.1, "seed": 0}
-    changes = [{}, {"neighbours": 5}, {"min_dist": 0.2}, {"seed": 1}, {"seed": None},
-               {"method": "pca"}, {"initial": "0" * 32}]  # fmt: skip
+    changes = [
+        {},
+        {"neighbours": 5},
+        {"min_dist": 0.2},
+        {"seed": 1},
+        {"seed": None},
+        {"method": "pca"},
+        {"initial": "0" * 32},
+    ]
     keys = [MapJob.of(ENCODER, "starter-topics", **base | c).key(workspace) for c in changes]
     keys.append(MapJob.of("random:17", "starter-topics", **base).key(workspace))
     keys.append(MapJob.of(ENCODER, "starter-pairs", **base).key(workspace))
     assert len(set(keys)) == len(keys)
     assert MapJob.of(ENCODER, "starter-topics").key(workspace) == keys[0]
-    tsne = [MapJob.of(ENCODER, "starter-topics", method="tsne", **c).key(workspace)
-            for c in ({}, {"min_dist": 0.2}, {"neighbours": 5}, {"seed": 1})]  # fmt: skip
+    tsne = [
+        MapJob.of(ENCODER, "starter-topics", method="tsne", **c).key(workspace)
+        for c in ({}, {"min_dist": 0.2}, {"neighbours": 5}, {"seed": 1})
+    ]
     assert tsne[0] == tsne[1]  # only UMAP knows a least distance
     assert len({*keys, *tsne}) == len(keys) + 3
     pca = [

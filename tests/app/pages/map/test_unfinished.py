@@ -7,10 +7,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.pages.map.job import MapJob
-from app.pages.map.routes import routes
-from engine.space import projection
 from tests.app.pages.map.conftest import ENCODER
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.routes import routes
+from theodolite.engine.space import projection
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.components import protocol_card
+from theodolite.app.components import protocol_card
 
 FACTS = {"by": "document", "n": 240, "largest": 17, "ways": 1}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
-from app.pages.evaluate.job import queue_evaluation
-from app.pages.overview import views
-from app.workspace import Workspace
 from tests.fakes.measured import put
+from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
+from theodolite.app.pages.evaluate.job import queue_evaluation
+from theodolite.app.pages.overview import views
+from theodolite.app.workspace import Workspace
 
 TASKS = [HeatmapColumn("A", "A"), HeatmapColumn("B", "B")]
 MEAN = HeatmapColumn("average:x", "Mean", kind="average")
@@ -71,6 +71,8 @@ def test_a_mean_is_over_what_all_that_have_one_share(workspace: Workspace) -> No
     _, rows = views.table(workspace)
     means = {row.name: row.cells.get("average:sts") for row in rows if not row.published}
     assert {name: mean and mean.over for name, mean in means.items()} == {
-        "random:8": "STS12,STS13,STS14", "random:16": "STS12,STS13,STS14",
-        "random:32": None, "random:64": None,
-    }  # fmt: skip
+        "random:8": "STS12,STS13,STS14",
+        "random:16": "STS12,STS13,STS14",
+        "random:32": None,
+        "random:64": None,
+    }

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.pages.compare import board as compare_board
-from app.pages.compare import service as comparison
-from app.pages.compare import table as compare_table
-from app.pages.encoders import service as encoders
-from app.pages.evaluate import repair, results
-from app.pages.geometry import densities, distributions
-from app.pages.overview import service, views
-from app.workspace import Workspace
 from tests.fakes.results import invent
 from tests.fakes.workers import work_off
+from theodolite.app.cli import app
+from theodolite.app.pages.compare import board as compare_board
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.compare import table as compare_table
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate import repair, results
+from theodolite.app.pages.geometry import densities, distributions
+from theodolite.app.pages.overview import service, views
+from theodolite.app.workspace import Workspace
 
 A, B, C = "random:16", "random:24", "random:32"
 TASK, OTHER = "StarterSTS", "StarterTopics"

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from app.pages.search import freezing
-from app.web.frozen import Published, View
-from app.workspace import Workspace
-from engine.errors import UserError
+from theodolite.app.pages.search import freezing
+from theodolite.app.web.frozen import Published, View
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 COLLECTION = "starter-topics"
 
@@ -24,8 +24,9 @@ def test_every_data_set_that_can_be_searched_is_a_view(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither one whose texts stay at home nor one that is too large."""
-    sizes = {name: len(workspace.catalog.sentences(name)[0])
-             for name in (COLLECTION, "starter-pairs")}  # fmt: skip
+    sizes = {
+        name: len(workspace.catalog.sentences(name)[0]) for name in (COLLECTION, "starter-pairs")
+    }
     views = freezing.views(published(workspace, *sizes))
     assert views == [View(name, (("in", name),)) for name in sizes]
     monkeypatch.setattr(freezing, "MOST_SENTENCES", min(sizes.values()))

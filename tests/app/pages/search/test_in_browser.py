@@ -12,24 +12,61 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.pages.search import in_browser
-from engine.datasets import Catalog
-from engine.encoders import load
-from engine.search.index import Index, unit_rows
+from theodolite.app.pages.search import in_browser
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import load
+from theodolite.engine.search.index import Index, unit_rows
 
 pytestmark = pytest.mark.node
 SCRIPT = Path(__file__).parents[3] / "fakes/search.mjs"
 ODD = [
-    "", " ", "  two  spaces ", "\t tab\nnewline\r\n", "\u2581 \u2581\u2581a", "▁",
-    "<s> a </s><unk>", "a<s>b", "<S>", "<0x41>", "naïve café", "nai\u0308ve", "Ｆｕｌｌ width",
-    "ß ẞ ﬁ", "ΟΔΟΣ ΟΔΟΣ.", "İstanbul I ı", "日本語の文。", "한국어 문장", "ไทย", "עברית",
-    "العربيّة ١٢٣", "नमस्ते", "👩‍👩‍👧 🇩🇪 👍🏽", "\U0001f9ff\U00010348",
-    "\u200b zero\u200dwidth", "\ufeffbom", "\x00\x01\x1c\x1f\x7f\x85",
-    "a\u00a0b\u2003c\u3000d", "①½Ⅷ२ x²", "under_score __init__", "don't won't",
-    "U.S.A. e-mail@x.org", "\ufffd", "…—“”", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "1234567890 3.14 1,000", "ǅ ǈ", "\u0130\u0307", "x" * 300, "word " * 100,
-    "the cat, the dog; the end!", "ⅷ ⓐ Ⓐ", "𝔘𝔫𝔦 𝓬𝓸𝓭𝓮", "\r", "Ā ǆ Ǆ", "q̣̇",
-]  # fmt: skip
+    "",
+    " ",
+    "  two  spaces ",
+    "\t tab\nnewline\r\n",
+    "\u2581 \u2581\u2581a",
+    "▁",
+    "<s> a </s><unk>",
+    "a<s>b",
+    "<S>",
+    "<0x41>",
+    "naïve café",
+    "nai\u0308ve",
+    "Ｆｕｌｌ width",
+    "ß ẞ ﬁ",
+    "ΟΔΟΣ ΟΔΟΣ.",
+    "İstanbul I ı",
+    "日本語の文。",
+    "한국어 문장",
+    "ไทย",
+    "עברית",
+    "العربيّة ١٢٣",
+    "नमस्ते",
+    "👩‍👩‍👧 🇩🇪 👍🏽",
+    "\U0001f9ff\U00010348",
+    "\u200b zero\u200dwidth",
+    "\ufeffbom",
+    "\x00\x01\x1c\x1f\x7f\x85",
+    "a\u00a0b\u2003c\u3000d",
+    "①½Ⅷ२ x²",
+    "under_score __init__",
+    "don't won't",
+    "U.S.A. e-mail@x.org",
+    "\ufffd",
+    "…—“”",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "1234567890 3.14 1,000",
+    "ǅ ǈ",
+    "\u0130\u0307",
+    "x" * 300,
+    "word " * 100,
+    "the cat, the dog; the end!",
+    "ⅷ ⓐ Ⓐ",
+    "𝔘𝔫𝔦 𝓬𝓸𝓭𝓮",
+    "\r",
+    "Ā ǆ Ǆ",
+    "q̣̇",
+]
 """Texts that tell tokenisers apart."""
 MIX = "unlabelled/sentences_mix"
 GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
@@ -61,10 +98,29 @@ def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = Non
 def words_file(folder: Path) -> str:
     """Spec of a small file of word vectors, with words that are looked up in odd ways."""
     known = [
-        "the", "The", "cat", "don't", "n't", "don", "'", "t", "e-mail@x.org", "café",
-        "日本語の文", "i̇stanbul", "οδος", "οδοσ", "x", "²", "_", "__init__", "…", "👍",
-        "1234567890", "३",
-    ]  # fmt: skip
+        "the",
+        "The",
+        "cat",
+        "don't",
+        "n't",
+        "don",
+        "'",
+        "t",
+        "e-mail@x.org",
+        "café",
+        "日本語の文",
+        "i̇stanbul",
+        "οδος",
+        "οδοσ",
+        "x",
+        "²",
+        "_",
+        "__init__",
+        "…",
+        "👍",
+        "1234567890",
+        "३",
+    ]
     file = folder / "words.txt"
     file.write_text("".join(f"{word} {i % 5 - 2} {i % 3 - 1} 1\n" for i, word in enumerate(known)))
     return f"words:{file}"

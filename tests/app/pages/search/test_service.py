@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app import cli
-from app.pages.search import filters, indexes, searchable
-from app.pages.search import job as search_job
-from app.pages.search import service as retrieval
-from app.pages.search import views as search_columns
-from app.pages.search.job import IndexJob
-from app.pages.search.service import Limits, SearchSpec
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.search import ann_index
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
+from theodolite.app import cli
+from theodolite.app.pages.search import filters, indexes, searchable
+from theodolite.app.pages.search import job as search_job
+from theodolite.app.pages.search import service as retrieval
+from theodolite.app.pages.search import views as search_columns
+from theodolite.app.pages.search.job import IndexJob
+from theodolite.app.pages.search.service import Limits, SearchSpec
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.search import ann_index
 
 A, TOPICS = "random:48", "starter-topics"
 
@@ -63,7 +63,9 @@ def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path: Path) 
     own = collection(workspace, tmp_path, "own-words", texts)
     assert [s for s, _ in in_words(workspace, own, "hip")] == [texts[0], texts[2]]
     assert in_words(workspace, own, "ship sails") == [
-        (texts[1], ["ship", "sails"]), (texts[3], ["sails", "SHIP"])]  # fmt: skip
+        (texts[1], ["ship", "sails"]),
+        (texts[3], ["sails", "SHIP"]),
+    ]
     assert [s for s, _ in in_words(workspace, own, 'sails "a ship"')] == texts[1:4:2]
     assert in_words(workspace, own, "c++ 本") == [(texts[4], ["C++", "本"])]
     assert in_words(workspace, own, "sail") == []
@@ -142,7 +144,7 @@ def test_a_pattern_that_hangs_is_an_error_of_the_page(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within its time, and in words."""
-    monkeypatch.setattr("engine.search.regex.SECONDS", 0.3)
+    monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", 0.3)
     with pytest.raises(UserError, match="stopped"):
         list(
             search_columns.answer(
@@ -237,8 +239,21 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     spec = asked(mode="examples", only=[only], unlike=["sun"])
     opened = searchable.open_collection(workspace, A, TOPICS)
     (expected,) = retrieval.hits_in(opened, spec, retrieval.limits_of(workspace, spec))
-    arguments = ["search", "rain", "--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json",
-                 "--store", str(workspace.store.folder)]  # fmt: skip
+    arguments = [
+        "search",
+        "rain",
+        "--unlike",
+        "sun",
+        "--only",
+        only,
+        "-e",
+        A,
+        "-k",
+        "5",
+        "--json",
+        "--store",
+        str(workspace.store.folder),
+    ]
     result = CliRunner().invoke(cli.app, arguments)
     found = [json.loads(line)["sentence"] for line in result.stdout.splitlines()]
     assert found == [hit.sentence for hit in expected] and len(found) == 5

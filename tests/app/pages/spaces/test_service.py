@@ -14,25 +14,25 @@ from scipy.spatial import procrustes
 from sklearn.metrics import v_measure_score
 from typer.testing import CliRunner
 
-from app import formats
-from app.cli import app
-from app.jobs.kinds import job_of
-from app.jobs.submit import queue
-from app.pages.data.service import keep
-from app.pages.encoders import service as encoders
-from app.pages.map import service as maps
-from app.pages.map.job import MapJob
-from app.pages.spaces import flow
-from app.pages.spaces import making as spaces_making
-from app.pages.spaces import service as spaces
-from app.pages.spaces import views as spaces_views
-from app.pages.spaces.changes import Changed, Neighbour, listed
-from app.pages.spaces.service import SpacesJob
-from app.workspace import Workspace
-from engine.datasets.tables import preview
-from engine.errors import UserError
-from engine.space import compare as engine
 from tests.fakes.workers import do_units
+from theodolite.app import formats
+from theodolite.app.cli import app
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.data.service import keep
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.spaces import flow
+from theodolite.app.pages.spaces import making as spaces_making
+from theodolite.app.pages.spaces import service as spaces
+from theodolite.app.pages.spaces import views as spaces_views
+from theodolite.app.pages.spaces.changes import Changed, Neighbour, listed
+from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.tables import preview
+from theodolite.engine.errors import UserError
+from theodolite.engine.space import compare as engine
 
 A, B = "random:32", "random:48?pooling=max"
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -63,9 +63,13 @@ def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]
 def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspace) -> None:
     """And either side has one of its own."""
     changes: list[dict[str, Any]] = [
-        {}, {"k": 5}, {"clustering": "hdbscan"}, {"size": 7}, {"method": "pca"},
+        {},
+        {"k": 5},
+        {"clustering": "hdbscan"},
+        {"size": 7},
+        {"method": "pca"},
         {"method": "quick"},
-    ]  # fmt: skip
+    ]
     questions = [SpacesJob.of(A, B, "starter-topics", **c) for c in changes]
     questions += [SpacesJob.of(B, A, "starter-topics"), SpacesJob.of(A, B, "starter-pairs")]
     keys = [key for question in questions for key in question.keys(workspace)]
@@ -75,10 +79,13 @@ def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspac
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"k": 0}, "0 neighbours"), ({"k": 101}, "101 neighbours"), ({"size": 1}, "no size"),
-        ({"clustering": "dbscan"}, "no clustering"), ({"method": "tsne"}, "no method"),
+        ({"k": 0}, "0 neighbours"),
+        ({"k": 101}, "101 neighbours"),
+        ({"size": 1}, "no size"),
+        ({"clustering": "dbscan"}, "no clustering"),
+        ({"method": "tsne"}, "no method"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_asked_is_said(how: dict[str, Any], said: str) -> None:
     """In words, before anything is computed."""
     with pytest.raises(UserError, match=said):
@@ -198,9 +205,13 @@ def test_the_flow_is_drawn_with_the_counts(pair: spaces.Pair) -> None:
 def test_a_flow_with_noise_says_so() -> None:
     """Two groups and noise against noise alone."""
     clusters = {
-        "names": [["a <b>", "c"], []], "sizes": [[3, 2], []], "noise": [1, 6],
-        "counts": [[3], [2], [1]], "pairs": [], "kept": 0,
-    }  # fmt: skip
+        "names": [["a <b>", "c"], []],
+        "sizes": [[3, 2], []],
+        "noise": [1, 6],
+        "counts": [[3], [2], [1]],
+        "pairs": [],
+        "kept": 0,
+    }
     assert flow.names(clusters) == (["a <b>", "c", "in no group"], ["in no group"])
     assert "every sentence is in no group" in flow.headline(clusters, ("x", "y"))
     (sankey,) = Figure(flow.figure(clusters, ("x", "y"))).data
@@ -275,8 +286,10 @@ def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
 def test_both_maps_open_on_the_same_place(pair: spaces.Pair) -> None:
     """Centre and the length that is seen are equal, and every point is in it."""
     seen = []
-    for value, found in ((spaces_views.left(pair), pair.first),
-                         (spaces_views.right(pair), pair.second)):  # fmt: skip
+    for value, found in (
+        (spaces_views.left(pair), pair.first),
+        (spaces_views.right(pair), pair.second),
+    ):
         x, y, span = map(float, value["whole"].split(","))
         size = (found.points.max(axis=0) - found.points.min(axis=0)).max()
         seen.append((x, y, span * size))
@@ -299,13 +312,28 @@ def test_the_list_escapes_and_marks_what_is_shared() -> None:
 @pytest.mark.slow
 def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> None:
     """One object a line, told apart by `what`; and what cannot be done, in a sentence."""
-    arguments = ["spaces", A, B, "--in", "starter-pairs", "--k", "5", "--json", "--maps", "pca",
-                 "--store", str(workspace.store.folder)]  # fmt: skip
+    arguments = [
+        "spaces",
+        A,
+        B,
+        "--in",
+        "starter-pairs",
+        "--k",
+        "5",
+        "--json",
+        "--maps",
+        "pca",
+        "--store",
+        str(workspace.store.folder),
+    ]
     found = CliRunner().invoke(app, arguments)
     lines = [json.loads(line) for line in found.stdout.splitlines()]
     assert [line["kind"] for line in lines if line["what"] == "figures"] == [
-        "between", "floor", "floor", "chance"
-    ]  # fmt: skip
+        "between",
+        "floor",
+        "floor",
+        "chance",
+    ]
     changed = [line for line in lines if line["what"] == "changed"]
     assert [line["overlap"] for line in changed] == sorted(line["overlap"] for line in changed)
     assert all(len(line["first"]) == len(line["second"]) == 5 for line in changed)

@@ -10,32 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from app import decoders
-from app.jobs import submit
-from app.jobs.reporter import Reporter
-from app.jobs.submit import perform
-from app.pages.decode.form import first_encoders
-from app.pages.diagnose.service import DiagnoseJob
-from app.pages.jobs import service as jobs
-from app.pages.train.job import TrainDecoderJob
-from app.pages.train.service import DecoderTraining
-from app.pages.trainings import service as runs
-from app.workspace import Workspace
-from engine.datasets.catalog import Catalog
-from engine.decoding.events import (
+from tests.fakes.decoders import small_spec
+from theodolite.app import decoders
+from theodolite.app.jobs import submit
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.decode.form import first_encoders
+from theodolite.app.pages.diagnose.service import DiagnoseJob
+from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.train.job import TrainDecoderJob
+from theodolite.app.pages.train.service import DecoderTraining
+from theodolite.app.pages.trainings import service as runs
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decoding.events import (
     DecoderEvaluated,
     DecoderFinished,
     DecoderStarted,
     DecoderStepped,
     Encoded,
 )
-from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import train_decoder
-from engine.errors import UserError
-from engine.training.events import Event
-from store import StoreError
-from store.run_rows import STOP
-from tests.fakes.decoders import small_spec
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Event
+from theodolite.store import StoreError
+from theodolite.store.run_rows import STOP
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_an_interrupted_training_goes_on_in_its_row(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From its checkpoint, and no step is there twice."""
-    monkeypatch.setattr("engine.training.loop.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("theodolite.engine.training.loop.CHECKPOINT_SECONDS", 0.0)
     events = here(workspace, spec)
     seen = [next(event for event in events if isinstance(event, DecoderStepped)) for _ in range(2)]
     events.close()  # type: ignore[attr-defined]
@@ -234,7 +234,7 @@ def test_sentences_encoded_between_crashes_begin_their_count_anew(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, moved_on, until
 ) -> None:
     """A third one is then the first; those that were encoded before are no step further."""
-    monkeypatch.setattr("engine.decoding.dataset.AT_ONCE", 60)
+    monkeypatch.setattr("theodolite.engine.decoding.dataset.AT_ONCE", 60)
     run, reporter = crashed_twice(workspace, spec)
     events = TrainDecoderJob(spec).work(workspace, 0, reporter)
     next(event for event in events if until(event))
@@ -247,9 +247,9 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Updates that no checkpoint keeps do not: the next process would have to make them again."""
-    monkeypatch.setattr("engine.training.loop.CHECKPOINT_SECONDS", seconds)
-    monkeypatch.setattr("engine.training.loop.CHECKPOINT_SHARE", -1.0)
-    monkeypatch.setattr("engine.training.meter.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("theodolite.engine.training.loop.CHECKPOINT_SECONDS", seconds)
+    monkeypatch.setattr("theodolite.engine.training.loop.CHECKPOINT_SHARE", -1.0)
+    monkeypatch.setattr("theodolite.engine.training.meter.REPORT_SECONDS", 0.0)
     run, reporter = crashed_twice(workspace, spec)
     workspace.store.events.add(run, Encoded.kind, {"done": 300, "sentences": 300})
     events = TrainDecoderJob(spec).work(workspace, 0, reporter)
@@ -346,7 +346,7 @@ def test_one_that_came_with_the_app_stays(
     workspace: Workspace, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was trained under its very name is meant first."""
-    monkeypatch.setattr("engine.decoding.shipped.shipped", lambda: {"random:32": out})
+    monkeypatch.setattr("theodolite.engine.decoding.shipped.shipped", lambda: {"random:32": out})
     workspace.store.decoders.remove("out")
     with pytest.raises(UserError, match="ships with the app and cannot be removed"):
         decoders.remove(workspace, "random:32")

@@ -17,17 +17,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from app.jobs.processes import ROOT
-from app.pages.train import launch
-from app.pages.train.job import TrainJob
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.train import train
-from engine.training import Event, Finished, TrainSpec
-from engine.training.checkpoint import newest_step
-from engine.training.loop import never
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.runs import BASE, sentences
+from theodolite.app.jobs.processes import ROOT
+from theodolite.app.pages.train import launch
+from theodolite.app.pages.train.job import TrainJob
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.train import train
+from theodolite.engine.training import Event, Finished, TrainSpec
+from theodolite.engine.training.checkpoint import newest_step
+from theodolite.engine.training.loop import never
 
 STEPS = 16
 
@@ -35,9 +35,18 @@ STEPS = 16
 def spec(folder: Path, out: str, *, processes: int = 1, steps: int = STEPS) -> TrainSpec:
     """As it is asked for usually, but nothing in it is drawn per process."""
     return TrainSpec(
-        "unsup", BASE, str(sentences(folder)), str(folder / out), batch_size=10, steps=steps,
-        dropout=0.0, dev="starter-pairs", dev_every=4, device="cpu", processes=processes,
-    )  # fmt: skip
+        "unsup",
+        BASE,
+        str(sentences(folder)),
+        str(folder / out),
+        batch_size=10,
+        steps=steps,
+        dropout=0.0,
+        dev="starter-pairs",
+        dev_every=4,
+        device="cpu",
+        processes=processes,
+    )
 
 
 def assert_alike(left: Path, right: Path) -> None:
@@ -62,7 +71,7 @@ def ranks() -> list[psutil.Process]:
     found = []
     for one in psutil.Process().children(recursive=True):
         try:
-            if "app.pages.train.rank" in one.cmdline() and "RANK" in one.environ():
+            if "theodolite.app.pages.train.rank" in one.cmdline() and "RANK" in one.environ():
                 found.append(one)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
@@ -163,8 +172,19 @@ def two_machines() -> Iterator[None]:
     try:
         for name in NAMES:
             ip("netns", "add", name)
-        ip("link", "add", "veth0", "netns", NAMES[0], "type", "veth", "peer", "veth0",
-           "netns", NAMES[1])  # fmt: skip
+        ip(
+            "link",
+            "add",
+            "veth0",
+            "netns",
+            NAMES[0],
+            "type",
+            "veth",
+            "peer",
+            "veth0",
+            "netns",
+            NAMES[1],
+        )
         for name, address in zip(NAMES, ADDRESSES, strict=True):
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "veth0")
             ip("-n", name, "link", "set", "veth0", "up")
@@ -186,20 +206,26 @@ def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]
     assert words[0] == "torchrun"
     at = words.index("--no-python")
     assert words[at + 1] == "theodolite"
-    here = [sys.executable, "-m", "torch.distributed.run", *words[1:at], "-m", "app.cli"]
+    here = [sys.executable, "-m", "torch.distributed.run", *words[1:at], "-m", "theodolite.app.cli"]
     command = [*here, *words[at + 2 :]]
     return subprocess.Popen(
         ["ip", "netns", "exec", NAMES[machine], *command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
-             "THEODOLITE_HOME": str(home / f"store-{machine}")},
-    )  # fmt: skip
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "THEODOLITE_HOME": str(home / f"store-{machine}"),
+        },
+    )
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not shutil.which("ip") or os.name != "posix" or os.getuid() != 0,
-                    reason="needs root, to make network namespaces")  # fmt: skip
+@pytest.mark.skipif(
+    not shutil.which("ip") or os.name != "posix" or os.getuid() != 0,
+    reason="needs root, to make network namespaces",
+)
 def test_two_machines_train_as_one_also_after_a_kill(home: Path, tmp_path: Path) -> None:
     """Each with its own network and store; folder and data are shared."""
     wanted = spec(tmp_path, "together")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.pages.train import choices
-from app.pages.train.service import DecoderTraining, EncoderTraining, Training
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.fakes.decoders import small_spec
 from tests.fakes.small_training import small, write_sentences
+from theodolite.app.cli import app
+from theodolite.app.pages.train import choices
+from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, Training
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 ENCODER = ("train", "unsup", "minilm", "--train", "starter", "--out", "never")
 DECODER = ("train-decoder", "random:16", "--train", "starter")
@@ -50,9 +50,12 @@ def refused(workspace: Workspace, *words: str) -> str:
     ],
 )
 def test_page_and_verb_say_the_same_of_a_slip(
-    workspace: Workspace, kind: type[Training[Any, Any]], verb: tuple[str, ...], field: str,
+    workspace: Workspace,
+    kind: type[Training[Any, Any]],
+    verb: tuple[str, ...],
+    field: str,
     typed: str,
-) -> None:  # fmt: skip
+) -> None:
     """In the same sentences, hint and all."""
     training = kind(workspace)
     with pytest.raises(UserError) as raised:
@@ -111,8 +114,17 @@ def test_what_a_training_takes_is_said_before(
 def test_what_a_sweep_takes_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
     """Child by child, then in all; those that differ in the seed alone share a probe."""
     spec = small(write_sentences(tmp_path / "s.txt"), tmp_path / "out")
-    words = ["sweep", *spec.command()[2:], "--set", "batch_size=4,8", "--set", "seed=1,2",
-             "--estimate", "--store", str(workspace.store.folder)]  # fmt: skip
+    words = [
+        "sweep",
+        *spec.command()[2:],
+        "--set",
+        "batch_size=4,8",
+        "--set",
+        "seed=1,2",
+        "--estimate",
+        "--store",
+        str(workspace.store.folder),
+    ]
     done = CliRunner().invoke(app, [*words, "--json"])
     *children, total = [json.loads(line) for line in done.stdout.splitlines()]
     assert [child["steps"] for child in children] == [30] * 4

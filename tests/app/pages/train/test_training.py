@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from app.jobs import submit
-from app.jobs.reporter import Reporter
-from app.jobs.submit import perform
-from app.pages.jobs import service as jobs
-from app.pages.train.job import TrainJob
-from app.pages.train.options import about_fields
-from app.pages.train.service import EncoderTraining
-from app.pages.train.sweep_job import LEFT_OUT, SweepJob
-from app.pages.trainings import service as runs
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.training import Evaluated, Event, Finished, Started, TrainSpec
-from engine.training.fields import read
-from store import StoreError
 from tests.fakes.small_training import small, write_sentences
+from theodolite.app.jobs import submit
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.train.job import TrainJob
+from theodolite.app.pages.train.options import about_fields
+from theodolite.app.pages.train.service import EncoderTraining
+from theodolite.app.pages.train.sweep_job import LEFT_OUT, SweepJob
+from theodolite.app.pages.trainings import service as runs
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Evaluated, Event, Finished, Started, TrainSpec
+from theodolite.engine.training.fields import read
+from theodolite.store import StoreError
 
 
 @pytest.fixture
@@ -206,8 +206,11 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     workspace: Workspace, spec: TrainSpec
 ) -> None:
     """One that fails does not end it."""
-    children = [("hot", {"temperature": 1.0}), ("alone", {"batch_size": 1}),
-                ("cold", {"temperature": 0.05})]  # fmt: skip
+    children = [
+        ("hot", {"temperature": 1.0}),
+        ("alone", {"batch_size": 1}),
+        ("cold", {"temperature": 0.05}),
+    ]
     sweep = SweepJob.of(workspace, spec, children)
     events = list(swept(workspace, sweep))
     scores = {at: event.best_score for at, event in events if isinstance(event, Finished)}
@@ -227,8 +230,9 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     assert len(workspace.store.encoders.list()) == 2
     assert column(runs.curves(workspace, rows[2].key).evals, "step") == [10, 20, 30]
     assert runs.differences([row.settings for row in rows]) == {
-        "batch_size": [8, 1, 8], "temperature": [1.0, 0.05, 0.05],
-    }  # fmt: skip
+        "batch_size": [8, 1, 8],
+        "temperature": [1.0, 0.05, 0.05],
+    }
     assert runs.differences([row.settings for row in rows[:1]]) == {}
 
 
@@ -289,8 +293,10 @@ def test_relative_paths_become_whole(
     monkeypatch.chdir(tmp_path)
     made = TrainJob.of(workspace, replace(spec, train="sentences.txt", base="dir:b", out="o")).spec
     assert (made.train, made.base, made.out) == (
-        str(tmp_path / "sentences.txt"), f"dir:{tmp_path / 'b'}", str(tmp_path / "o"),
-    )  # fmt: skip
+        str(tmp_path / "sentences.txt"),
+        f"dir:{tmp_path / 'b'}",
+        str(tmp_path / "o"),
+    )
     named = TrainJob.of(workspace, replace(spec, train="starter-topics")).spec
     assert named.train == "starter-topics"
 
@@ -343,7 +349,7 @@ def parsed(command: list[str]) -> dict[str, Any]:
     import click
     from typer.main import get_command
 
-    from app.cli import app
+    from theodolite.app.cli import app
 
     program, verb, *rest = command
     assert program == "theodolite"

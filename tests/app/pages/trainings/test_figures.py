@@ -7,8 +7,8 @@ import json
 import numpy as np
 from plotly.graph_objects import Figure
 
-from app.pages.trainings import views
-from app.pages.trainings.figures import (
+from theodolite.app.pages.trainings import views
+from theodolite.app.pages.trainings.figures import (
     Curve,
     Path,
     curves,
@@ -17,7 +17,7 @@ from app.pages.trainings.figures import (
     trajectory,
     trajectory_drawing,
 )
-from app.web.figures import style
+from theodolite.app.web.figures import style
 
 
 def test_a_short_curve_is_drawn_as_it_is():
@@ -63,8 +63,10 @@ def test_a_path_begins_hollow_and_ends_large():
 def test_every_picture_has_its_numbers():
     """Run, step and value in rows, under a sentence that says where each run went."""
     value = curves_drawing([Curve("a", [1, 2], [5.0, 4.0])], "loss", "loss")
-    assert json.loads(value["table"]) == {"columns": ["run", "step", "loss"],
-                              "rows": [["a", 1, 5.0], ["a", 2, 4.0]]}  # fmt: skip
+    assert json.loads(value["table"]) == {
+        "columns": ["run", "step", "loss"],
+        "rows": [["a", 1, 5.0], ["a", 2, 4.0]],
+    }
     assert value["label"] == "Loss by step. a: 5 to 4 at step 2"
     value = trajectory_drawing([Path("a", [0, 9], [0.5, 0.25], [-1.0, -2.0])])
     assert json.loads(value["table"])["rows"] == [["a", 0, 0.5, -1.0], ["a", 9, 0.25, -2.0]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages.trainings.verdicts import judged, recognised
-from engine.training.ablations import ABLATIONS
-from engine.training.sweeps import seeded, without_seed
+from theodolite.app.pages.trainings.verdicts import judged, recognised
+from theodolite.engine.training.ablations import ABLATIONS
+from theodolite.engine.training.sweeps import seeded, without_seed
 
 DROPOUT = ABLATIONS["dropout"]
 ROWS = [(row.label, row.changes) for row in DROPOUT.rows]
@@ -51,9 +51,12 @@ def test_rows_that_the_paper_prints_alike_agree_within_the_spread():
     reference = next(row.label for row in hard.rows if row.label.endswith("α = 1"))
     verdict = {
         n: {one.row.label: one.verdict for one in judged(hard, {reference: a, same: b})}[same]
-        for n, (a, b) in {"one": ([80.0], [80.4]), "near": ([80.0, 81.0], [80.2, 81.2]),
-                          "far": ([80.0, 80.1], [90.0, 90.1])}.items()
-    }  # fmt: skip
+        for n, (a, b) in {
+            "one": ([80.0], [80.4]),
+            "near": ([80.0, 81.0], [80.2, 81.2]),
+            "far": ([80.0, 80.1], [90.0, 90.1]),
+        }.items()
+    }
     assert verdict == {"one": "", "near": "agrees", "far": "disagrees"}
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app import ui
-from app.pages.encoders import service as encoders
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.workspace import Workspace
 
 LISTED = "random:16"
 

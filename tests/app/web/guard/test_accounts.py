@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
-from app.web.guard import accounts
-from app.web.guard.accounts import Accounts
-from app.web.guard.login import Login, visitor
-from engine.errors import UserError
+from theodolite.app.web.guard import accounts
+from theodolite.app.web.guard.accounts import Accounts
+from theodolite.app.web.guard.login import Login, visitor
+from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -32,17 +32,28 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path
     found = Accounts.read(file)
     assert found.match("ada", "lovelace:1815")
     assert found.match("bob", "another one")
-    for name, password in (("ada", "another one"), ("eve", "lovelace:1815"), ("", ""),
-                           ("ada", ""), ("ada", "\ud800"), ("ada", "x" * 100_000)):  # fmt: skip
+    for name, password in (
+        ("ada", "another one"),
+        ("eve", "lovelace:1815"),
+        ("", ""),
+        ("ada", ""),
+        ("ada", "\ud800"),
+        ("ada", "x" * 100_000),
+    ):
         assert not found.match(name, password)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "no login"), ("# nobody\n", "no login"), ("ada:lovelace\n", "Line 1"),
-     ("ada\n", "Line 1"), (":$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaA\n", "Line 1")],
+    [
+        ("", "no login"),
+        ("# nobody\n", "no login"),
+        ("ada:lovelace\n", "Line 1"),
+        ("ada\n", "Line 1"),
+        (":$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaA\n", "Line 1"),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_file_without_hashed_passwords_is_refused(tmp_path: Path, text: str, said: str) -> None:
     """A password that stands there as it is would be taken for one that is safe."""
     (tmp_path / "logins").write_text(text)

@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 import httpx
 import pytest
 
-from app.web.guard import bodies
+from theodolite.app.web.guard import bodies
 
 MEGABYTE = b"a" * 2**20
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.web.guard import connections
+from theodolite.app.web.guard import connections
 
 HALF = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n"
 
@@ -56,8 +56,12 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A server whose patience is short."""
     monkeypatch.setattr(connections, "PATIENCE", 0.8)
     monkeypatch.setattr(connections, "MOST_OF_ADDRESS", 20)
-    routes = [Route("/echo", _echo, methods=["POST"]), Route("/slow", _slow),
-              Route("/busy", _busy, methods=["POST"]), Route("/large", _large)]  # fmt: skip
+    routes = [
+        Route("/echo", _echo, methods=["POST"]),
+        Route("/slow", _slow),
+        Route("/busy", _busy, methods=["POST"]),
+        Route("/large", _large),
+    ]
     config = uvicorn.Config(
         Starlette(routes=routes), http=connections.Connection, log_level="error"
     )

@@ -11,16 +11,16 @@ import pytest
 from gradio.state_holder import SessionState
 from gradio.utils import get_upload_folder
 
-from app import ui
-from app.pages.encoders import service as encoders
-from app.pages.geometry import service as geometry
-from app.pages.search import service as retrieval
-from app.web.guard.limits import Limits
-from app.web.sessions import Session
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.store.test_reading import files
+from theodolite.app import ui
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.pages.search import service as retrieval
+from theodolite.app.web.guard.limits import Limits
+from theodolite.app.web.sessions import Session
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 LISTED = "random:16"
 TYPED = "Zebra ukulele heliotrope, said nobody before."
@@ -61,25 +61,40 @@ def fired(client: httpx.Client, tab: str, element: str, **values: Any) -> str:
     names = {one["id"]: one["props"].get("elem_id") for one in page_config["components"]}
     begun = {event["id"]: data for event, data in handlers(client)}
     (event,) = [
-        one for one in page_config["dependencies"]
-        if one["backend_fn"] and any(names.get(target) == element for target, _ in one["targets"])
+        one
+        for one in page_config["dependencies"]
+        if one["backend_fn"]
+        and any(names.get(target) == element for target, _ in one["targets"])
         and any(kind == "click" for _, kind in one["targets"])
-    ]  # fmt: skip
-    data = [values.get(names[number] or "", begun[event["id"]][at])
-            for at, number in enumerate(event["inputs"])]  # fmt: skip
+    ]
+    data = [
+        values.get(names[number] or "", begun[event["id"]][at])
+        for at, number in enumerate(event["inputs"])
+    ]
     return sent(client, [(event, data, None)], tab)[0]
 
 
 def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -> None:
     """Every page is filled and searches are made: no file is written, none has the words."""
     before, uploads = files(store), set(Path(get_upload_folder()).rglob("*"))
-    opened = [(event, values, None) for event, values in handlers(stranger)
-              if any(kind == "load" for _, kind in event["targets"])]  # fmt: skip
+    opened = [
+        (event, values, None)
+        for event, values in handlers(stranger)
+        if any(kind == "load" for _, kind in event["targets"])
+    ]
     for text in sent(stranger, opened, "a-tab"):
         assert '"success":false' not in text
         assert "internal error" not in text
-    stream = fired(stranger, "a-tab", "search-button", query=TYPED, collection="starter-pairs",
-                 encoders=[LISTED], mode="meaning", k=3)  # fmt: skip
+    stream = fired(
+        stranger,
+        "a-tab",
+        "search-button",
+        query=TYPED,
+        collection="starter-pairs",
+        encoders=[LISTED],
+        mode="meaning",
+        k=3,
+    )
     assert "t-notice" not in stream
     assert '"success":true' in stream
     assert files(store) == before
@@ -130,8 +145,9 @@ def test_who_asks_too_fast_waits_and_nobody_else(stranger: httpx.Client) -> None
 
 def test_pages_say_what_is_closed(stranger: httpx.Client) -> None:
     """Where something is missing that the page is there for."""
-    values = [one["props"].get("value") for one in config(stranger)["components"]
-            if one["type"] == "html"]  # fmt: skip
+    values = [
+        one["props"].get("value") for one in config(stranger)["components"] if one["type"] == "html"
+    ]
     closed = [text for text in values if isinstance(text, str) and "disabled here" in text]
     assert len(closed) == 6
 

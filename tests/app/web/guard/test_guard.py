@@ -12,9 +12,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from app import ui
-from app.workspace import Workspace
 from tests.app.web.guard.conftest import LISTED
+from theodolite.app import ui
+from theodolite.app.workspace import Workspace
 
 LOGIN = ("ada", "lovelace")
 FOREIGN = [
@@ -99,8 +99,11 @@ def test_a_page_of_others_reads_nothing(
 
 def test_a_page_of_others_is_not_told_what_it_may_do(client: httpx.Client) -> None:
     """The question that a browser asks first is not answered with yes."""
-    fields = {"Origin": "http://localhost:1", "Access-Control-Request-Method": "POST",
-             "Access-Control-Request-Headers": "content-type"}  # fmt: skip
+    fields = {
+        "Origin": "http://localhost:1",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
     answer = client.options("/gradio_api/queue/join", headers=fields)
     assert answer.status_code == 403
     assert "access-control-allow-origin" not in answer.headers
@@ -136,8 +139,11 @@ def test_our_own_pages_and_programs_are_answered(
 
 def test_others_can_link_to_a_page_and_to_nothing_else(client: httpx.Client) -> None:
     """A click on their page opens ours; it does not sign out, fetch a file or hold a line."""
-    click = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
-             "Sec-Fetch-Dest": "document"}  # fmt: skip
+    click = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }
     assert client.get("/compare", headers=click).is_success
     for path in ("/logout", "/config", "/gradio_api/heartbeat/x"):
         assert client.get(path, headers=click).status_code == 403
@@ -146,19 +152,34 @@ def test_others_can_link_to_a_page_and_to_nothing_else(client: httpx.Client) -> 
 # Links that name what is not listed
 
 UNLISTED = [
-    "search?q=rain&encoder=dir:/etc", "search?q=rain&encoder=hf:owner/name&encoder=random:16",
-    "map?encoder=words:/etc/passwd", "compare?encoder=random:16&encoder=random:17",
-    "decode?q=rain&encoder=hf:owner/name", "encoders?spec=dir:/home",
-    "spaces?encoder=random:16&encoder=random:16|whiten:hub:a/b@main/c.csv", "train?base=dir:/m",
-    "train?train=/etc/passwd", "train-decoder?encoder=random:16&train=/home/a.txt",
-    "diagnose?encoder=vectors:/tmp/v.npz", "data?set=hub:owner/name@main/file.csv",
-    "search?q=rain&in=hub:owner/name@main/file.csv", "geometry?data=hub:a/b@main/c.csv",
-    "distributions?task=hub:a/b@main/c.csv", "evaluate?encoder=random:16&task=MR,hub:a/b@main/c",
-    "curate?in=starter-topics&against=hub:a/b@main/c.csv", "interpolate?a=x&b=y&encoder=dir:/x",
-    "arithmetic?x=a&encoder=hf:a/b", "fair-play?encoder=hf:a/b", "geometry?encoder=hf:a/b",
-    "distributions?encoder=hf:a/b", "curate?encoder=hf:a/b", "train-decoder?base=hf:a/b",
-    "?encoder=dir:/etc", "compare?baseline=dir:/etc", "jobs?a-name-that-no-page-has-yet=dir:/etc",
-]  # fmt: skip
+    "search?q=rain&encoder=dir:/etc",
+    "search?q=rain&encoder=hf:owner/name&encoder=random:16",
+    "map?encoder=words:/etc/passwd",
+    "compare?encoder=random:16&encoder=random:17",
+    "decode?q=rain&encoder=hf:owner/name",
+    "encoders?spec=dir:/home",
+    "spaces?encoder=random:16&encoder=random:16|whiten:hub:a/b@main/c.csv",
+    "train?base=dir:/m",
+    "train?train=/etc/passwd",
+    "train-decoder?encoder=random:16&train=/home/a.txt",
+    "diagnose?encoder=vectors:/tmp/v.npz",
+    "data?set=hub:owner/name@main/file.csv",
+    "search?q=rain&in=hub:owner/name@main/file.csv",
+    "geometry?data=hub:a/b@main/c.csv",
+    "distributions?task=hub:a/b@main/c.csv",
+    "evaluate?encoder=random:16&task=MR,hub:a/b@main/c",
+    "curate?in=starter-topics&against=hub:a/b@main/c.csv",
+    "interpolate?a=x&b=y&encoder=dir:/x",
+    "arithmetic?x=a&encoder=hf:a/b",
+    "fair-play?encoder=hf:a/b",
+    "geometry?encoder=hf:a/b",
+    "distributions?encoder=hf:a/b",
+    "curate?encoder=hf:a/b",
+    "train-decoder?base=hf:a/b",
+    "?encoder=dir:/etc",
+    "compare?baseline=dir:/etc",
+    "jobs?a-name-that-no-page-has-yet=dir:/etc",
+]
 OPENED = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}
 
 
@@ -175,11 +196,18 @@ def test_a_link_to_what_is_not_listed_asks_first(client: httpx.Client, link: str
 
 @pytest.mark.parametrize(
     "link",
-    ["", "search?q=hf:owner/name&q=dir:/x&encoder=random:16", "arithmetic?let=a&x=dir:/x",
-     "compare?encoder=minilm",
-     "map?encoder=nonsense", "train?train=starter&base=minilm", "data?set=starter-topics",
-     "train-decoder?train=starter-pairs", "evaluate?task=MR,STS13&starter=StarterSTS"],
-)  # fmt: skip
+    [
+        "",
+        "search?q=hf:owner/name&q=dir:/x&encoder=random:16",
+        "arithmetic?let=a&x=dir:/x",
+        "compare?encoder=minilm",
+        "map?encoder=nonsense",
+        "train?train=starter&base=minilm",
+        "data?set=starter-topics",
+        "train-decoder?train=starter-pairs",
+        "evaluate?task=MR,STS13&starter=StarterSTS",
+    ],
+)
 def test_a_link_to_what_is_listed_opens(client: httpx.Client, link: str) -> None:
     """Also one to what cannot be read at all, of which nothing can be loaded."""
     assert "window.gradio_config" in client.get(f"/{link}", headers=OPENED).text
@@ -206,11 +234,16 @@ def test_an_older_browser_on_the_network_gets_on_with_the_click(client: httpx.Cl
 # Addresses without a page
 
 
-@pytest.mark.parametrize(("path", "title", "link"), [
-    ("trainings", "Trainings", "./runs"), ("maps", "Map", "./map"),
-    ("a/serch", "Search", "../search"), ("Two%20spaces", "Two spaces", "./spaces"),
-    ("zzz<b>", "Overview", "./"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "title", "link"),
+    [
+        ("trainings", "Trainings", "./runs"),
+        ("maps", "Map", "./map"),
+        ("a/serch", "Search", "../search"),
+        ("Two%20spaces", "Two spaces", "./spaces"),
+        ("zzz<b>", "Overview", "./"),
+    ],
+)
 def test_a_mistyped_address_leads_to_the_page_that_was_meant(
     client: httpx.Client, path: str, title: str, link: str
 ) -> None:
@@ -234,14 +267,25 @@ def test_the_list_of_routes_is_nowhere(client: httpx.Client, path: str) -> None:
 
 
 GUARDED = [
-    ("GET", "/gradio_api/heartbeat/x"), ("POST", "/gradio_api/cancel"), ("GET", "/openapi.json"),
-    ("POST", "/gradio_api/reset"), ("POST", "/gradio_api/stream/x"), ("GET", "/gradio_api/info"),
-    ("GET", "/gradio_api/stream/a/b/1/playlist.m3u8"), ("GET", "/gradio_api/app_id"),
-    ("POST", "/gradio_api/queue/join"), ("POST", "/gradio_api/upload"), ("GET", "/config"),
-    ("GET", "/theodolite/curation/x.csv"), ("GET", "/theodolite/map/x/points"),
-    ("POST", "/gradio_api/component_server"), ("GET", "/logout"), ("GET", "/nothing"),
-    ("GET", "//gradio_api/heartbeat/x"), ("GET", "/gradio_api/token"),
-]  # fmt: skip
+    ("GET", "/gradio_api/heartbeat/x"),
+    ("POST", "/gradio_api/cancel"),
+    ("GET", "/openapi.json"),
+    ("POST", "/gradio_api/reset"),
+    ("POST", "/gradio_api/stream/x"),
+    ("GET", "/gradio_api/info"),
+    ("GET", "/gradio_api/stream/a/b/1/playlist.m3u8"),
+    ("GET", "/gradio_api/app_id"),
+    ("POST", "/gradio_api/queue/join"),
+    ("POST", "/gradio_api/upload"),
+    ("GET", "/config"),
+    ("GET", "/theodolite/curation/x.csv"),
+    ("GET", "/theodolite/map/x/points"),
+    ("POST", "/gradio_api/component_server"),
+    ("GET", "/logout"),
+    ("GET", "/nothing"),
+    ("GET", "//gradio_api/heartbeat/x"),
+    ("GET", "/gradio_api/token"),
+]
 
 
 @pytest.mark.parametrize(("method", "path"), GUARDED)

@@ -7,10 +7,10 @@ import socket
 import httpx
 import pytest
 
-from app import serve, ui
-from app.workspace import Workspace
-from engine.errors import UserError
 from tests.app.web.guard.conftest import LISTED
+from theodolite.app import serve, ui
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 FOREIGN = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7860", "a@localhost"]
 needs_ipv6 = pytest.mark.skipif(not socket.has_ipv6, reason="IPv6 is missing")
@@ -22,17 +22,26 @@ def test_without_a_login_other_names_are_refused(
 ) -> None:
     """A name that another site points here, behind a proxy and without one."""
     demo = ui.launch(
-        workspace, open_browser=False, block=False, root_path=root_path,
+        workspace,
+        open_browser=False,
+        block=False,
+        root_path=root_path,
         allow_hosts=["lab.example.org", "*.site.example"],
-    )  # fmt: skip
+    )
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{demo.server_port}") as client:
             for name in FOREIGN:
                 for method, path in (("GET", "/search"), ("POST", "/gradio_api/upload")):
                     answer = client.request(method, path, headers={"Host": name})
                     assert answer.status_code == 400, name
-            for name in ("localhost", "127.0.0.1:80", "[::1]:7860", "lab.example.org",
-                         "LAB.example.org:443", "a.site.example"):  # fmt: skip
+            for name in (
+                "localhost",
+                "127.0.0.1:80",
+                "[::1]:7860",
+                "lab.example.org",
+                "LAB.example.org:443",
+                "a.site.example",
+            ):
                 assert client.get("/healthz", headers={"Host": name}).is_success, name
     finally:
         demo.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from app.web.guard.limits import Buckets, Limits, Rate, Refused, Visitors, is_free
+from theodolite.app.web.guard.limits import Buckets, Limits, Rate, Refused, Visitors, is_free
 
 LIMITS = Limits(address=Rate(3, 0.5), tab=Rate(2, 1), streams=2, all_streams=3)
 
@@ -57,8 +57,10 @@ def test_an_address_that_asks_too_much_is_told_when_to_come_again() -> None:
     for _ in range(3):
         visitors.admit(request("/search"))
     assert refused(visitors.admit, request("/search")) == (
-        429, "Too many requests: try again in 2 s.", "2"
-    )  # fmt: skip
+        429,
+        "Too many requests: try again in 2 s.",
+        "2",
+    )
     visitors.admit(request("/search", "10.0.0.2"))
     for path in ("/healthz", "/static/x.js", "/theodolite/js-1/map.js", "/theme.css"):
         assert is_free(path)
@@ -77,12 +79,14 @@ def test_a_tab_that_asks_too_much_leaves_its_neighbour_alone() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"data": ["a" * 4001]}, "at most 4,000 characters"),
-     ({"a" * 4001: 1}, "at most 4,000 characters"),
-     ({"data": [["x"] * 1001]}, "At most 1,000 values"),
-     ({"data": [["x"] * 20] * 60}, "At most 1,000 values")],
+    [
+        ({"data": ["a" * 4001]}, "at most 4,000 characters"),
+        ({"a" * 4001: 1}, "at most 4,000 characters"),
+        ({"data": [["x"] * 1001]}, "At most 1,000 values"),
+        ({"data": [["x"] * 20] * 60}, "At most 1,000 values"),
+    ],
     ids=["text", "name", "list", "lists"],
-)  # fmt: skip
+)
 def test_texts_and_lists_are_bounded_wherever_they_stand(asked: Any, said: str) -> None:
     """In any value of any event."""
     visitors = Visitors(Limits())

@@ -9,10 +9,16 @@ from typing import Any
 import httpx
 import pytest
 
-from app import ui
-from app.web.guard.accounts import Accounts
-from app.web.guard.login import FREE_BY_ADDRESS, FREE_BY_NAME, LONGEST_WAIT, Login, visitor
-from app.workspace import Workspace
+from theodolite.app import ui
+from theodolite.app.web.guard.accounts import Accounts
+from theodolite.app.web.guard.login import (
+    FREE_BY_ADDRESS,
+    FREE_BY_NAME,
+    LONGEST_WAIT,
+    Login,
+    visitor,
+)
+from theodolite.app.workspace import Workspace
 
 LOGIN = ("ada", "lovelace")
 

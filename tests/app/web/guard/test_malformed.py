@@ -18,25 +18,59 @@ from typing import Any
 import httpx
 import pytest
 
-from app import ui
-from app.pages.encoders import service as encoders
-from app.workspace import Workspace
-from engine.encoders import parse
-from engine.errors import UserError
 from tests.app.web.guard.test_nonsense import SIGNS, handlers, sent
+from theodolite.app import ui
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import parse
+from theodolite.engine.errors import UserError
 
 SECRET = "the-secret-of-the-house"  # noqa: S105 - what nobody may read
 PATHS, QUERIES, SPECS, EVENTS, UPLOADS = 400, 200, 250, 90, 60
 BEGINNINGS = (
-    "/", "/static/", "/assets/", "/svelte/", "/gradio_api/file=", "/gradio_api/file/",
-    "/theodolite/map/", "/theodolite/publish/", "/theodolite/curation/", "/theodolite/js-0/",
+    "/",
+    "/static/",
+    "/assets/",
+    "/svelte/",
+    "/gradio_api/file=",
+    "/gradio_api/file/",
+    "/theodolite/map/",
+    "/theodolite/publish/",
+    "/theodolite/curation/",
+    "/theodolite/js-0/",
     "/pwa_icon/",
-    "/gradio_api/heartbeat/../", "/gradio_api/stream/", "/gradio_api/custom_component/",
-    "/gradio_api/upload_progress/", "/theodolite/", "/search/", "/gradio_api/queue/",
-)  # fmt: skip
-STEPS = ("../", "..%2f", "%2e%2e/", "%252e%252e%252f", "..\\", "....//", "/./", "//", "%c0%ae/",
-         "..;/", "\x00", "%00", "\ufffd", "\u202e", " ", "a" * 300, "\r\nSet-Cookie: a=b\r\n",
-         "~", "*", "file:///", "\\\\host\\share\\", "C:\\")  # fmt: skip
+    "/gradio_api/heartbeat/../",
+    "/gradio_api/stream/",
+    "/gradio_api/custom_component/",
+    "/gradio_api/upload_progress/",
+    "/theodolite/",
+    "/search/",
+    "/gradio_api/queue/",
+)
+STEPS = (
+    "../",
+    "..%2f",
+    "%2e%2e/",
+    "%252e%252e%252f",
+    "..\\",
+    "....//",
+    "/./",
+    "//",
+    "%c0%ae/",
+    "..;/",
+    "\x00",
+    "%00",
+    "\ufffd",
+    "\u202e",
+    " ",
+    "a" * 300,
+    "\r\nSet-Cookie: a=b\r\n",
+    "~",
+    "*",
+    "file:///",
+    "\\\\host\\share\\",
+    "C:\\",
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +127,19 @@ def targets(house: Path) -> list[str]:
     """Where the secret can be reached, were paths opened, and what everybody tries."""
     store = house / "store"
     relative = os.path.relpath(house / "secret.txt", Path.cwd())
-    return [str(house / "secret.txt"), str(store / "uploads" / "link.txt"), relative,
-            str(store / "projections" / "out" / "secret.txt"), str(store / "theodolite.db"),
-            "link.txt", "out/secret.txt", "etc/passwd", "/etc/passwd", "proc/self/environ",
-            "secret.txt"]  # fmt: skip
+    return [
+        str(house / "secret.txt"),
+        str(store / "uploads" / "link.txt"),
+        relative,
+        str(store / "projections" / "out" / "secret.txt"),
+        str(store / "theodolite.db"),
+        "link.txt",
+        "out/secret.txt",
+        "etc/passwd",
+        "/etc/passwd",
+        "proc/self/environ",
+        "secret.txt",
+    ]
 
 
 def mutated(drawn: random.Random, targets: list[str]) -> str:
@@ -112,11 +155,19 @@ def mutated(drawn: random.Random, targets: list[str]) -> str:
 async def asked(app: Any, method: str, path: str, query: bytes, number: int) -> tuple[int, str]:
     """Status and text of an answer to a request as a server hands it on."""
     scope = {
-        "type": "http", "method": method, "path": path, "query_string": query, "scheme": "http",
-        "raw_path": path.encode("utf-8", "replace"), "root_path": "", "http_version": "1.1",
-        "headers": [(b"host", b"127.0.0.1")], "client": (f"10.3.{number % 250}.1", 1),
-        "server": ("127.0.0.1", 80), "asgi": {"version": "3.0"},
-    }  # fmt: skip
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query,
+        "scheme": "http",
+        "raw_path": path.encode("utf-8", "replace"),
+        "root_path": "",
+        "http_version": "1.1",
+        "headers": [(b"host", b"127.0.0.1")],
+        "client": (f"10.3.{number % 250}.1", 1),
+        "server": ("127.0.0.1", 80),
+        "asgi": {"version": "3.0"},
+    }
     seen: list[bytes] = []
     status = 0
 
@@ -142,11 +193,39 @@ def requests_of(drawn: random.Random, targets: list[str]) -> Iterator[tuple[str,
     for _ in range(PATHS):
         method = drawn.choice(("GET", "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
         yield method, drawn.choice(BEGINNINGS) + mutated(drawn, targets), b""
-    names = ("id", "ids", "x", "y", "text", "pattern", "encoder", "set", "in", "q", "run", "view",
-             "deep_link", "__theme", "session_hash", "result", "spec", "task")  # fmt: skip
-    places = ("/", "/search", "/map", "/compare", "/data", "/jobs", "/theodolite/live.json",
-              f"/theodolite/map/{'0' * 32}/point", f"/theodolite/map/{'0' * 32}/find",
-              f"/theodolite/curation/{'0' * 32}.csv", "/theodolite/places.json")  # fmt: skip
+    names = (
+        "id",
+        "ids",
+        "x",
+        "y",
+        "text",
+        "pattern",
+        "encoder",
+        "set",
+        "in",
+        "q",
+        "run",
+        "view",
+        "deep_link",
+        "__theme",
+        "session_hash",
+        "result",
+        "spec",
+        "task",
+    )
+    places = (
+        "/",
+        "/search",
+        "/map",
+        "/compare",
+        "/data",
+        "/jobs",
+        "/theodolite/live.json",
+        f"/theodolite/map/{'0' * 32}/point",
+        f"/theodolite/map/{'0' * 32}/find",
+        f"/theodolite/curation/{'0' * 32}.csv",
+        "/theodolite/places.json",
+    )
     for _ in range(QUERIES):
         pairs = (f"{drawn.choice(names)}={mutated(drawn, targets)}" for _ in range(4))
         yield "GET", drawn.choice(places), "&".join(pairs).encode("utf-8", "replace")
@@ -171,10 +250,32 @@ def test_paths_and_addresses(running: Any, targets: list[str], opened: set[str])
 def test_specs(house: Path, targets: list[str], opened: set[str]) -> None:
     """None is loaded by strangers; what is wrong is said in a sentence."""
     drawn = random.Random(2027)
-    kinds = ("dir:", "words:", "vectors:", "hf:", "api:", "random:", "minilm", "gem:", "mteb:", "",
-             "nonsense:")  # fmt: skip
-    ends = ("", "|whiten:hub:a/b@c/d", "|drop:-1,x", "?pooling=", "+", "|||", "?a=b&a=b", "@task",
-            "|center:" + "x" * 3000, "#", "|normalise" * 200)  # fmt: skip
+    kinds = (
+        "dir:",
+        "words:",
+        "vectors:",
+        "hf:",
+        "api:",
+        "random:",
+        "minilm",
+        "gem:",
+        "mteb:",
+        "",
+        "nonsense:",
+    )
+    ends = (
+        "",
+        "|whiten:hub:a/b@c/d",
+        "|drop:-1,x",
+        "?pooling=",
+        "+",
+        "|||",
+        "?a=b&a=b",
+        "@task",
+        "|center:" + "x" * 3000,
+        "#",
+        "|normalise" * 200,
+    )
     workspace = Workspace(house / "store", demo=True)
     for _ in range(SPECS):
         spec = drawn.choice(kinds) + mutated(drawn, targets) + drawn.choice(ends)
@@ -192,12 +293,20 @@ def test_events(client: httpx.Client, running: Any, targets: list[str], opened: 
     """Ninety with values of any kind for controls of every kind."""
     drawn = random.Random(2028)
     kinds: list[Callable[[], Any]] = [
-        lambda: mutated(drawn, targets), lambda: {"path": drawn.choice(targets)}, lambda: None,
+        lambda: mutated(drawn, targets),
+        lambda: {"path": drawn.choice(targets)},
+        lambda: None,
         lambda: {"path": drawn.choice(targets), "meta": {"_type": "gradio.FileData"}},
-        lambda: [mutated(drawn, targets)] * 3, lambda: drawn.uniform(-1e308, 1e308), lambda: {},
-        lambda: "\ud800", lambda: {"__type__": "update", "value": 1}, lambda: [[[[]]]],
-        lambda: f"dir:{drawn.choice(targets)}", lambda: "x" * 3000, lambda: -(2**70),
-    ]  # fmt: skip
+        lambda: [mutated(drawn, targets)] * 3,
+        lambda: drawn.uniform(-1e308, 1e308),
+        lambda: {},
+        lambda: "\ud800",
+        lambda: {"__type__": "update", "value": 1},
+        lambda: [[[[]]]],
+        lambda: f"dir:{drawn.choice(targets)}",
+        lambda: "x" * 3000,
+        lambda: -(2**70),
+    ]
     abouts = (None, {"act": "open", "id": "../../secret.txt"}, {"id": ["a"]}, [], "x", 7)
     fns = handlers(client)
     events = [
@@ -221,9 +330,15 @@ def test_bodies_and_uploads(
         name = mutated(drawn, targets).replace("\r", "").replace("\n", "").replace('"', "")
         head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
         whole = f"{head}{drawn.random()}\r\n--x--\r\n".encode("utf-8", "replace")
-        body = drawn.choice((whole, whole, whole[: drawn.randrange(len(whole))],
-                             drawn.randbytes(drawn.randrange(300)),
-                             json.dumps({"fn_index": [name], "data": name}).encode()))  # fmt: skip
+        body = drawn.choice(
+            (
+                whole,
+                whole,
+                whole[: drawn.randrange(len(whole))],
+                drawn.randbytes(drawn.randrange(300)),
+                json.dumps({"fn_index": [name], "data": name}).encode(),
+            )
+        )
         kind = drawn.choice(("multipart/form-data; boundary=x",) * 3 + ("application/json", "x/y"))
         path = ("gradio_api/upload", "gradio_api/queue/join", "login")[number % 3]
         answer = client.post(path, content=body, headers={"Content-Type": kind})

@@ -15,18 +15,33 @@ import httpx
 import pytest
 from PIL import Image
 
-from app.pages.encoders.service import STARTERS
-from app.web.guard.bodies import CALL_BYTES, whole_characters
-from app.workspace import Workspace
 from tests.app.web.guard.conftest import LISTED
+from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.web.guard.bodies import CALL_BYTES, whole_characters
+from theodolite.app.workspace import Workspace
 
 SIGNS = ("Traceback", 'File "', "site-packages")
 NONSENSE: list[Any] = [
-    None, {}, {"act": "open"}, {"id": "x"}, {"act": 7, "id": ["a"]}, {"act": None, "id": None},
-    {"act": "again", "id": "x"}, {"act": "again", "id": "a\nb\nc"}, {"act": "again", "id": "-1"},
-    {"act": "again", "id": "9" * 40}, {"act": "remove", "id": {"a": 1}}, {"result": "one"},
-    {"result": -1}, {"result": 10**30}, {"act": "open", "id": "x" * 100_000}, [], "act", 3, True,
-]  # fmt: skip
+    None,
+    {},
+    {"act": "open"},
+    {"id": "x"},
+    {"act": 7, "id": ["a"]},
+    {"act": None, "id": None},
+    {"act": "again", "id": "x"},
+    {"act": "again", "id": "a\nb\nc"},
+    {"act": "again", "id": "-1"},
+    {"act": "again", "id": "9" * 40},
+    {"act": "remove", "id": {"a": 1}},
+    {"result": "one"},
+    {"result": -1},
+    {"result": 10**30},
+    {"act": "open", "id": "x" * 100_000},
+    [],
+    "act",
+    3,
+    True,
+]
 """What no page sends with an event."""
 
 
@@ -36,11 +51,18 @@ def sent(
     """Send events with their values and data at once, as one tab, and return what each comes to."""
     session, waiting, seen = tab or uuid.uuid4().hex, set(), []
     for event, values, about in events:
-        body = {"fn_index": event["id"], "data": values, "event_data": about,
-                "session_hash": session}  # fmt: skip
+        body = {
+            "fn_index": event["id"],
+            "data": values,
+            "event_data": about,
+            "session_hash": session,
+        }
         # httpx itself would not send half a character.
-        answer = client.post("gradio_api/queue/join", content=json.dumps(body),
-                             headers={"Content-Type": "application/json"})  # fmt: skip
+        answer = client.post(
+            "gradio_api/queue/join",
+            content=json.dumps(body),
+            headers={"Content-Type": "application/json"},
+        )
         if answer.is_success:
             waiting.add(answer.json()["event_id"])
         else:
@@ -93,17 +115,38 @@ def test_the_app_can_be_installed(client: httpx.Client, size: int) -> None:
 
 
 HOSTILE_PATHS = [
-    "/pwa_icon/1", "/pwa_icon/99999", "/pwa_icon/x", "/pwa_icon/-1",
-    f"/static/{'a' * 300}", f"/assets/{'b' * 5000}", f"/static/{'c/' * 3000}", "/static/%00",
-    f"/svelte/{'d' * 300}", f"/gradio_api/file={'e' * 300}", f"/gradio_api/file=/{'f/' * 3000}",
-    "/gradio_api/file=%00", "/assets/..%2f..%2f..%2f..%2fetc%2fpasswd", "/static/../../etc/passwd",
-    "/gradio_api/file=https://example.org/x", "/gradio_api/file/http:/x", "/assets/%ff%fe",
-    "/gradio_api/proxy=https://a.hf.space/x", "/gradio_api/deep_link", "/theodolite/map/../points",
-    "/gradio_api/custom_component/a/client/b/c", "/search?" + "q=a&" * 2000, "/map?encoder=%ff",
-    "/search?deep_link=..%2f..%2fetc", "/gradio_api/stream/a/b/c/playlist.m3u8", "/monitoring/x",
-    "/gradio_api/upload_progress?upload_id=" + "u" * 300, "/theodolite/map/x/decode?x=nan&y=inf",
-    "/gradio_api/call/x/y", "/gradio_api/vibe-code", "/gradio_api/runs",
-]  # fmt: skip
+    "/pwa_icon/1",
+    "/pwa_icon/99999",
+    "/pwa_icon/x",
+    "/pwa_icon/-1",
+    f"/static/{'a' * 300}",
+    f"/assets/{'b' * 5000}",
+    f"/static/{'c/' * 3000}",
+    "/static/%00",
+    f"/svelte/{'d' * 300}",
+    f"/gradio_api/file={'e' * 300}",
+    f"/gradio_api/file=/{'f/' * 3000}",
+    "/gradio_api/file=%00",
+    "/assets/..%2f..%2f..%2f..%2fetc%2fpasswd",
+    "/static/../../etc/passwd",
+    "/gradio_api/file=https://example.org/x",
+    "/gradio_api/file/http:/x",
+    "/assets/%ff%fe",
+    "/gradio_api/proxy=https://a.hf.space/x",
+    "/gradio_api/deep_link",
+    "/theodolite/map/../points",
+    "/gradio_api/custom_component/a/client/b/c",
+    "/search?" + "q=a&" * 2000,
+    "/map?encoder=%ff",
+    "/search?deep_link=..%2f..%2fetc",
+    "/gradio_api/stream/a/b/c/playlist.m3u8",
+    "/monitoring/x",
+    "/gradio_api/upload_progress?upload_id=" + "u" * 300,
+    "/theodolite/map/x/decode?x=nan&y=inf",
+    "/gradio_api/call/x/y",
+    "/gradio_api/vibe-code",
+    "/gradio_api/runs",
+]
 
 
 @pytest.mark.slow
@@ -123,17 +166,26 @@ BODIES: list[tuple[str, Any]] = [
     ("queue/join", {"fn_index": None, "data": [], "session_hash": "s"}),
     ("queue/join", {"fn_index": 0, "data": "x", "session_hash": 7}),
     ("queue/join", {"fn_index": 0, "data": [], "session_hash": None}),
-    ("queue/join", []), ("queue/join", None), ("queue/join", "x"),
-    ("run/predict", {"fn_index": 10**6, "data": []}), ("run/nothing", {"data": []}),
-    ("api/nothing", {"data": [1]}), ("call/nothing", {"data": []}),
-    ("call/v2/nothing", {"a": 1}), ("cancel", {"session_hash": "a", "fn_index": 1}),
+    ("queue/join", []),
+    ("queue/join", None),
+    ("queue/join", "x"),
+    ("run/predict", {"fn_index": 10**6, "data": []}),
+    ("run/nothing", {"data": []}),
+    ("api/nothing", {"data": [1]}),
+    ("call/nothing", {"data": []}),
+    ("call/v2/nothing", {"a": 1}),
+    ("cancel", {"session_hash": "a", "fn_index": 1}),
     ("cancel", {"session_hash": "a", "fn_index": 10**9, "event_id": "x"}),
     ("component_server", {"session_hash": "a", "component_id": 10**9, "fn_name": "x", "data": 1}),
     ("component_server", {"session_hash": "a", "component_id": 1, "fn_name": "__init__"}),
-    ("component_server", []), ("stream/x", {"data": []}), ("stream/x/close", {}),
-    ("reset", {}), ("vibe-edit/", {"prompt": "x"}), ("run-history/connect", {}),
+    ("component_server", []),
+    ("stream/x", {"data": []}),
+    ("stream/x/close", {}),
+    ("reset", {}),
+    ("vibe-edit/", {"prompt": "x"}),
+    ("run-history/connect", {}),
     ("process_recording", {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("path", "body"), BODIES, ids=str)
@@ -153,9 +205,10 @@ def test_calls_of_random_bytes_are_refused_calmly(client: httpx.Client) -> None:
     for number in range(60):
         path = drawn.choice(("queue/join", "upload", "component_server", "cancel", "run/x"))
         answer = client.post(
-            f"/gradio_api/{path}", content=drawn.randbytes(drawn.randrange(200)),
+            f"/gradio_api/{path}",
+            content=drawn.randbytes(drawn.randrange(200)),
             headers={"Content-Type": kinds[number % len(kinds)]},
-        )  # fmt: skip
+        )
         assert answer.status_code < 500, (path, number)
         assert not any(sign in answer.text for sign in SIGNS)
 
@@ -167,9 +220,10 @@ def test_every_part_of_a_page_stands_nonsense(
 ) -> None:
     """Each event of ours says what is wrong with it, as the sender's doing, and changes nothing."""
     events = [
-        (event, values, about) for event, values in handlers(client)
+        (event, values, about)
+        for event, values in handlers(client)
         if any(target[1] in ("act", "select") for target in event["targets"])
-    ]  # fmt: skip
+    ]
     output = sent(client, events)
     assert len(output) == len(events) >= 12
     for text in output:
@@ -182,10 +236,16 @@ def test_every_part_of_a_page_stands_nonsense(
 
 @pytest.mark.parametrize(
     ("body", "mended"),
-    [(r"\ud83d\ude00", r"\ud83d\ude00"), (r"a\ud83db", r"a\ufffdb"), (r"\uDE00", r"\ufffd"),
-     (r"\\ud83d", r"\\ud83d"), (r"\\\ud83d", r"\\\ufffd"), (r"\u00e9", r"\u00e9"),
-     (r"\ud83d\ud83d\ude00", r"\ufffd\ud83d\ude00")],
-)  # fmt: skip
+    [
+        (r"\ud83d\ude00", r"\ud83d\ude00"),
+        (r"a\ud83db", r"a\ufffdb"),
+        (r"\uDE00", r"\ufffd"),
+        (r"\\ud83d", r"\\ud83d"),
+        (r"\\\ud83d", r"\\\ufffd"),
+        (r"\u00e9", r"\u00e9"),
+        (r"\ud83d\ud83d\ude00", r"\ufffd\ud83d\ude00"),
+    ],
+)
 def test_halves_of_characters_are_told_from_whole_ones(body: str, mended: str) -> None:
     """An escaped backslash before a `u` names no character."""
     assert whole_characters(body.encode()).decode() == mended
@@ -221,7 +281,7 @@ def test_a_choice_that_is_none_is_a_line_in_the_log(
         (event, [wrong.get(kinds[number]) for number in event["inputs"]], None)
         for event, values in handlers(client)
         if {kinds[number] for number in event["inputs"]} & wrong.keys()
-    ]  # fmt: skip
+    ]
     output = sent(client, events[:40])
     assert len(output) == 40
     for text in output:
@@ -238,8 +298,21 @@ def test_a_choice_that_is_none_is_a_line_in_the_log(
 def test_every_control_stands_nonsense(client: httpx.Client) -> None:
     """Sixty events of any kind with values that no control has: no inside of the app comes out."""
     drawn = random.Random(29)
-    values = (None, "", "x" * 3000, -1, 1e300, [], ["a", None], {}, {"path": "/etc/passwd"}, True,
-              "dir:/etc", "hub:a/b@main/c.csv", "\ud800")  # fmt: skip
+    values = (
+        None,
+        "",
+        "x" * 3000,
+        -1,
+        1e300,
+        [],
+        ["a", None],
+        {},
+        {"path": "/etc/passwd"},
+        True,
+        "dir:/etc",
+        "hub:a/b@main/c.csv",
+        "\ud800",
+    )
     events = [
         (event, [drawn.choice(values) for _ in event["inputs"]], None)
         for event, _ in drawn.sample(handlers(client), 60)

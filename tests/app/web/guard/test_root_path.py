@@ -15,12 +15,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import ui
-from app.components import modules
-from app.web.routes import PLOTLY_JS
-from app.workspace import Workspace
-from store.errors import StoreGone
 from tests.app.web.guard.test_nonsense import handlers, sent
+from theodolite.app import ui
+from theodolite.app.components import modules
+from theodolite.app.web.routes import PLOTLY_JS
+from theodolite.app.workspace import Workspace
+from theodolite.store.errors import StoreGone
 
 BELOW = "/tools/theodolite"
 NGINX = """
@@ -146,8 +146,11 @@ def test_nginx_serves_all_of_it(proxied: list[str], which: int, workspace: Works
         assert client.get("map/").next_request.url == f"{address}/map"  # type: ignore[union-attr]
         files = {"files": ("a.csv", b"text\na boat\n" * 300_000)}
         assert client.post("gradio_api/upload", files=files).is_success
-        opened = [(event, values, None) for event, values in handlers(client)
-                  if any(kind == "load" for _, kind in event["targets"])]  # fmt: skip
+        opened = [
+            (event, values, None)
+            for event, values in handlers(client)
+            if any(kind == "load" for _, kind in event["targets"])
+        ]
         assert all('"success":true' in text for text in sent(client, opened))
         foreign = {"Origin": "https://evil.example"}
         assert client.get("config", headers=foreign).status_code == 403

@@ -17,19 +17,19 @@ from typing import Any
 import httpx
 import pytest
 
-from app import ui
-from app.pages.data import service as data
-from app.pages.encoders import service as encoders
-from app.pages.evaluate import service as evaluate
-from app.pages.evaluate.costs import estimates
-from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
-from app.pages.fair import service as fair
-from app.pages.overview import service as overview
-from app.pages.train.service import EncoderTraining
-from app.web.routes import PLOTLY_JS
-from app.workspace import Workspace
-from engine.errors import UserError
-from engine.training.spec import TrainSpec
+from theodolite.app import ui
+from theodolite.app.pages.data import service as data
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate import service as evaluate
+from theodolite.app.pages.evaluate.costs import estimates
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
+from theodolite.app.pages.fair import service as fair
+from theodolite.app.pages.overview import service as overview
+from theodolite.app.pages.train.service import EncoderTraining
+from theodolite.app.web.routes import PLOTLY_JS
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.spec import TrainSpec
 
 LISTED = "random:16"
 LOGIN = ("reader", "secret")
@@ -67,8 +67,11 @@ def visitor(looking: Workspace) -> Iterator[httpx.Client]:
 def events(client: httpx.Client, kind: str) -> list[dict[str, Any]]:
     """All events of one kind that any page of the app listens to."""
     config = client.get("/config").raise_for_status().json()
-    return [d for d in config["dependencies"]
-            if d["backend_fn"] and any(target[1] == kind for target in d["targets"])]  # fmt: skip
+    return [
+        d
+        for d in config["dependencies"]
+        if d["backend_fn"] and any(target[1] == kind for target in d["targets"])
+    ]
 
 
 def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: Any = None) -> str:
@@ -158,9 +161,14 @@ def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/config", f"/{PLOTLY_JS}", "/theodolite/mark.svg", "/gradio_api/file=/etc/hosts",
-     "/gradio_api/queue/status"],
-)  # fmt: skip
+    [
+        "/config",
+        f"/{PLOTLY_JS}",
+        "/theodolite/mark.svg",
+        "/gradio_api/file=/etc/hosts",
+        "/gradio_api/queue/status",
+    ],
+)
 def test_strangers_get_nothing(visitor: httpx.Client, path: str) -> None:
     """Without a login our addresses and Gradio's answer 401."""
     assert httpx.get(str(visitor.base_url.join(path))).status_code == 401
@@ -169,7 +177,7 @@ def test_strangers_get_nothing(visitor: httpx.Client, path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/etc/passwd", "{store}/theodolite.db", "README.md", "..%2f..%2fetc%2fpasswd"],
-)  # fmt: skip
+)
 def test_no_file_of_the_machine_is_served(
     visitor: httpx.Client, owner: Workspace, path: str
 ) -> None:
