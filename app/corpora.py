@@ -47,11 +47,7 @@ def add(store: Store, folder: Path) -> str:
 
 
 def remove(store: Store, name: str) -> None:
-    """Unregister a corpus, `corpus:NAME`; its folder stays.
-
-    Raises:
-        UserError: there is no corpus of that name.
-    """
+    """Unregister a corpus, `corpus:NAME`; its folder stays."""
     known: dict[str, str] = store.settings.get(_KEPT, {})
     if known.pop(name.removeprefix(PREFIX), None) is None:
         raise UserError(f"There is no corpus {name!r}.", "`theodolite data list` shows them.")

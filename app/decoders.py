@@ -100,9 +100,6 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
     Args:
         workspace: loads the encoder.
         encoder: a spec; the row's `encoder` is its canonical form.
-
-    Raises:
-        UserError: the spec cannot be parsed, or the encoder not loaded.
     """
     from theodolite.engine.encoders import parse
 
@@ -124,11 +121,7 @@ def mark_of(workspace: Workspace, encoder: str) -> str | None:
 
 
 def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
-    """A decoder and its encoder, ready to use; the last few stay in memory.
-
-    Raises:
-        UserError: the folder is damaged, or the encoder cannot be loaded.
-    """
+    """A decoder and its encoder, ready to use; the last few stay in memory."""
     from theodolite.engine.decode import open_decoder
 
     encoder = workspace.load(row.encoder)
@@ -143,12 +136,7 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
 
 
 def register(workspace: Workspace, folder: Path) -> DecoderInfo:
-    """Add a decoder's folder to the list, and its encoder with it.
-
-    Raises:
-        UserError: the folder holds no decoder.
-        StoreError: the store cannot be written.
-    """
+    """Add a decoder's folder to the list, and its encoder with it."""
     facts = facts_of(folder)
     info = {name: facts.get(name) for name in _LISTED} | {"train": _trained_on(facts)}
     encoder = str(facts["encoder"])
@@ -174,11 +162,7 @@ class Removed:
 
 
 def remove(workspace: Workspace, name: str) -> Removed:
-    """Remove a decoder from the list, with its files if they are in the store's own folder.
-
-    Raises:
-        UserError: for visitors, a shipped or unknown decoder, or files that cannot be deleted.
-    """
+    """Remove a decoder from the list, with its files if they are in the store's own folder."""
     workspace.refuse_visitors()
     kept = workspace.store.decoders
     row = next((row for row in kept.list() if row["name"] == name), None)
@@ -211,11 +195,7 @@ def removal_notice(removed: Removed) -> str:
 
 
 def card_of(workspace: Workspace, name: str) -> str:
-    """The card of a decoder, as Markdown: its training and its quality.
-
-    Raises:
-        UserError: the name is unknown, or there is no card beside the weights.
-    """
+    """The card of a decoder, as Markdown: its training and its quality."""
     row = next((row for row in listed(workspace) if row.name == name), None)
     if row is None:
         raise _unknown(name)
@@ -244,11 +224,7 @@ def _unknown(name: str) -> UserError:
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
-    """Read the facts of a decoder from its folder.
-
-    Raises:
-        UserError: the folder holds no decoder.
-    """
+    """Read the facts of a decoder from its folder."""
     try:
         found = json.loads((folder / FACTS).read_text("utf-8"))
         if not isinstance(found, dict) or not {"encoder", "dim", "architecture"} <= found.keys():

@@ -16,11 +16,7 @@ _ALLOWED = "send_texts"
 
 
 def addresses(spec: str) -> list[Address]:
-    """The endpoints of a spec.
-
-    Raises:
-        UserError: the spec cannot be read.
-    """
+    """The endpoints of a spec."""
     from theodolite.engine.encoders import parse
     from theodolite.engine.endpoints import Address
 
@@ -34,21 +30,13 @@ def allowed(store: Store) -> list[str]:
 
 
 def unallowed(store: Store, spec: str) -> list[Address]:
-    """The endpoints of a spec on other machines to which sending texts is not allowed.
-
-    Raises:
-        UserError: the spec cannot be read.
-    """
+    """The endpoints of a spec on other machines to which sending texts is not allowed."""
     known = allowed(store)
     return [one for one in addresses(spec) if not one.is_here and one.url not in known]
 
 
 def allow(workspace: Workspace, spec: str) -> None:
-    """Allow texts to be sent to the endpoints of a spec.
-
-    Raises:
-        UserError: for visitors, or if the spec cannot be read.
-    """
+    """Allow texts to be sent to the endpoints of a spec."""
     workspace.refuse_visitors()
     more = {one.url for one in unallowed(workspace.store, spec)}
     if more:

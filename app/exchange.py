@@ -22,11 +22,7 @@ FORMATS = ("mteb", "yaml")
 
 
 def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, Any]]) -> list[Path]:
-    """Write the results that have no error; return the files.
-
-    Raises:
-        UserError: the format is unknown, or there is nothing to write.
-    """
+    """Write the results that have no error; return the files."""
     if form not in FORMATS:
         raise UserError(f"{form!r} is not a format for results.", f"Take {' or '.join(FORMATS)}.")
     kept = [row for row in rows if row["error"] is None]
@@ -59,9 +55,6 @@ def bring(
         files: a folder, a ZIP archive or a file on this machine; or uploads with their names.
         model: name of the model, for files which do not give it themselves or by their folders.
         revision: revision of that model.
-
-    Raises:
-        UserError: for visitors, or if nothing can be read.
     """
     workspace.refuse_visitors()
     named = reading.inside(files) if isinstance(files, Path) else files
@@ -73,11 +66,7 @@ def bring(
 
 
 def forget(workspace: Workspace, models: Sequence[tuple[str, str]]) -> int:
-    """Delete the imported results of (model, revision) pairs; return their number.
-
-    Raises:
-        UserError: for visitors, or if no model is given.
-    """
+    """Delete the imported results of (model, revision) pairs; return their number."""
     workspace.refuse_visitors()
     if not models:
         raise UserError("Nothing chosen.", "Choose models above the button.")

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
-    """Return the vectors of sentences, float (n, dim), unchanged if all are finite.
-
-    Raises:
-        UserError: a value is NaN or infinite; names the first sentence.
-    """
+    """Return the vectors of sentences, float (n, dim), unchanged if all are finite."""
     import numpy as np
 
     bad = ~np.isfinite(vectors).all(axis=1)

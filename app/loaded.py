@@ -46,9 +46,6 @@ class Loaded:
         """The encoder of a canonical spec, loaded if it is not cached or has changed on disk.
 
         Concurrent requests for one model share it.
-
-        Raises:
-            UserError: files or weights cannot be used.
         """
         from theodolite.engine import encoders
 

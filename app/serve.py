@@ -357,11 +357,7 @@ def _login(auth: str | None, file: Path | None) -> Auth | None:
 
 
 def parse_root_path(text: str | None) -> str | None:
-    """Normalise the path under which a proxy serves us, to one leading and no trailing slash.
-
-    Raises:
-        UserError: the text is no path.
-    """
+    """Normalise the path under which a proxy serves us, to one leading and no trailing slash."""
     from theodolite.engine.errors import UserError
 
     if text is None or not text.strip("/"):
@@ -375,11 +371,7 @@ def parse_root_path(text: str | None) -> str | None:
 
 
 def parse_host(text: str) -> str:
-    """Check a host name under which a proxy serves us; `*.` stands for any name below another.
-
-    Raises:
-        UserError: the text is more or less than a name.
-    """
+    """Check a host name under which a proxy serves us; `*.` stands for any name below another."""
     from theodolite.engine.errors import UserError
 
     if not re.fullmatch(r"(\*\.)?[\w-]+(\.[\w-]+)*|\[[0-9a-fA-F:.]+\]", text, re.ASCII):
@@ -391,11 +383,7 @@ def parse_host(text: str) -> str:
 
 
 def parse_login(auth: str | None) -> tuple[str, str] | None:
-    """Split NAME:PASSWORD.
-
-    Raises:
-        UserError: the name or the password is missing.
-    """
+    """Split NAME:PASSWORD."""
     from theodolite.engine.errors import UserError
 
     if auth is None:

@@ -51,11 +51,7 @@ def known(workspace: Workspace) -> Suites | None:
 
 
 def look_up(workspace: Workspace) -> Suites:
-    """The suites of the installed version, read from mteb if needed, which takes seconds.
-
-    Raises:
-        UserError: mteb is not installed.
-    """
+    """The suites of the installed version, read from mteb if needed, which takes seconds."""
     found = known(workspace)
     if found is None:
         from theodolite.engine.mteb import suites
@@ -69,11 +65,7 @@ def look_up(workspace: Workspace) -> Suites:
 
 
 def members(workspace: Workspace, name: str) -> Sequence[str]:
-    """The tasks of a suite, in its order.
-
-    Raises:
-        UserError: mteb is not installed, or it has no such suite.
-    """
+    """The tasks of a suite, in its order."""
     held = known(workspace)
     if held and name in held.tasks:
         return held.tasks[name]

@@ -339,11 +339,7 @@ EncodersArgument = Annotated[
 
 
 def check_writable(file: Path) -> None:
-    """Check that a file can be written, before anything is computed for it.
-
-    Raises:
-        UserError: the path is a folder, or not writable.
-    """
+    """Check that a file can be written, before anything is computed for it."""
     from theodolite.engine.errors import UserError
 
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):

@@ -164,9 +164,6 @@ def launch(
 
     Returns:
         The running Blocks: `local_url`, `share_url`, `close()`.
-
-    Raises:
-        UserError: the port is in use, or strangers could reach the app without a password.
     """
     _refuse_open_doors(host, share, auth, workspace)
     _check_port(host, port)
@@ -265,11 +262,7 @@ def _refuse_open_doors(host: str, share: bool, auth: Auth | None, workspace: Wor
 
 
 def _check_port(host: str, port: int | None) -> None:
-    """Check that there is a port to listen on, before anything is built.
-
-    Raises:
-        UserError: the port is taken (names the next free one), or listening is not permitted.
-    """
+    """Check that there is a port to listen on, before anything is built."""
     start = port if port is not None else DEFAULT_PORT
     tried = range(start, min(start + PORTS_TRIED, 65536))
     free = next((number for number in tried if _is_free(host, number)), None)

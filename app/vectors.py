@@ -35,11 +35,7 @@ def vectors(
     dataset: str,
     progress: Progress | None = None,
 ) -> np.ndarray:
-    """The vectors of a collection, float32 (n, dim), read-only; the last two stay in memory.
-
-    Raises:
-        UserError: the encoder or data set cannot be used, or a value is NaN or infinite.
-    """
+    """The vectors of a collection, float32 (n, dim), read-only; the last two stay in memory."""
     encoded_by = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)
     place = (encoded_by.fingerprint, data_hash)
@@ -57,11 +53,7 @@ def vectors(
 
 
 def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress) -> None:
-    """Compute the vectors of a collection into the cache, without keeping them in memory.
-
-    Raises:
-        UserError: the encoder or data set cannot be used.
-    """
+    """Compute the vectors of a collection into the cache, without keeping them in memory."""
     encoded_by = workspace.bound(encoder, dataset)
     sentences, _ = workspace.catalog.sentences(dataset)
     total = len(sentences)

@@ -75,10 +75,6 @@ class Workspace:
         demo: read-only for many unknown visitors: nothing is written to the store, and their
             results are cached in memory, within limits.
         hub_files: False to fetch nothing from the hub, where names come from somebody else.
-
-    Raises:
-        UserError: `data_root` is no data folder.
-        StoreError: the store cannot be opened.
     """
 
     def __init__(
@@ -105,9 +101,6 @@ class Workspace:
         """Check that the workspace may be changed; every operation with effects starts with this.
 
         Pages show visitors no such controls, but an event can be sent without its control.
-
-        Raises:
-            UserError: the workspace is read-only.
         """
         if self.read_only:
             raise UserError(
@@ -119,10 +112,6 @@ class Workspace:
         """Return the encoder for a spec, with the store's vectors as its cache.
 
         The last few stay in memory, as long as their files and data do not change.
-
-        Raises:
-            UserError: the spec, files or weights cannot be used, or a visitor's spec is not listed:
-                it could name any folder of this machine.
         """
         from theodolite.engine import encoders
 
@@ -142,9 +131,6 @@ class Workspace:
 
         Steps are fitted on all of its sentences, duplicates included, as in an evaluation; its
         sentences get the model's document prompt, and queries its query prompt.
-
-        Raises:
-            UserError: the encoder or data set cannot be used.
         """
         from theodolite.engine.encoders import PromptTask, bind_task
 

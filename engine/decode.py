@@ -93,10 +93,6 @@ class Decoder:
             seed: of the sampling.
             known_words: write only words of the training text, where the decoder has their list;
                 ignored by the reference code's beam.
-
-        Raises:
-            UserError: vectors of another dimension or with NaN or infinity, or a method or number
-                out of range.
         """
         points = self._checked(vectors)
         if encoder is not None and encoder.dim != self.dim:
@@ -136,9 +132,6 @@ class Decoder:
                 `vec2sent-ref`, as the released code has none.
             step: share of the gap, above 0, at most 2.
             **how: as for `decode`.
-
-        Raises:
-            UserError: as for `decode`, or `rounds` or `step` out of range.
         """
         if not 0 <= rounds <= 50 or not 0 < step <= 2:
             raise UserError(
@@ -242,11 +235,7 @@ class Decoder:
 
 
 def open_decoder(folder: Path | str) -> Decoder:
-    """Read a decoder's folder.
-
-    Raises:
-        UserError: the folder holds no decoder, or a damaged one.
-    """
+    """Read a decoder's folder."""
     return Decoder(
         *folders.read(folder if isinstance(folder, Path) else Path(text(folder, "folder")))
     )
@@ -265,9 +254,6 @@ def interpolate(
 
     Returns:
         float32 (steps, d).
-
-    Raises:
-        UserError: fewer than two steps, or vectors of different dimensions.
     """
     if steps < 2:
         raise UserError(f"{steps} steps are too few.", "Choose 2 or more.")

@@ -80,9 +80,6 @@ def diagnose(
             score out where it is not installed.
         seed: None is the protocol's.
         tick: called with the share done.
-
-    Raises:
-        UserError: too few sentences, an empty one, or vectors that the decoder cannot read.
     """
     began = time.perf_counter()
     seed = VEC2SENT.seed if seed is None else seed

@@ -71,11 +71,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Parse `URL#MODEL`; a path of a single service at the end of the URL is dropped.
-
-        Raises:
-            UserError: not an address, one with a password or query, or http to another machine.
-        """
+        """Parse `URL#MODEL`; a path of a single service at the end of the URL is dropped."""
         url, _, model = text.strip().partition("#")
         try:
             parts = urlsplit(url)
@@ -164,7 +160,6 @@ class Endpoint:
             tries: most requests made.
 
         Raises:
-            UserError: texts may not be sent there, the server refuses, or no try got an answer.
             Unacceptable: the server refuses the request, and may accept a smaller one.
         """
         if not self.may_send:
@@ -273,11 +268,7 @@ def _own_key(address: Address) -> str:
 
 
 def _key(address: Address) -> str:
-    """The key for a host, from the environment alone; empty without one.
-
-    Raises:
-        UserError: the value cannot be a key; the message does not repeat it.
-    """
+    """The key for a host, from the environment alone; empty without one."""
     for name in (_own_key(address), KEY):
         if value := os.environ.get(name, "").strip():
             if not re.fullmatch(r"[!-~]+", value):

@@ -68,9 +68,6 @@ def evaluate(
         progress: called with (done, total) of each task, counted in sentences, twice where a
             classifier is trained on them. An exception it raises stops the evaluation and
             propagates.
-
-    Raises:
-        UserError: an unknown task or protocol, or an invalid seed.
     """
     from theodolite.engine import tasks as registry
     from theodolite.engine.datasets import Catalog
@@ -174,9 +171,6 @@ def vectors_for(
         encoder: from `bind`.
         sentences: from `needed`.
         progress: called with (sentences done, sentences in all).
-
-    Raises:
-        UserError: the encoder did not give a finite vector for each sentence, or only zeros.
     """
     queries = kind.queries(dataset) if kind.queries else 0
     return _encode(encoder, sentences, queries, progress)
@@ -258,11 +252,7 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
 
 
 def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> Encoder:
-    """Return the encoder bound to a task, whose sentences and prompts replace `@task`.
-
-    Raises:
-        UserError: the protocol does not score the task.
-    """
+    """Return the encoder bound to a task, whose sentences and prompts replace `@task`."""
     from theodolite.engine.encoders import PromptTask, bind_task
     from theodolite.engine.tasks import prompt_task, type_of
 

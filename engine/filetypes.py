@@ -78,11 +78,7 @@ def lfs_pointer(path: Path) -> bool:
 
 
 def refuse_pointer(path: Path) -> None:
-    """Refuse a Git LFS pointer.
-
-    Raises:
-        UserError: names the file and says how to get its content.
-    """
+    """Refuse a Git LFS pointer."""
     if lfs_pointer(path):
         raise is_pointer(str(path))
 

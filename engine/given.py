@@ -14,9 +14,6 @@ def text(given: object, name: str, hint: str = "") -> str:
         given: what the caller gave.
         name: of the argument, for the message.
         hint: what to do where it is no text; of bytes the message says to decode them.
-
-    Raises:
-        UserError: it is anything else.
     """
     if isinstance(given, str):
         return given
@@ -30,9 +27,6 @@ def texts(given: object, name: str = "sentences") -> list[str]:
     Args:
         given: what the caller gave.
         name: of the argument, for the message.
-
-    Raises:
-        UserError: it is no sequence of texts; names the first that is none, counted from 0.
     """
     if isinstance(given, str):
         raise UserError(f"{name} is one text, where a list is expected.", "Write ['…'].")

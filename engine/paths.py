@@ -13,9 +13,6 @@ def named(text: str) -> Path:
 
     A name that only begins like a home folder (`~$list.csv`) stays as it is: `Path.expanduser`
     would raise.
-
-    Raises:
-        UserError: the text contains a NUL character.
     """
     if "\0" in text:
         shown = text.replace("\0", "\\0")

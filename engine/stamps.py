@@ -35,9 +35,6 @@ def check_unchanged(before: object, now: object, name: str) -> None:
         before: their stamp or hashes then.
         now: their stamp or hashes now.
         name: of the object that was read from them.
-
-    Raises:
-        UserError: they differ.
     """
     if now != before:
         raise UserError(

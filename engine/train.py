@@ -48,11 +48,6 @@ def train(
     Yields:
         `Started` first and `Finished` last; for an encoder that exists already, `Noted` and
         `Finished` alone. Of several processes (`torchrun`), only rank 0 yields.
-
-    Raises:
-        UserError: the spec cannot be carried out, the folder is taken or another process trains
-            into it, a checkpoint could not be written, or the loss was NaN or infinity before there
-            was one.
     """
     ranks = Ranks.of_environment()
     precision = Precision.of(spec, ranks.local_rank, ranks.world_size)

@@ -78,10 +78,6 @@ def clean(store: Store, grace: float = GRACE) -> int:
 
     Returns:
         Bytes reclaimed.
-
-    Raises:
-        StoreError: on an I/O error, when another program holds the database, or it is damaged:
-            the files of results that cannot be read would seem unreferenced.
     """
     if not isinstance(store.database.refusal, StoreFull):
         store.refuse_writing()

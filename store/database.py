@@ -138,11 +138,7 @@ class Database:
         return held.connection
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[dict[str, Any]]:
-        """Run a query and return its rows.
-
-        Raises:
-            StoreError: when the database cannot answer.
-        """
+        """Run a query and return its rows."""
         with as_store_errors(self.path.parent):
             cursor = self.connection.execute(sql, parameters)
             names = [column[0] for column in cursor.description]
@@ -169,9 +165,6 @@ class Database:
 
         A transaction that reads first and asks for the lock later is refused at once when another
         one wrote in between, however long the timeout; `BEGIN IMMEDIATE` waits instead.
-
-        Raises:
-            StoreError: when it cannot be written; nothing has changed then.
         """
         self.refuse_writing()
         with as_store_errors(self.path.parent):
@@ -191,19 +184,11 @@ class Database:
             return int(self.connection.execute(sql, parameters).rowcount)
 
     def version(self) -> int:
-        """A number that changes with whatever is written by others than this thread.
-
-        Raises:
-            StoreError: when the database cannot answer.
-        """
+        """A number that changes with whatever is written by others than this thread."""
         return int(self.rows("PRAGMA data_version")[0]["data_version"])
 
     def refuse_writing(self) -> None:
-        """Raise if the database is read-only; call this before writing files beside it.
-
-        Raises:
-            StoreError: the database was opened for reading, or could not be for writing.
-        """
+        """Raise if the database is read-only; call this before writing files beside it."""
         if self.refusal is not None:
             raise copy.copy(self.refusal)  # the same one would keep the traceback of each time
 

@@ -80,7 +80,6 @@ class _ByKey:
 
         Raises:
             ValueError: for a malformed key, or an array of objects.
-            StoreError: on an I/O error; nothing has changed then.
         """
         self._database.refuse_writing()
         if not KEY.fullmatch(key):
@@ -129,7 +128,6 @@ class Derived(_ByKey):
 
         Raises:
             ValueError: for a malformed key, or an array of objects.
-            StoreError: on an I/O error; nothing has changed then.
         """
         self._put(key, info, arrays or {}, files or {}, kind=kind)
 
@@ -163,7 +161,6 @@ class Projections(_ByKey):
 
         Raises:
             ValueError: for a malformed key, or arrays of wrong shape or type.
-            StoreError: on an I/O error; nothing has changed then.
         """
         n = len(arrays["points"])
         if arrays["points"].shape != (n, 2) or any(len(array) != n for array in arrays.values()):

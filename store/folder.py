@@ -64,9 +64,6 @@ class Store:
         Args:
             folder: of the store.
             reading: whether to refuse writes once it is open.
-
-        Raises:
-            StoreError: when the folder cannot be used, or a newer version wrote it.
         """
         folder = Path(folder).expanduser().resolve()
         if folder.exists() and not folder.is_dir():
@@ -94,11 +91,7 @@ class Store:
         return self.database.reading
 
     def refuse_writing(self) -> None:
-        """Raise if the store is read-only; call this before long work that is to be stored.
-
-        Raises:
-            StoreError: the store was opened for reading, or could not be for writing.
-        """
+        """Raise if the store is read-only; call this before long work that is to be stored."""
         self.database.refuse_writing()
 
     def close(self) -> None:

@@ -62,11 +62,7 @@ class Judgements:
         return [self._read(row) for row in rows]
 
     def get(self, session: str) -> JudgingRow:
-        """The session of that id.
-
-        Raises:
-            StoreError: there is none of that id.
-        """
+        """The session of that id."""
         row = self._database.row(f"{_LISTED} WHERE id = ?", [session])
         if row is None:
             raise StoreError(

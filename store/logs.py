@@ -19,11 +19,7 @@ class Logs:
         self.folder = folder
 
     def path(self, run_id: str) -> Path:
-        """The file that a run's processes write to.
-
-        Raises:
-            StoreError: for an unknown run, so that no other file is ever named.
-        """
+        """The file that a run's processes write to."""
         return self.folder / f"{self._runs.get(run_id)['id']}.log"
 
     def sizes(self) -> dict[str, int]:
@@ -36,11 +32,7 @@ class Logs:
             (self.folder / f"{run_id}.log").unlink(missing_ok=True)
 
     def lines(self, run_id: str, after: int = 0) -> list[str]:
-        """The lines of a run's log from number `after` on; of a huge log only the end.
-
-        Raises:
-            StoreError: when there is no such run.
-        """
+        """The lines of a run's log from number `after` on; of a huge log only the end."""
         path = self.path(run_id)
         if not path.exists():
             return []

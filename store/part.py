@@ -27,9 +27,6 @@ def copy_results(
         ids: of the results.
         encoders: name in the source -> name in the target.
         tasks: likewise.
-
-    Raises:
-        StoreError: when one cannot be read, or the target cannot be written.
     """
     files = target.results.folder
     with as_store_errors(target.folder), target.database.write() as connection:
@@ -53,11 +50,7 @@ def copy_results(
 def copy_maps(
     source: Store, target: Store, encoders: Collection[str], datasets: Collection[str]
 ) -> None:
-    """Copy the maps of some encoders on some data sets, whose names are the same in both stores.
-
-    Raises:
-        StoreError: when one cannot be read, or the target cannot be written.
-    """
+    """Copy the maps of some encoders on some data sets, whose names are the same in both stores."""
     files = target.projections.folder
     with as_store_errors(target.folder):
         for row in reversed(source.projections.list()):

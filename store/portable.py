@@ -18,11 +18,7 @@ _SCORE = ("split", "aggregation", "metric", "score", "n", "main", "unit")
 
 
 def pack(results: Results, result_id: int) -> dict[str, Any]:
-    """A result with its details, every number and the per-example values, JSON-able.
-
-    Raises:
-        StoreError: when there is no such result, or its per-example values cannot be read.
-    """
+    """A result with its details, every number and the per-example values, JSON-able."""
     row = results.by_id(result_id)
     scores = results.in_full([result_id])[result_id]["scores"]
     packed = {name: row[name] for name in _PLAIN}
@@ -38,11 +34,7 @@ def pack(results: Results, result_id: int) -> dict[str, Any]:
 
 
 def keep(results: Results, packed: Mapping[str, Any]) -> int:
-    """Store a packed result and return its id here; a known result changes nothing.
-
-    Raises:
-        StoreError: when it cannot be read as a result. Nothing in it is unpickled.
-    """
+    """Store a packed result and return its id here; a known result changes nothing."""
     try:
         result = {name: packed[name] for name in _PLAIN}
         result["scores"] = [

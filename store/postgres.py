@@ -82,7 +82,6 @@ class Postgres:
 
         Raises:
             FleetAway: when the database does not answer.
-            StoreError: it cannot hold every text.
         """
         import psycopg
 

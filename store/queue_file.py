@@ -28,9 +28,6 @@ def prepare(folder: Path) -> int:
 
     Returns:
         Its inode.
-
-    Raises:
-        StoreError: the disk is full or cannot be written.
     """
     path = folder / NAME
     with (

@@ -70,7 +70,6 @@ class Results:
 
         Raises:
             ValueError: for scores that do not fit the above, or arrays of objects.
-            StoreError: when it cannot be written; nothing has changed then.
         """
         main = _main_score(result)
         arrays = dict((result.get("examples") if examples is None else examples) or {})
@@ -100,11 +99,7 @@ class Results:
         return None if row is None else _read(row)
 
     def by_id(self, result_id: int) -> dict[str, Any]:
-        """The result of that id, with its details.
-
-        Raises:
-            StoreError: when there is none.
-        """
+        """The result of that id, with its details."""
         row = self._database.row("SELECT * FROM results WHERE id = ?", [result_id])
         if row is None:
             raise StoreError(
@@ -180,11 +175,7 @@ class Results:
         return found
 
     def examples(self, result_id: int) -> dict[str, np.ndarray]:
-        """The per-example arrays of a result; empty when it has none.
-
-        Raises:
-            StoreError: when there is no such result, or its file is gone or damaged.
-        """
+        """The per-example arrays of a result; empty when it has none."""
         name = self.by_id(result_id)["examples"]
         try:
             return {} if name is None else arrays_of((self.folder / name).read_bytes())

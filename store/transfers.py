@@ -38,7 +38,6 @@ class Transfers:
 
         Raises:
             FleetAway: when the database does not answer.
-            StoreError: when the file cannot be read.
         """
         there = {
             row["number"]
@@ -68,7 +67,6 @@ class Transfers:
         Raises:
             FleetAway: when the database does not answer.
             Damaged: when a chunk or the whole file fails its checksum, or a chunk is gone.
-            StoreError: on an I/O error.
         """
         if path.is_file() and path.stat().st_size == size:
             return

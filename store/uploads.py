@@ -56,9 +56,6 @@ class Uploads:
             info: JSON-able facts for lists.
             filename: original name of the file, whose suffix tells its format; taken from `source`
                 when that is a path.
-
-        Raises:
-            StoreError: for a name that is invalid or taken by other content, or a full disk.
         """
         if not _NAME.fullmatch(name):
             raise StoreError(

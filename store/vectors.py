@@ -60,9 +60,6 @@ class VectorStore:
 
         Returns:
             (found, vectors): bool (n,), and float32 (found.sum(), dim) in the order of keys.
-
-        Raises:
-            StoreError: when the disk cannot be read.
         """
         self._note(fingerprint)
         with as_store_errors(self._folder.parent):
@@ -73,7 +70,6 @@ class VectorStore:
 
         Raises:
             ValueError: when the shapes do not fit.
-            StoreError: when it cannot be written; what was there before stays.
         """
         self._database.refuse_writing()
         rows = np.ascontiguousarray(vectors, dtype="<f4")

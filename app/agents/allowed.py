@@ -34,9 +34,6 @@ class Allowed:
         A listed encoder is allowed whatever it names. In any other spec, each source must ship with
         Theodolite or be a file below a root; nothing is fetched from the hub or sent to an
         endpoint.
-
-        Raises:
-            UserError: the spec cannot be parsed, or is not allowed.
         """
         parsed = parse(spec)
         name = str(parsed)
@@ -47,11 +44,7 @@ class Allowed:
         return name
 
     def data(self, name: str) -> str:
-        """An available data set: of the starter set, the data folder, or the uploads.
-
-        Raises:
-            UserError: there is no data set of that name.
-        """
+        """An available data set: of the starter set, the data folder, or the uploads."""
         if name not in self._workspace.catalog.names():
             raise UserError(
                 f"There is no data set {name!r} here.", "The tool `data` lists those that are."

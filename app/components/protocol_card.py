@@ -16,9 +16,6 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
     Args:
         name: name of the protocol.
         more: (name, description) rows to add, such as the seed of a result.
-
-    Raises:
-        UserError: there is no such protocol.
     """
     from theodolite.engine import protocols
 

@@ -54,21 +54,13 @@ class Browser:
 
 
 def find() -> Browser | None:
-    """The browser that THEODOLITE_BROWSER names, else the first that is installed.
-
-    Raises:
-        UserError: THEODOLITE_BROWSER names a program that does not exist.
-    """
+    """The browser that THEODOLITE_BROWSER names, else the first that is installed."""
     named = os.environ.get(VARIABLE)
     return _named(named) if named else next(_installed(), None)
 
 
 def get() -> Browser:
-    """The browser that `find` finds.
-
-    Raises:
-        UserError: no browser is installed.
-    """
+    """The browser that `find` finds."""
     found = find()
     if found is None:
         raise UserError(

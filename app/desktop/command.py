@@ -66,11 +66,7 @@ def remove(as_json: JsonOption = False) -> None:
 
 
 def stay(window: Window, workspace: Workspace, address: str) -> None:
-    """Wait until the window is closed, and then until no run is alive.
-
-    Raises:
-        UserError: the browser failed.
-    """
+    """Wait until the window is closed, and then until no run is alive."""
     window.wait()
     runs = workspace.store.runs.list(LIVE)
     if not runs:

@@ -32,9 +32,6 @@ def install(store: Path, data: Path | None) -> list[Path]:
 
     Returns:
         The files that were written, the launcher first.
-
-    Raises:
-        UserError: the system is not Linux, or the program or a browser is not installed.
     """
     _check_system()
     browsers.get()
@@ -53,9 +50,6 @@ def remove() -> list[Path]:
 
     Returns:
         The files that were removed.
-
-    Raises:
-        UserError: the system is not Linux.
     """
     _check_system()
     found = [file for file in _files() if file.exists()]

@@ -54,11 +54,7 @@ class Window:
         self._profile = profile
 
     def wait(self) -> None:
-        """Return when the window is closed.
-
-        Raises:
-            UserError: the browser failed.
-        """
+        """Return when the window is closed."""
         code = self._process.wait()
         if code:
             text = _log(self._profile).read_text("utf-8", "replace").strip().splitlines()
@@ -92,11 +88,7 @@ class Window:
 
 
 def find_browser() -> Browser:
-    """The browser that will show a window.
-
-    Raises:
-        UserError: there is no browser, or no screen.
-    """
+    """The browser that will show a window."""
     browser = browsers.get()
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     headless = any(word.startswith("--headless") for word in browser.command)

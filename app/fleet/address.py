@@ -38,9 +38,6 @@ class Address:
         """Parse an address, by default that in THEODOLITE_FLEET.
 
         Connections to other machines are encrypted: `sslmode` is `require` by default.
-
-        Raises:
-            UserError: no address, none of Postgres, or one without encryption.
         """
         given = (text or os.environ.get(VARIABLE) or "").strip()
         if not given:

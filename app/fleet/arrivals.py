@@ -44,11 +44,7 @@ class Arrivals:
         self._reports, self._transfers = reports, transfers
 
     def hear(self, run_id: str, units: Mapping[str, int]) -> None:
-        """Store new reports of a run's units, given as name -> position.
-
-        Raises:
-            StoreError: the database does not answer, or an I/O error.
-        """
+        """Store new reports of a run's units, given as name -> position."""
         heard = self._reports.of(list(units))
         for one in heard:
             self._keep_report(run_id, units[one["unit"]], one["kind"], one["data"])
@@ -58,11 +54,7 @@ class Arrivals:
     def keep(
         self, run_id: str, unit: UnitRow, part: Job, needs: Needs, answer: Answer
     ) -> dict[str, Any]:
-        """Store the answer to a unit; return how it ended, as `Runs.end_unit` takes it.
-
-        Raises:
-            StoreError: the database does not answer, or an I/O error; the answer stays there.
-        """
+        """Store the answer to a unit; return how it ended, as `Runs.end_unit` takes it."""
         outcome, position = dict(answer["outcome"]), unit["position"]
         took = outcome["error"] or f"Took {outcome['seconds']:.1f} s."
         for kind, data in answer["reports"]:
@@ -91,12 +83,7 @@ class Arrivals:
                 raise UserError(error.message, error.hint) from error
 
     def _bring(self, part: Job, parcel: parcels.Parcel) -> None:
-        """Receive a folder at the path in the part's spec; the same folder there stays.
-
-        Raises:
-            UserError: another folder is there.
-            StoreError: it does not arrive, or an I/O error.
-        """
+        """Receive a folder at the path in the part's spec; the same folder there stays."""
         out = Path(part.leaves())
         arriving = out.with_name(f"{out.name}.arriving")
         if not (out.is_dir() and any(out.iterdir())):

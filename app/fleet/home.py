@@ -67,11 +67,7 @@ class Home:
 
     @classmethod
     def here(cls, store_folder: Path, data_root: Path | None) -> Home:
-        """The home of the fleet in THEODOLITE_FLEET, which no list of processes shows.
-
-        Raises:
-            UserError: it names no fleet.
-        """
+        """The home of the fleet in THEODOLITE_FLEET, which no list of processes shows."""
         return cls(Workspace(store_folder, data_root), Address.parse(None))
 
     def takes(self, job: Job) -> str:

@@ -50,9 +50,6 @@ class Needs:
             data: names of data sets.
             encoders: specs.
             out: see above.
-
-        Raises:
-            UserError: an encoder or data that cannot be read here.
         """
         specs = [parse(encoder) for encoder in encoders]
         names = [*data, *(name for spec in specs for name in _fitted(spec))]
@@ -82,9 +79,6 @@ def encoder_stays(encoder: str) -> str:
     """Why an encoder can be used at home only, in words; empty when it may travel.
 
     An endpoint may be called only from the machine on which a person has allowed it.
-
-    Raises:
-        UserError: the spec cannot be read.
     """
     spec = parse(encoder)
     if any(SOURCES[source.kind].value_is == "address" for source in spec.sources):

@@ -15,11 +15,7 @@ def is_address(out: str) -> bool:
 
 
 def checked(address: str) -> str:
-    """Return an address unchanged if it is valid.
-
-    Raises:
-        UserError: it may lead elsewhere, as by `..`, or its file system is unknown.
-    """
+    """Return an address unchanged if it is valid."""
     from fsspec import available_protocols
 
     parts = urlsplit(address)
@@ -42,11 +38,7 @@ def is_below(address: str, root: str) -> bool:
 
 
 def leave(folder: Path, address: str) -> None:
-    """Move a folder of this machine to an address.
-
-    Raises:
-        UserError: it cannot be written there.
-    """
+    """Move a folder of this machine to an address."""
     import fsspec
 
     try:

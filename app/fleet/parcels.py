@@ -48,11 +48,7 @@ _NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
 
 
 def paths_of(encoder: str) -> list[str]:
-    """Files and folders of this machine that an encoder names.
-
-    Raises:
-        UserError: the spec cannot be read.
-    """
+    """Files and folders of this machine that an encoder names."""
     return [path for source in parse(encoder).sources for path in _paths(source)]
 
 
@@ -78,11 +74,7 @@ def _moved(source: SourceSpec, places: Mapping[str, str]) -> SourceSpec:
 
 
 def pack(path: str) -> Parcel:
-    """The parcel of a path. A file is hashed again only when it changes.
-
-    Raises:
-        UserError: nothing is there, it is too large, or it would have to be unpickled.
-    """
+    """The parcel of a path. A file is hashed again only when it changes."""
     root = Path(path)
     files = list(_files(root))
     size = sum(file.stat().st_size for _, file in files)
@@ -124,23 +116,14 @@ def under(parcel: Parcel, name: str) -> Parcel:
 
 
 def send(transfers: Transfers, path: str, parcel: Parcel) -> None:
-    """Upload the files of a parcel that are not in the database yet.
-
-    Raises:
-        StoreError: a file cannot be read, or the database does not answer.
-    """
+    """Upload the files of a parcel that are not in the database yet."""
     root = Path(path)
     for name, (digest, _) in parcel["files"].items():
         transfers.send(digest, root.parent / name)
 
 
 def receive(transfers: Transfers, parcel: Parcel, folder: Path) -> Path:
-    """Download a parcel into a folder, except files already there; return the parcel's path.
-
-    Raises:
-        UserError: a parcel with names that lead out of the folder, or of files that do not travel.
-        StoreError: it does not arrive.
-    """
+    """Download a parcel into a folder, except files already there; return the parcel's path."""
     files = dict(checked(parcel))
     for name, (digest, size) in files.items():
         transfers.fetch(digest, size, folder / name)
@@ -148,11 +131,7 @@ def receive(transfers: Transfers, parcel: Parcel, folder: Path) -> Path:
 
 
 def checked(parcel: Parcel) -> Iterable[tuple[str, tuple[str, int]]]:
-    """Name, hash and size of every file of a parcel that came from elsewhere.
-
-    Raises:
-        UserError: see `receive`.
-    """
+    """Name, hash and size of every file of a parcel that came from elsewhere."""
     try:
         files = {
             str(name): (str(digest), int(size)) for name, (digest, size) in parcel["files"].items()

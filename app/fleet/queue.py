@@ -78,11 +78,7 @@ def database_of(address: Address) -> Postgres:
 
 
 def verify() -> None:
-    """Check that the database in THEODOLITE_FLEET can be used; one that is away may come back.
-
-    Raises:
-        StoreError: it cannot hold every text.
-    """
+    """Check that the database in THEODOLITE_FLEET can be used; one that is away may come back."""
     database = database_of(Address.parse(None))
     with contextlib.suppress(FleetAway):
         database.rows("SELECT 1")

@@ -33,11 +33,7 @@ _MOST_TEXT = 1000
 
 
 def admitted(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
-    """The job of a unit, under the paths of its home.
-
-    Raises:
-        UserError: other machines may not ask this one for it, or it cannot be read.
-    """
+    """The job of a unit, under the paths of its home."""
     from theodolite.app.fleet import queue
 
     if queue.KINDS.get(unit["kind"]) not in only:
@@ -92,12 +88,7 @@ class Places:
         return {**packed, "encoder": parcels.moved(packed["encoder"], self._back)}
 
     def bring(self, transfers: Transfers) -> parcels.Parcel | None:
-        """Send the output off; return the parcel that goes home, None when there is none.
-
-        Raises:
-            UserError: it cannot be written to its address.
-            StoreError: the database does not answer.
-        """
+        """Send the output off; return the parcel that goes home, None when there is none."""
         if self.made is None:
             return None
         self._original.settle(self.made)

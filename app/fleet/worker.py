@@ -303,11 +303,7 @@ class _At(NamedTuple):
 
 
 def kinds(only: str | None) -> tuple[str, ...]:
-    """Parse comma-separated kinds of work; all kinds when none is given.
-
-    Raises:
-        UserError: a kind that does not travel.
-    """
+    """Parse comma-separated kinds of work; all kinds when none is given."""
     known = tuple(dict.fromkeys(queue.KINDS.values()))
     if not only:
         return known
@@ -328,11 +324,7 @@ def slot_names(store_folder: Path) -> list[str]:
 
 
 def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float = 3.0) -> str:
-    """Fill the named slot or the first free one; return its name.
-
-    Raises:
-        StoreError: the slot is filled, or the database does not answer.
-    """
+    """Fill the named slot or the first free one; return its name."""
     if slot is None:
         for name in slot_names(store_folder):
             if roster.fill(name):
@@ -367,9 +359,6 @@ def run(
         address: of the fleet's database.
         ready: called with its name once it takes work.
         out: addresses under which it may write what it trains.
-
-    Raises:
-        StoreError: the store cannot be used, the slot is filled, or the database is away.
     """
     store = Store.open(store_folder)
     if store.workers.list():

@@ -80,9 +80,6 @@ class Job:
         Yields:
             Events and results, for a terminal that executes it; None or nothing where all of it is
             in the store.
-
-        Raises:
-            UserError: the unit failed, for a reason that a person can fix.
         """
         raise NotImplementedError
 
@@ -95,19 +92,11 @@ class Job:
         return f"Work of the kind {self.kind} cannot be sent to a fleet."
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
-        """What another machine needs to do the unit at a position, for a job that may travel.
-
-        Raises:
-            UserError: the unit cannot be done here either.
-        """
+        """What another machine needs to do the unit at a position, for a job that may travel."""
         raise NotImplementedError
 
     def files(self) -> list[str]:
-        """Files and folders of this machine that a part reads, as its spec names them.
-
-        Raises:
-            UserError: the spec cannot be read.
-        """
+        """Files and folders of this machine that a part reads, as its spec names them."""
         return []
 
     def leaves(self) -> str:

@@ -20,11 +20,7 @@ KINDS: dict[str, str] = {
 
 
 def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:
-    """The class of the jobs of a kind.
-
-    Raises:
-        UserError: there is no such kind.
-    """
+    """The class of the jobs of a kind."""
     if name not in kinds:
         raise UserError(f"No work is called {name!r}.", "A newer Theodolite may know it.")
     module, _, attribute = kinds[name].partition(":")
@@ -38,9 +34,6 @@ def spec_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Spec:
     Args:
         run: its row in the store.
         kinds: name of each kind -> its class, as `module:name`.
-
-    Raises:
-        UserError: a newer version wrote it, or there is no such kind of work.
     """
     kind = kind_of(run["kind"], kinds)
     spec: Spec = run["spec"]
@@ -56,11 +49,7 @@ def spec_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Spec:
 
 
 def job_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Job:
-    """The job of a run.
-
-    Raises:
-        UserError: as `spec_of`, or the spec cannot be read.
-    """
+    """The job of a run."""
     kind, spec = kind_of(run["kind"], kinds), spec_of(run, kinds)
     try:
         return kind.from_spec(spec)

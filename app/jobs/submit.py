@@ -41,9 +41,6 @@ def queue(
         job: to execute; when it is queued or running already, that run's id is returned.
         title: for people; None for the job's own.
         priority: lower runs earlier; None for the default of its kind.
-
-    Raises:
-        UserError: for visitors, or a job that cannot be done.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
@@ -54,11 +51,7 @@ def queue(
 
 
 def queue_unless_stored(workspace: Workspace, job: Job) -> str:
-    """Queue a job unless its answer is stored; return the id of its run, else an empty string.
-
-    Raises:
-        UserError: for visitors, or a job that cannot be done.
-    """
+    """Queue a job unless its answer is stored; return the id of its run, else an empty string."""
     workspace.refuse_visitors()
     return "" if job.is_stored(workspace) else queue(workspace, job)
 
@@ -81,10 +74,6 @@ def perform(
         job: to execute.
         title: for people; None for the job's own.
         move: progress callback for the whole.
-
-    Raises:
-        UserError: for visitors, or a job that cannot be done.
-        StoreError: it was cancelled from elsewhere, or belongs to a worker that is gone.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
@@ -114,7 +103,6 @@ def _follow(
     """Yield as `perform` does, for a run that another process executes.
 
     Raises:
-        UserError: the run failed.
         Cancelled: the run was cancelled.
     """
     store = workspace.store

@@ -343,9 +343,6 @@ def run(
         kinds: the module whose KINDS lists the kinds of jobs.
         supervised: whether to end with the parent.
         fleet: whether to send what it can to other machines, see `app.fleet`.
-
-    Raises:
-        StoreError: when the store cannot be opened, or another process fills the slot.
     """
     store = Store.open(store_folder)
     store.refuse_writing()

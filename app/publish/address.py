@@ -26,9 +26,6 @@ def read(address: str) -> tuple[str, Query]:
 
     Args:
         address: of a page of the app, whole or from its name on: `compare?encoder=minilm`.
-
-    Raises:
-        UserError: it cannot be read.
     """
     try:
         parts = urlsplit(address)
@@ -51,10 +48,6 @@ def of_views(
         workspace: with the store.
         views: as `read` returns them.
         mask: as for `choose`.
-
-    Raises:
-        UserError: as `choose`.
-        StoreError: an unknown judging session.
     """
     from theodolite.app.publish.site import freezable
 

@@ -71,11 +71,7 @@ class TextCatalog(Catalog):
         ]
 
     def load(self, name: str) -> Dataset:
-        """As `Catalog.load`, by published name.
-
-        Raises:
-            UserError: also when these texts are not published.
-        """
+        """As `Catalog.load`, by published name."""
         if not self._texts or name not in self._names:
             raise UserError(f"The texts of {name} are not published.")
         data = super().load(name)
@@ -108,10 +104,6 @@ def choose(
         trainings: keys of trainings whose curves are shown beside those that made the encoders.
         evaluated_only: whether encoders that were not evaluated on these tasks are left out, or
             refused where they are named.
-
-    Raises:
-        UserError: for visitors, for a spec, task, data set or training that cannot be read, or when
-            nothing was evaluated and no data set is named.
     """
     from theodolite.app.pages.encoders.service import shown_first
     from theodolite.engine.tasks import expand
@@ -164,11 +156,7 @@ def choose(
 def _trainings(
     workspace: Workspace, encoders: Collection[str], keys: Sequence[str]
 ) -> list[TrainingRun]:
-    """Trainings that are named, or are done and made one of the encoders.
-
-    Raises:
-        UserError: an unknown key.
-    """
+    """Trainings that are named, or are done and made one of the encoders."""
     from theodolite.app.pages.trainings import service
 
     rows = {row.key: row for row in service.table(workspace)}
@@ -220,11 +208,7 @@ class PartWorkspace(Workspace):
         self._encoders = encoders
 
     def load(self, spec: str) -> Encoder:
-        """As `Workspace.load`, by published name.
-
-        Raises:
-            UserError: an encoder that is not published, or cannot be used.
-        """
+        """As `Workspace.load`, by published name."""
         name = str(parse(spec))
         if name not in self._encoders:
             raise UserError(f"{name} is not published.")

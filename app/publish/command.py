@@ -191,7 +191,6 @@ def _ask(folder: Path) -> None:
     """Ask the user to accept the list.
 
     Raises:
-        UserError: there is no terminal to ask at.
         Exit: the user declines.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -13,11 +13,7 @@ LIST = "theodolite/published.json"
 
 
 def check(folder: Path) -> list[str]:
-    """Check that a folder may be written; return the files that were published there before.
-
-    Raises:
-        UserError: it is a file or a link, or holds links or files that were not published.
-    """
+    """Check that a folder may be written; return the files that were published there before."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UserError(f"{folder} is a link or a file.", "Name a folder that is empty or new.")
     if not folder.exists():
@@ -39,11 +35,7 @@ def check(folder: Path) -> list[str]:
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, and remove those published there before that are not among them.
-
-    Raises:
-        UserError: as `check`, or on an I/O error.
-    """
+    """Write files, and remove those published there before that are not among them."""
     before = check(folder)
     try:
         # Listed first, then written: what an interruption leaves can be replaced as well.

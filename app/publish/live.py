@@ -36,9 +36,6 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
         choice: what is published.
         target: where the app will run.
         texts: whether the texts of the data sets are included, with their vectors and maps.
-
-    Raises:
-        UserError: a data set that cannot be read.
     """
     files = targets.files(target, hub_models(choice))
     files |= {f"{targets.SOURCE}/{name}": data for name, data in source.files().items()}

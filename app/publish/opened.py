@@ -48,9 +48,6 @@ class OpenedPage:
     Attributes:
         blocks: the layout.
         shown: id of a component -> what it shows now.
-
-    Raises:
-        UserError: the page shows an error.
     """
 
     def __init__(
@@ -69,11 +66,7 @@ class OpenedPage:
         self.open(query)
 
     def open(self, query: Sequence[tuple[str, str]]) -> None:
-        """Open the page at an address, from its initial state.
-
-        Raises:
-            UserError: the page shows an error.
-        """
+        """Open the page at an address, from its initial state."""
         self._request = gr.Request(
             Request({"type": "http", "query_string": urlencode(query).encode(), "headers": []}),
             session_hash=SESSION,

@@ -99,11 +99,7 @@ def _arguments(body: Mapping[str, Any]) -> list[str]:
 
 
 def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str, Any]:
-    """Have the verb write a folder, one at a time; return its list and the address of the ZIP.
-
-    Raises:
-        UserError: the error of the verb.
-    """
+    """Have the verb write a folder, one at a time; return its list and the address of the ZIP."""
     root = workspace.catalog.root
     with last.lock:
         if last.folder:

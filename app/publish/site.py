@@ -70,9 +70,6 @@ def freeze(
         at: (name, query) of each page to freeze at an address: these, and no others.
         texts: whether texts of data sets may be read in it.
         progress: called with (title of the next page, pages done, number of pages).
-
-    Raises:
-        UserError: an unknown page.
     """
     known = freezable()
     named = names or [name for name, _ in at]
@@ -120,11 +117,7 @@ def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]
 def _frozen(
     entry: frame.Entry, page: ModuleType, published: Published, at: Sequence[Query]
 ) -> FrozenPage:
-    """Freeze a page with all that it shows, at the given queries or at its own views.
-
-    Raises:
-        UserError: it has nothing to show.
-    """
+    """Freeze a page with all that it shows, at the given queries or at its own views."""
     frozen, usual = page.FROZEN, View("", ())
     if frozen.carry:
         frozen.carry(published)

@@ -22,9 +22,6 @@ def lend(decorated: Encode, store: Path) -> None:
     Args:
         decorated: a function that calls `lent.encode`, decorated by the package `spaces`.
         store: whose encoders stay in memory from now on.
-
-    Raises:
-        StoreError: when the store cannot be opened.
     """
     import gradio as gr
 

@@ -45,11 +45,7 @@ def by_hand(target: Target, folder: Path, name: str) -> str:
 
 
 def check_name(name: str) -> None:
-    """Check that a Space can have the name, before anything else is done.
-
-    Raises:
-        UserError: it cannot.
-    """
+    """Check that a Space can have the name, before anything else is done."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils._validators import validate_repo_id
 
@@ -73,10 +69,6 @@ def upload(
         target: what the Space runs.
         name: `OWNER/NAME`, or a name that belongs to the token's owner.
         private: whether only its owner sees it, if it is new.
-
-    Raises:
-        UserError: there is no token, the hub refuses, a Space of that name was not published by us,
-            or the connection breaks; the message says what is on the hub then.
     """
     import huggingface_hub as hub
 

@@ -71,9 +71,6 @@ def evaluate(
 
     Warns:
         UserWarning: settings that a model's files deny, and texts that it will cut, before it runs.
-
-    Raises:
-        UserError: a spec, task, protocol or seed is invalid.
     """
     from theodolite.engine.encoders import is_encoder
 
@@ -154,9 +151,6 @@ def compare(
         tasks: names or suites; None for every task that one of them has a score on.
         protocol: results under this protocol only; None for each task's own.
         workspace: store of the results; None for your own.
-
-    Raises:
-        UserError: fewer than two encoders, an unknown task or protocol, or no results yet.
     """
     from theodolite.app.pages.compare import service
 
@@ -193,9 +187,6 @@ def search(
         only: filters `property: value` on the sentences of a data set.
         workspace: data and vectors; None for your own.
         move: progress callback of the encoding, for a bar.
-
-    Raises:
-        UserError: an encoder, the data or a query is invalid.
     """
     from theodolite.app.pages.search import service
     from theodolite.app.pages.search.answer import among, answer
@@ -251,9 +242,6 @@ def map(
         seed: random seed; None for a map that is not reproducible.
         workspace: store of the map; None for your own.
         move: progress callback, for a bar.
-
-    Raises:
-        UserError: the encoder, the data set or a number is invalid.
     """
     from theodolite.app.jobs.submit import perform
     from theodolite.app.pages.map.job import MapJob
@@ -282,9 +270,6 @@ def train(
         watch: called with every event at once. An exception from it stops the training, which can
             be resumed.
         workspace: store which lists the encoder; None for your own.
-
-    Raises:
-        UserError: the spec cannot be carried out.
     """
     from theodolite.app.jobs.submit import perform
     from theodolite.app.pages.train.job import TrainJob
@@ -321,9 +306,6 @@ def decode(
 
     Returns:
         The decoded sentences; a result that failed has the reason in its `problem`.
-
-    Raises:
-        UserError: a sentence is empty or too long.
     """
     from theodolite.app.pages.decode import service
 
@@ -363,9 +345,6 @@ def choose(
         margin: points that a cheaper form may lose; None for 2.
         workspace: store of the file, the results and the sheet; None for your own.
         move: progress callback of the whole, for a bar.
-
-    Raises:
-        UserError: the data cannot be read, or an argument is invalid.
     """
     from theodolite.app.pages.choose import service
 

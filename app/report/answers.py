@@ -45,9 +45,6 @@ def comparison(spec: ComparisonSpec) -> Report:
 
     Args:
         spec: made by `app.pages.compare.service.ask`.
-
-    Raises:
-        UserError: nothing was evaluated yet.
     """
     from theodolite.app.pages.compare import differences, service
 
@@ -78,11 +75,7 @@ def _compared(found: Comparison) -> Parts:
 
 
 def map_of(workspace: Workspace, job: MapJob) -> Report:
-    """The report of a map that was computed.
-
-    Raises:
-        UserError: the map was not computed yet, or its encoder or data cannot be used.
-    """
+    """The report of a map that was computed."""
     from theodolite.app.pages.map import service
 
     found = job.stored(workspace)
@@ -130,9 +123,6 @@ def training(workspace: Workspace, keys: Sequence[str]) -> Report:
         workspace: with the trainings.
         keys: `RUN`, or `RUN:POSITION` of a child of a sweep; a sweep's `RUN` names all its
             children.
-
-    Raises:
-        UserError: there is no such training, or there are too many.
     """
     from theodolite.app.pages.trainings import service
 
@@ -209,9 +199,6 @@ def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Repo
         workspace: with the session.
         session: its id.
         names: whether the encoders are named; else they are A, B, … as on the page.
-
-    Raises:
-        StoreError: there is no such session.
     """
     from theodolite.app.pages.judge import report, service
 
@@ -297,11 +284,7 @@ def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def decision(workspace: Workspace, job: ChooseJob) -> Report:
-    """The report of a decision that was made.
-
-    Raises:
-        UserError: it was not made yet, or its data cannot be read.
-    """
+    """The report of a decision that was made."""
     from theodolite.app.pages.choose import service, sheet
 
     found = sheet.stored(workspace, job)

@@ -46,9 +46,6 @@ class Out:
     Args:
         out: the file, or a folder for Markdown.
         pictures: whether Markdown has pictures.
-
-    Raises:
-        UserError: it cannot be written, its suffix is of no format, or no browser can draw.
     """
 
     def __init__(
@@ -113,11 +110,7 @@ class Out:
 
 
 def _browser() -> tuple[str, ...]:
-    """The command of the browser that draws pictures.
-
-    Raises:
-        UserError: none is installed.
-    """
+    """The command of the browser that draws pictures."""
     from theodolite.app.desktop import browsers
     from theodolite.engine.errors import UserError
 

@@ -46,9 +46,6 @@ def drawn(piece: Piece, command: tuple[str, ...]) -> bytes:
     Args:
         piece: the chart or the map.
         command: that starts the browser.
-
-    Raises:
-        UserError: the browser drew nothing.
     """
     size = f"{WIDTH},{piece.props.get('height', CHART_HEIGHT) + ROOM}"
     root = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []

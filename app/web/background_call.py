@@ -196,7 +196,6 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
 
     Raises:
         TooSlow: encoding would take too long.
-        UserError: the encoder or the collection cannot be used.
     """
     from theodolite.app import vectors
 

@@ -32,22 +32,14 @@ class PageEvent(gr.EventData):
         return self.text("id")
 
     def text(self, name: str) -> str:
-        """A text field.
-
-        Raises:
-            UserError: the field is missing, no text, or longer than any page of ours sends.
-        """
+        """A text field."""
         value = self._value(name)
         if not isinstance(value, str) or len(value) > LONGEST:
             raise UserError(f"This page does not say {name!r} like that.", _HINT)
         return value
 
     def number(self, name: str) -> int:
-        """A non-negative integer field; a text of digits is accepted.
-
-        Raises:
-            UserError: the field is missing or no such number.
-        """
+        """A non-negative integer field; a text of digits is accepted."""
         value = self._value(name)
         text = str(value) if isinstance(value, int | str) else ""
         if not (text.isascii() and text.isdecimal() and len(text) <= 15):

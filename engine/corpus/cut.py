@@ -87,11 +87,7 @@ class Cut:
 
     @classmethod
     def read(cls, folder: Path) -> Cut:
-        """Read the cut of a folder.
-
-        Raises:
-            UserError: the folder has none, or one that another version wrote.
-        """
+        """Read the cut of a folder."""
         found = read_json(folder / CUT)
         if found is None:
             raise UserError(f"{folder} contains no encoded corpus.", "Encode one into it first.")
@@ -106,11 +102,7 @@ class Cut:
 
 
 def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
-    """Refuse a folder with other content.
-
-    Raises:
-        UserError: vectors of another encoder, format or dtype, or unrelated files.
-    """
+    """Refuse a folder with other content."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -155,9 +147,6 @@ def cut(
         dtype: `float32` or `float16`.
         rows: most rows of a shard.
         progress: called with the name of the file and the rows so far; may raise.
-
-    Raises:
-        UserError: the folder has other content, or a file cannot be read or written.
     """
     check_free(folder, encoder, format, dtype)
     (folder / SHARDS).mkdir(parents=True, exist_ok=True)

@@ -41,12 +41,7 @@ def done(folder: Path, cut: Cut, shard: Shard) -> dict[str, Any] | None:
 def encode_shard(
     folder: Path, cut: Cut, shard: Shard, encoder: Encoder, progress: Progress | None = None
 ) -> None:
-    """Encode a shard, unless it is done.
-
-    Raises:
-        UserError: its sentences are missing or damaged, the encoder has changed, a vector holds NaN
-            or infinity, or a file cannot be written.
-    """
+    """Encode a shard, unless it is done."""
     if encoder.fingerprint != cut.fingerprint:
         raise UserError(
             f"{encoder.name} is no longer the encoder that {folder.name} was started with.",

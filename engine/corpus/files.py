@@ -28,11 +28,7 @@ def shard_file(folder: Path, name: str, ending: str) -> Path:
 
 @contextmanager
 def whole(file: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `file` once it is written and synced to disk.
-
-    Raises:
-        UserError: the file cannot be written; nothing is left behind.
-    """
+    """Yield a temporary path, which replaces `file` once it is written and synced to disk."""
     temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         yield temporary
@@ -61,11 +57,7 @@ def write_json(file: Path, value: Mapping[str, Any]) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
-    """Read the JSON object in a file; None for a missing file.
-
-    Raises:
-        UserError: the file cannot be read, or holds no JSON object.
-    """
+    """Read the JSON object in a file; None for a missing file."""
     try:
         found = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:

@@ -31,9 +31,6 @@ class EncodedCorpus:
         encoder, fingerprint, dim, dtype: of the vectors, from the manifest.
         size: number of rows.
         hash: over the contents of all shards.
-
-    Raises:
-        UserError: the manifest is missing, as while shards are not done, or cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:

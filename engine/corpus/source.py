@@ -23,9 +23,6 @@ class VectorFolder(KnownVectors):
     Args:
         name: canonical spec.
         folder: with a manifest.
-
-    Raises:
-        UserError: the folder holds no encoded corpus, or an incomplete one.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -61,11 +58,7 @@ class VectorFolder(KnownVectors):
 
 
 def open_folder(name: str, folder: Path, columns: Sequence[str | None]) -> VectorFolder:
-    """Open the encoder of a folder.
-
-    Raises:
-        UserError: as for `VectorFolder`, or columns are given, which a folder does not have.
-    """
+    """Open the encoder of a folder."""
     if any(columns):
         raise UserError(
             f"{folder.name} has no columns to choose.", "Only Parquet takes text and vector."

@@ -26,10 +26,6 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     Args:
         file: with one of `dialect.ENDINGS`, also `.gz`.
         column: of a table; None where it has only one.
-
-    Raises:
-        UserError: a file that is missing, unreadable or not of the format of its name, no such
-            column, or a cell that is not text; names the row.
     """
     name = where(file)
     if not file.is_file():

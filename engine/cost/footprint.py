@@ -79,9 +79,6 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         `per_second` (length -> one value per repeat), `latency_ms` (of single sentences, sorted),
         `memory_bytes` (peak growth of the process), `vector_bytes`, `device`, and `load` (cores
         that other programs used meanwhile, on average, of `cores`).
-
-    Raises:
-        UserError: an encoder that cannot be used, or that holds vectors and encodes nothing.
     """
     import psutil
 
@@ -212,9 +209,6 @@ def in_own_process(
         spec: of the encoder.
         environment: of the process.
         send_texts: as for `load`.
-
-    Raises:
-        UserError: the process failed, or reports an error.
     """
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "theodolite.engine.cost.footprint", spec, *send_texts],

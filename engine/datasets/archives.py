@@ -55,9 +55,6 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
     Args:
         files: name in the archive -> file.
         target: the archive.
-
-    Raises:
-        UserError: their total size exceeds `limits.MAX_BYTES`.
     """
     if sum(path.stat().st_size for path in files.values()) > limits.MAX_BYTES:
         raise limits.too_large(target.name)
@@ -104,11 +101,7 @@ def rank(split: str) -> int:
 
 
 def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
-    """Return the kind and task type of an archive's data set, by its files' names.
-
-    Raises:
-        UserError: not a known data set; says what is expected.
-    """
+    """Return the kind and task type of an archive's data set, by its files' names."""
     stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
     if not stems & {"corpus", "queries"} and len(names) == 2:
         return "parallel", "BitextMining"
@@ -134,10 +127,6 @@ def read(
         kind: the expected kind of data set.
         type: the task type; None for the kind's usual one.
         name: the data set's name.
-
-    Raises:
-        UserError: it cannot be read, is of another kind, or a row is malformed (names file and
-            line).
     """
     files = unpacked(path, filename)
     found, made_for = kind_of(list(files))
@@ -176,11 +165,7 @@ def _lines(raw: bytes, name: str) -> list[str]:
 
 
 def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
-    """Return name -> content of an archive's files; names keep at most their last two parts.
-
-    Raises:
-        UserError: see `entries`, or two files have the same name.
-    """
+    """Return name -> content of an archive's files; names keep at most their last two parts."""
     files: dict[str, bytes] = {}
     for full, content in entries(source, filename):
         name = "/".join(_printable(part)[-80:] for part in PurePosixPath(full).parts[-2:])
@@ -199,9 +184,6 @@ def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[
         source: the archive, or its bytes.
         filename: its original name.
         most: maximum number of files.
-
-    Raises:
-        UserError: it is damaged or encrypted, unpacks to too much, or has too many files.
     """
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > limits.MAX_BYTES:

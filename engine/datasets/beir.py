@@ -152,11 +152,7 @@ def read_folder(name: str, folder: Path) -> Retrieval:
 
 
 def layout(names: Iterable[str]) -> Layout:
-    """Identify the files by their names, wherever they are in an archive.
-
-    Raises:
-        UserError: one is missing, or two have the same role and split.
-    """
+    """Identify the files by their names, wherever they are in an archive."""
     found: dict[str, dict[str, str]] = {}
     for name in names:
         what, split = _part(PurePosixPath(name))
@@ -216,9 +212,6 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
         name: the data set's name.
         files: name -> path or bytes.
         title: the folder's or archive's name for messages.
-
-    Raises:
-        UserError: a file is missing, or a row is malformed (names file and line).
     """
     parts = layout(files)
 
@@ -282,11 +275,7 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
 def _value(
     place: str, row: dict[str, Any], names: tuple[str, ...], position: int, empty: bool = False
 ) -> str:
-    """Return the cell under the first of these names, or at a position if columns are unnamed.
-
-    Raises:
-        UserError: the cell is missing or not text.
-    """
+    """Return the cell under the first of these names, or at a position if columns are unnamed."""
     name = next((name for name in names if name in row), None)
     if name is None:
         written = {column.casefold(): column for column in row}

@@ -101,9 +101,6 @@ class Catalog:
         uploads: the storage of uploads, if any.
         corpora: returns the folders of encoded corpora by name, see `engine.corpus`.
         hub_files: whether `hub:…` may be downloaded; off where strangers choose the names.
-
-    Raises:
-        UserError: the root is not a folder, or holds none of the folders above.
     """
 
     def __init__(
@@ -195,9 +192,6 @@ class Catalog:
         """Return a data set by name; the last few stay in memory until their files change.
 
         `starter` is short for `starter-topics`.
-
-        Raises:
-            UserError: an unknown name (suggests close ones), or files that cannot be read.
         """
         return self._remember(*self._found(name))
 
@@ -228,19 +222,11 @@ class Catalog:
         return every, Sentences(name, every).hash
 
     def stamp(self, name: str) -> object:
-        """Return a stamp that changes with the data set's files, without reading them.
-
-        Raises:
-            UserError: an unknown name.
-        """
+        """Return a stamp that changes with the data set's files, without reading them."""
         return self._found(name)[0]
 
     def content(self, name: str) -> str:
-        """Return a cache key of a data set's content, without reading large files.
-
-        Raises:
-            UserError: an unknown name.
-        """
+        """Return a cache key of a data set's content, without reading large files."""
         # Shipped sets have no file to stamp, and are small enough to read.
         shipped = bool(name) and name.startswith("starter-")
         return self.load(name).hash if shipped else repr(self.stamp(name))

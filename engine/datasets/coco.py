@@ -61,11 +61,7 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def read(folder: Path) -> Captions:
-    """Read the converted files; features are memory-mapped.
-
-    Raises:
-        UserError: a file is missing, not converted yet, or not as written by `convert`.
-    """
+    """Read the converted files; features are memory-mapped."""
     for stem in SPLITS.values():
         pickled, made = folder / f"{stem}.pkl", folder / f"{stem}.json"
         if pickled.is_file() and not made.is_file():
@@ -119,10 +115,6 @@ def convert(folder: Path, progress: FileProgress | None = None) -> list[tuple[st
 
     Returns:
         Per split: name, number of images, and whether it was converted now.
-
-    Raises:
-        UserError: a pickle is missing, needs more than arrays and containers, or is not in
-            SentEval's layout (names file and image).
     """
     pickled = {split: folder / f"{stem}.pkl" for split, stem in SPLITS.items()}
     missing = [

@@ -106,11 +106,7 @@ class Dialect:
 
 
 def ending_of(filename: str) -> tuple[str, bool]:
-    """Split a name into the format's ending and whether it is gzip.
-
-    Raises:
-        UserError: an unknown ending.
-    """
+    """Split a name into the format's ending and whether it is gzip."""
     lower = filename.lower()
     packed = lower.endswith(".gz")
     ending = Path(lower.removesuffix(".gz")).suffix
@@ -126,11 +122,7 @@ def ending_of(filename: str) -> tuple[str, bool]:
 
 
 def check_start(source: Path | bytes, filename: str) -> None:
-    """Check a file's first bytes against its ending.
-
-    Raises:
-        UserError: it is empty, a Git LFS pointer, or its content does not match the ending.
-    """
+    """Check a file's first bytes against its ending."""
     ending, packed = ending_of(filename)
     with open_binary(source, packed=False) as raw:
         start = raw.read(512)
@@ -153,9 +145,6 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
     Args:
         source: the file, or its bytes.
         filename: its original name.
-
-    Raises:
-        UserError: it is empty, no file of rows by its name or content, or not a whole gzip file.
     """
     ending, packed = ending_of(filename)
     check_start(source, filename)

@@ -68,11 +68,7 @@ def find(path: Path) -> Path | None:
 
 
 def existing(path: Path) -> Path:
-    """Return the file or its `.gz`.
-
-    Raises:
-        UserError: neither exists.
-    """
+    """Return the file or its `.gz`."""
     found = find(path)
     if found is None:
         raise UserError(
@@ -88,11 +84,7 @@ def where(path: Path) -> str:
 
 
 def lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
-    r"""Yield the lines of a text file without their ends (`\n`, `\r\n` or `\r`).
-
-    Raises:
-        UserError: bytes that are not in this encoding (names the line), or a broken `.gz`.
-    """
+    r"""Yield the lines of a text file without their ends (`\n`, `\r\n` or `\r`)."""
     with open_binary(path) as raw:
         yield from decode(raw, where(path), encoding)
 
@@ -122,11 +114,6 @@ def decode(
         name: the file's name for errors.
         encoding: the file's encoding; a byte order mark is dropped, and one of UTF-16 counts more.
         newline: as for `open`.
-
-    Raises:
-        UserError: no text by its first bytes, bytes that are not in this encoding (names line and
-            byte), a broken `.gz`, or a line longer than `limits.MAX_ROW`, which is not read to its
-            end.
     """
     try:
         start = raw.read(_START)
@@ -160,11 +147,7 @@ def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> I
 
 
 def refuse_other(start: bytes, name: str) -> None:
-    """Refuse what is no text by its first bytes.
-
-    Raises:
-        UserError: says what it is.
-    """
+    """Refuse what is no text by its first bytes."""
     if start.startswith(LFS):
         raise is_pointer(name)
     if found := kind_of(start):
@@ -257,11 +240,7 @@ def _looks_like(line: bytes) -> str:
 
 
 def number(text: str, place: str) -> float:
-    """Read a finite number.
-
-    Raises:
-        UserError: not a finite number; names `place`.
-    """
+    """Read a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -284,11 +263,7 @@ def is_unicode(text: str) -> bool:
 
 
 def check_names(filename: str, columns: Iterable[str]) -> None:
-    """Check that the names of columns can be encoded as UTF-8.
-
-    Raises:
-        UserError: one cannot; names it.
-    """
+    """Check that the names of columns can be encoded as UTF-8."""
     broken = next((column for column in columns if not is_unicode(column)), None)
     if broken is not None:
         raise UserError(

@@ -69,10 +69,6 @@ def open_table(
         filename: its original name, whose ending determines the format.
         header: whether the first line of a CSV or TSV holds names; None to detect.
         bounded: whether `limits` apply to a file of text.
-
-    Raises:
-        UserError: content that does not match the ending, empty, too large, or not UTF-8. Faults
-            further down (encoding, quotes, JSON, size) are raised by `rows` when reached.
     """
     table = _opened(source, filename, header, bounded)
     limits.check_columns(filename, table.columns)
@@ -85,9 +81,6 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
     """Yield each row's place, for messages, and its cells by column.
 
     Unlike with `open_table`, objects of JSON lines have their own keys, not those of the first one.
-
-    Raises:
-        UserError: as for `open_table`, when reached; or a row with too few or too many cells.
     """
     dialect = dialect_of(source, filename)
     if dialect.ending in JSON_LINES:
@@ -190,9 +183,6 @@ def rows_of(
 
     Yields:
         The line number, and the cells or the JSON object; None for an empty line.
-
-    Raises:
-        UserError: a broken quote, invalid JSON, or a row longer than `limits.MAX_ROW`.
     """
     ending = dialect.ending
     if ending == ".csv":

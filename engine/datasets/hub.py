@@ -61,11 +61,7 @@ class HubFile:
 
 
 def parse(name: str) -> HubFile:
-    """Parse a name.
-
-    Raises:
-        UserError: not in the form above.
-    """
+    """Parse a name."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{name!r} does not name a file on the hub.", f"Write {_FORM}.")
@@ -99,10 +95,6 @@ def load(name: str) -> Dataset:
     Returns:
         The data set, named with the commit and the columns used, so that the name always gives the
         same data.
-
-    Raises:
-        UserError: a bad name; no such repository, revision or file; no access; no network and not
-            in the cache; or a file that cannot be read.
     """
     wanted = parse(name)
     path = _fetch(wanted)

@@ -33,9 +33,6 @@ def json_table(
 
     Returns:
         The names of the columns, and the rows' cells.
-
-    Raises:
-        UserError: not JSON, too large, or no table.
     """
     try:
         with open_binary(source, filename.lower().endswith(".gz")) as raw:

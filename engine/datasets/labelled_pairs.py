@@ -67,11 +67,7 @@ def _info(name: str, what: str) -> DatasetInfo:
 
 
 def read_table(base: Path, name: str) -> LabelledPairs:
-    """Read MRPC or SICK entailment: a header line, then tab-separated columns.
-
-    Raises:
-        UserError: a missing file or a line with too few columns.
-    """
+    """Read MRPC or SICK entailment: a header line, then tab-separated columns."""
     _, files, columns = _TABLES[name]
     rows: list[_Row] = []
     splits: list[str] = []
@@ -95,11 +91,7 @@ def _rows(path: Path, columns: tuple[int, int, int]) -> Iterator[_Row]:
 
 
 def read_snli(base: Path) -> LabelledPairs:
-    """Read SNLI: line i of `s1.SPLIT`, `s2.SPLIT` and `labels.SPLIT` are one pair.
-
-    Raises:
-        UserError: a missing file, or files of different lengths.
-    """
+    """Read SNLI: line i of `s1.SPLIT`, `s2.SPLIT` and `labels.SPLIT` are one pair."""
     rows: list[_Row] = []
     splits: list[str] = []
     files: list[Extent] = []

@@ -48,11 +48,7 @@ class Unpacking:
         self._size = 0
 
     def add(self, size: int) -> None:
-        """Count more bytes.
-
-        Raises:
-            UserError: a limit is exceeded.
-        """
+        """Count more bytes."""
         self._size += size
         if self._size > self._most:
             raise too_large(self._filename)
@@ -81,11 +77,7 @@ def too_many_rows(filename: str) -> UserError:
 
 
 def check_columns(filename: str, columns: Sized) -> None:
-    """Check the number of columns.
-
-    Raises:
-        UserError: there are more than `MAX_COLUMNS`.
-    """
+    """Check the number of columns."""
     if len(columns) > MAX_COLUMNS:
         raise UserError(
             f"{filename} has {len(columns):,} columns, and at most {MAX_COLUMNS:,} are taken.",

@@ -22,9 +22,6 @@ class Mapping:
         header: whether the first line of a CSV or TSV holds names; None to detect.
         type: the task type, if the kind has several: `Classification` or `Clustering` for labels,
             `Retrieval` or `Reranking` for queries with documents.
-
-    Raises:
-        UserError: a role is missing or unknown for the kind.
     """
 
     kind: Kind

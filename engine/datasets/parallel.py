@@ -90,11 +90,7 @@ def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
 
 
 def read(name: str, languages: tuple[str, str], files: _Files) -> Parallel:
-    """Read pairs of files with one sentence per line.
-
-    Raises:
-        UserError: a file is missing, or the two do not match.
-    """
+    """Read pairs of files with one sentence per line."""
     parts = {}
     for split, (left, right, *gold) in files.items():
         first, second = (list(lines(existing(path))) for path in (left, right))
@@ -106,11 +102,7 @@ def read(name: str, languages: tuple[str, str], files: _Files) -> Parallel:
 
 
 def aligned(left: list[str], right: list[str], left_file: str, right_file: str) -> ParallelPart:
-    """Pair the lines of two files.
-
-    Raises:
-        UserError: their numbers of lines differ.
-    """
+    """Pair the lines of two files."""
     if len(left) != len(right):
         raise UserError(
             f"{left_file} has {len(left)} lines and {right_file} has {len(right)}.",
@@ -122,11 +114,7 @@ def aligned(left: list[str], right: list[str], left_file: str, right_file: str) 
 def parallel(
     name: str, parts: dict[str, ParallelPart], languages: tuple[str, str] = ("", "")
 ) -> Parallel:
-    """Build a data set from parts, with a note on empty sentences.
-
-    Raises:
-        UserError: a part has no pairs.
-    """
+    """Build a data set from parts, with a note on empty sentences."""
     for split, part in parts.items():
         if not len(part.gold):
             raise UserError(

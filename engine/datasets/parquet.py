@@ -52,9 +52,6 @@ class ParquetFile:
 
     Attributes:
         columns: the names of its columns.
-
-    Raises:
-        UserError: it cannot be read, exceeds the limits, or holds neither text nor numbers.
     """
 
     def __init__(
@@ -105,11 +102,7 @@ class ParquetFile:
                 self._unpacking.add(max(0, chunk.total_uncompressed_size, values))
 
     def batches(self) -> Iterator[list[list[Any]]]:
-        """Yield the cells of every column in batches of rows.
-
-        Raises:
-            UserError: a column cannot be read, or the texts exceed the limits.
-        """
+        """Yield the cells of every column in batches of rows."""
         try:
             with self._file as file:
                 for group in range(file.metadata.num_row_groups):

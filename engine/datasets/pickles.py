@@ -114,10 +114,6 @@ def load(path: Path, progress: Progress | None = None) -> Any:
     Args:
         path: the pickle.
         progress: called with (bytes read, bytes of the file).
-
-    Raises:
-        UserError: the pickle asks for any other name (which is not executed), is broken, or does
-            not fit in memory.
     """
     with io.BufferedReader(_ProgressFile(path, progress), 1 << 20) as file:
         try:

@@ -88,9 +88,6 @@ def read(path: Path, name: str) -> LabelledSentences:
 
     A line without a sentence gives an empty sentence; the reference would use the label as the
     text and so leak the answer.
-
-    Raises:
-        UserError: a line with too few columns or an unknown split mark (names file and line).
     """
     rows: list[Labelled] = []
     splits: list[str] = []

@@ -44,10 +44,6 @@ def assembled(
         documents: the documents, in order.
         judged: split -> judgements.
         candidates: query id -> documents to rerank.
-
-    Raises:
-        UserError: two texts share an id, a grade is not a whole number, judgements contradict one
-            another (names file and line), or none has both a known query and a known document.
     """
     notes: dict[str, list[str]] = {}
     texts, corpus = _by_id(queries, notes), _by_id(documents, notes)
@@ -67,11 +63,7 @@ def assembled(
 
 
 def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
-    """Build a data set from rows with texts instead of ids; each distinct text gets an id.
-
-    Raises:
-        UserError: as for `assembled`.
-    """
+    """Build a data set from rows with texts instead of ids; each distinct text gets an id."""
     rows = [row for part in judged.values() for row in part]
     queries = {text: f"q{i}" for i, text in enumerate(dict.fromkeys(r.query for r in rows), 1)}
     documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(r.document for r in rows), 1)}
@@ -95,9 +87,6 @@ def reranking(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> 
 
     Queries and documents get MTEB's ids, by which it breaks ties; as in MTEB, queries without a
     positive or without a negative document are left out.
-
-    Raises:
-        UserError: a grade is not a whole number (names file and line), or no query is left.
     """
     queries: dict[str, str] = {}
     documents: dict[str, str] = {}
@@ -176,11 +165,7 @@ def _grades(
 
 
 def grade_of(row: Judged) -> int:
-    """Parse a grade.
-
-    Raises:
-        UserError: not a whole number (names file and line).
-    """
+    """Parse a grade."""
     try:
         value = float(row.grade)
     except ValueError:

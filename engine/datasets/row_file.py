@@ -64,9 +64,6 @@ class RowFile:
         name: the file's name for messages.
         columns: the names in the first line, `column 1` … without such a line, or `("text",)`.
         header: whether the first line holds names.
-
-    Raises:
-        UserError: an unknown ending, content that does not match it, or an empty file.
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
@@ -99,12 +96,7 @@ class RowFile:
         self._needed = max(self._chosen) + 1
 
     def rows(self) -> Iterator[FileRow]:
-        """Iterate over all rows; empty lines are rows without cells.
-
-        Raises:
-            UserError: not UTF-8, a broken quote, invalid JSON, or a row of more than a megabyte
-                (each names the line).
-        """
+        """Iterate over all rows; empty lines are rows without cells."""
         self._lines.go(*self._body)
         return (self._row(*found) for found in self._scan())
 
@@ -195,9 +187,6 @@ def unpack(path: Path, folder: Path, dialect: Dialect) -> Path:
     all other files become JSON lines.
 
     Of several processes one unpacks, and the others wait for it.
-
-    Raises:
-        UserError: the file is broken, or the disk is full.
     """
     state = path.stat()
     facts = f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}"

@@ -69,11 +69,7 @@ class _Pairs:
 
 
 def columns(path: Path) -> dict[str, list[Any]]:
-    """Read left, right, label and place of every pair.
-
-    Raises:
-        UserError: not a file in this format, or it defines entities.
-    """
+    """Read left, right, label and place of every pair."""
     # XML is dangerous for its entities, and `doctype` above refuses them.
     parser: XMLParser[dict[str, list[Any]]] = XMLParser(target=_Pairs(where(path)))  # noqa: S314
     unpacking = limits.Unpacking(where(path), path.stat().st_size, limits.MAX_BYTES)

@@ -92,11 +92,7 @@ def _info(name: str, description: str, licence: str) -> DatasetInfo:
 
 
 def read_year(folder: Path, name: str) -> ScoredPairs:
-    """Read STS12 to STS16: `STS.input.X.txt` beside `STS.gs.X.txt` for each subset X.
-
-    Raises:
-        UserError: a missing file, ragged row, bad score or files of different lengths.
-    """
+    """Read STS12 to STS16: `STS.input.X.txt` beside `STS.gs.X.txt` for each subset X."""
     parts = {subset: _read_subset(folder, subset) for subset in STS_SUBSETS[name]}
     return ScoredPairs(name, parts, "subsets")
 
@@ -157,11 +153,7 @@ def _rows(
 
 
 def pair_part(rows: list[tuple[str, str, float]], path: Path) -> PairPart:
-    """Build a part from (left, right, score) rows, with the reference's spacing of text.
-
-    Raises:
-        UserError: there are no rows.
-    """
+    """Build a part from (left, right, score) rows, with the reference's spacing of text."""
     if not rows:
         raise UserError(f"{where(path)} holds no scored pair.", "Is the file complete?")
     left, right, gold = zip(*rows, strict=True)

@@ -49,9 +49,6 @@ def shaped(
         title: the file's name for messages.
         type: the task type, if the kind has several.
         languages: languages of parallel sentences.
-
-    Raises:
-        UserError: rows contradict one another.
     """
     data = _shaped(kind, columns, name, title, type, languages)
     if "cluster" not in columns or not isinstance(data, Clustered):

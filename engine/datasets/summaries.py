@@ -50,12 +50,7 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def read(name: str, path: Path) -> Summaries:
-    """Read the documents, their summaries, and the ratings of machine summaries.
-
-    Raises:
-        UserError: a row lacks one of these, or the numbers of ratings and summaries differ (names
-            the line).
-    """
+    """Read the documents, their summaries, and the ratings of machine summaries."""
     documents, human, machine = [], [], []
     ratings: dict[str, list[np.ndarray]] = {}
     for place, row in records(path, where(path)):

@@ -136,11 +136,7 @@ def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
 
 
 def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) -> Dataset:
-    """Read the splits of a data set, each from one file or its numbered parts.
-
-    Raises:
-        UserError: a column is not recognised, or a row is malformed (names file and line).
-    """
+    """Read the splits of a data set, each from one file or its numbered parts."""
     columns: dict[str, list[Any]] = {}
     for split, path in ((split, path) for split, paths in files.items() for path in paths):
         if path.name.endswith(".xml"):

@@ -84,9 +84,6 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         source: the file, or its bytes.
         filename: its original name, whose ending determines the format.
         header: whether the first line has column names; None to detect.
-
-    Raises:
-        UserError: it cannot be read at all (encoding, format, size, no row).
     """
     _refuse_judgements(filename)
     if archives.is_archive(filename):
@@ -170,11 +167,7 @@ def _refuse_judgements(filename: str) -> None:
 
 
 def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
-    """Return role -> column, guessed from the first rows of a table.
-
-    Raises:
-        UserError: it cannot be read, or has no row.
-    """
+    """Return role -> column, guessed from the first rows of a table."""
     table = open_table(source, filename)
     sample = _sampled(table, _SHOWN)
     rows = [cells for _, cells in sample if len(cells) == len(table.columns)]
@@ -217,10 +210,6 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
         filename: its original name, whose ending determines the format.
         mapping: the roles of the columns.
         name: the data set's name; by default the file's.
-
-    Raises:
-        UserError: it cannot be read, a column is missing, rows are ragged, scores are not numbers
-            (names the first five rows of each), or there are too few rows.
     """
     name = name or filename
     _refuse_judgements(filename)
@@ -252,9 +241,6 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
     Returns:
         The labelled rows as JSON lines, an object of roles each, and the number of rows without a
         label; an empty string and 0 if all rows have one or the mapping has no label.
-
-    Raises:
-        UserError: as for `read`, if an error is met.
     """
     if "label" not in mapping.columns or archives.is_archive(filename):
         return "", 0
@@ -292,9 +278,6 @@ def read_columns(
 
     Returns:
         Role -> the values of its column, in the order of the rows.
-
-    Raises:
-        UserError: as for `read`.
     """
     if archives.is_archive(filename):
         return _columns_by_split(source, filename, columns, header)

@@ -136,11 +136,7 @@ def labelled(
     splits: list[str] | None = None,
     files: Sequence[Extent] = (),
 ) -> LabelledSentences:
-    """Build a data set from (sentence, label) rows.
-
-    Raises:
-        UserError: there are no rows, or a file has none.
-    """
+    """Build a data set from (sentence, label) rows."""
     empty = [extent.file for extent in files if not extent.rows]
     if empty:
         raise UserError(f"{' and '.join(empty)} holds no labelled sentence.", "Is it complete?")

@@ -67,10 +67,6 @@ class CausalDecoder(nn.Module):
             source: `hf:ID` or `dir:FOLDER`.
             dim: of the vectors.
             positions: most tokens of a sentence, BEGIN included.
-
-        Raises:
-            UserError: it is no causal language model in safetensors, takes fewer positions, or has
-                no end token.
         """
         checkpoint = _checkpoint(source)
         base, tokenizer = _opened(checkpoint), _tokenizer(checkpoint)
@@ -171,11 +167,7 @@ class BaseVocabulary:
 
     @classmethod
     def of(cls, source: str) -> BaseVocabulary:
-        """Open the vocabulary of `hf:ID` or `dir:FOLDER`.
-
-        Raises:
-            UserError: its tokenizer is not one of the library `tokenizers`.
-        """
+        """Open the vocabulary of `hf:ID` or `dir:FOLDER`."""
         checkpoint = _checkpoint(source)
         found = getattr(_tokenizer(checkpoint), "backend_tokenizer", None)
         if found is None:

@@ -90,9 +90,6 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
         spec: names the files, and limits the length of sentences.
         catalog: where data sets come from.
         folder: where compressed files are unpacked.
-
-    Raises:
-        UserError: a file that cannot be read, or too few sentences.
     """
     lines: list[str] = []
     notes: list[str] = []
@@ -163,9 +160,6 @@ def with_vectors(
         vocabulary: tokenizes them.
         like: `decoder.json` of the decoder whose weights the training starts from: its mean, scale
             and positions are kept.
-
-    Raises:
-        UserError: NaN or infinity in the vectors, or no sentence left.
     """
     if not np.isfinite(vectors).all():
         raise UserError(

@@ -63,9 +63,6 @@ def estimate(
         encoder: the encoder whose vectors are decoded, perhaps with a cache.
         catalog: where data sets come from.
         seconds: approximate time for updates; at least one is timed.
-
-    Raises:
-        UserError: as for `train_decoder`, if the training is not possible.
     """
     with trial() as folder:
         return _probed(spec, encoder, catalog or Catalog(), folder, seconds)

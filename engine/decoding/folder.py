@@ -157,11 +157,7 @@ def write_words(folder: Path, facts: dict[str, Any], words: Sequence[str]) -> di
 
 
 def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
-    """Read a decoder: the model in evaluation mode, its vocabulary, and its facts.
-
-    Raises:
-        UserError: the folder holds no decoder, or a damaged one.
-    """
+    """Read a decoder: the model in evaluation mode, its vocabulary, and its facts."""
     facts = facts_of(folder)
     try:
         vocabulary = _vocabulary(folder, facts)

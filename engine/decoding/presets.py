@@ -75,11 +75,7 @@ PRESETS = (
 
 
 def preset(name: str) -> DecoderPreset:
-    """Return one of `PRESETS` by name.
-
-    Raises:
-        UserError: no preset has this name.
-    """
+    """Return one of `PRESETS` by name."""
     for found in PRESETS:
         if found.name == name:
             return found

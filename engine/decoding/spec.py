@@ -98,11 +98,7 @@ class DecoderSpec(BaseSpec):
     precision: PrecisionName = "auto"
 
     def __post_init__(self) -> None:
-        """Validate the fields.
-
-        Raises:
-            UserError: an invalid field; names it, the value given and the valid ones.
-        """
+        """Validate the fields."""
         self.check(_RANGES)
         if not self.train:
             raise UserError("A decoder needs sentences to learn from.", "Name a file or data set.")

@@ -33,11 +33,7 @@ class Start:
 
     @classmethod
     def of(cls, spec: DecoderSpec, encoder: Encoder) -> Start | None:
-        """Open the decoder that a training starts from; None for random weights.
-
-        Raises:
-            UserError: the folder holds no decoder, or one of another encoder or of other sizes.
-        """
+        """Open the decoder that a training starts from; None for random weights."""
         if spec.start is None:
             return None
         folder = named(spec.start)

@@ -52,11 +52,6 @@ def train_decoder(
         `Noted` and `Encoded`, then `Started`, and `Finished` last; for a decoder that exists
         already, with the same settings and data, `Noted` and `Finished` alone. Stopped before the
         first update it ends without `Finished`, as there is nothing to keep.
-
-    Raises:
-        UserError: the spec cannot be carried out, the folder is taken or another process trains
-            into it, a checkpoint or the decoder could not be written, or the loss was NaN or
-            infinity before there was a checkpoint.
     """
     sentences = sentences_of(spec, catalog or Catalog(), spec.working_folder)
     if last := _finished(spec, sentences):

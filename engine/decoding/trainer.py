@@ -52,9 +52,6 @@ class DecoderTrainer(Trainer):
         data_hash: of the sentences.
         precision: device and precision; by default those of the spec.
         start: the decoder to start from; None for random weights.
-
-    Raises:
-        UserError: the working folder is another training's, or there is no such device.
     """
 
     spec: DecoderSpec

@@ -199,9 +199,6 @@ def make(
         data: sentences and their hash, for `sif` and `gem`; `sif` can do without if `base` has an
             estimate of probabilities.
         window: of `hier` and `gem`; None is the paper's.
-
-    Raises:
-        UserError: there are too few sentences.
     """
     if pooling not in ("sif", "gem"):
         return plain(pooling, window)

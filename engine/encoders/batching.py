@@ -96,9 +96,6 @@ class TokenBudget:
         Args:
             forward: runs the model on some of the batch's token lists.
             ids: token lists in descending order of length.
-
-        Raises:
-            UserError: a single text does not fit the memory.
         """
         waiting = [ids]
         while waiting:

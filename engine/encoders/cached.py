@@ -99,11 +99,7 @@ class CachedEncoder:
         return (*self._warnings, *self.source.warnings)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`.
-
-        Raises:
-            UserError: a vector has NaN or infinity; names the sentence.
-        """
+        """See `Encoder.encode`."""
         sentences = texts(sentences)
         out = np.empty((len(sentences), self.dim), np.float32)
         for start in range(0, len(sentences), BLOCK):

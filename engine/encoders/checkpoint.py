@@ -272,9 +272,6 @@ class Checkpoint:
         Args:
             pooled: the spec gives a pooling, and so takes the hidden states of a transformer,
                 whatever the folder is.
-
-        Raises:
-            UserError: says which file is missing, what it would run or what the folder is.
         """
         if not self.folder.is_dir():
             raise UserError(f"There is no folder {self.label}.", "Give the folder of a checkpoint.")
@@ -314,11 +311,7 @@ class Checkpoint:
                 )
 
     def check_weights(self) -> None:
-        """Refuse a folder without weights of a transformer that can be read safely.
-
-        Raises:
-            UserError: says what was found and what is expected.
-        """
+        """Refuse a folder without weights of a transformer that can be read safely."""
         if not self.weights:
             pickled = [f.name for f in self.folder.iterdir() if f.suffix in (".pt", ".pkl", ".pth")]
             other = kinds.other_weights(self.folder)

@@ -11,11 +11,7 @@ from theodolite.engine.encoders.pooling_choice import PoolingDiagnosis, examine
 
 
 def diagnose(source: str) -> PoolingDiagnosis:
-    """Diagnose a source as it is written in a spec, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`.
-
-    Raises:
-        UserError: the source cannot be read, has no checkpoint, or is more than one source.
-    """
+    """Diagnose a source as it is written in a spec, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`."""
     spec, checkpoint = checkpoint_of(source)
     checkpoint.check()
     return examine(checkpoint, spec.option("pooling"))

@@ -95,11 +95,7 @@ class EndpointSource(Source):
 
 
 def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> EndpointSource:
-    """Make the source of a spec; the length of a vector is requested once, and cached.
-
-    Raises:
-        UserError: the length has to be requested, and the server gives none or may not be asked.
-    """
+    """Make the source of a spec; the length of a vector is requested once, and cached."""
     given = {name: int(spec.option(name) or 0) or None for name in ("dimensions", "rpm", "tpm")}
     endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=given["rpm"], tpm=given["tpm"])
     dim = given["dimensions"] or _probed(endpoint, cache)
@@ -138,9 +134,6 @@ def ask(
         dimensions: requested from the server.
         dim: length that a vector must have; None for any.
         **options: of `Endpoint.post`.
-
-    Raises:
-        UserError: the answer is not one vector per text; or as `Endpoint.post`.
     """
     sent = [i for i, text in enumerate(texts) if text.strip()]
     if not sent and dim:

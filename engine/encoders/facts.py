@@ -38,9 +38,6 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
         `embedding_parameters`, `max_tokens`, and, from its files, `licence` and `trained_on`; with
         `similarity` where it is not the cosine, `routed` where queries and documents take routes
         of their own, and `fingerprint` if it was read.
-
-    Raises:
-        UserError: the spec cannot be read.
     """
     parsed = parse(spec)
     facts = [_facts(source, read=read) for source in parsed.sources]

@@ -96,11 +96,7 @@ class FunctionEncoder:
         return self.encode(_PROBE)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`.
-
-        Raises:
-            UserError: the batcher gave no matrix of one row a sentence, or changed its dimension.
-        """
+        """See `Encoder.encode`."""
         sentences = texts(sentences)
         self.prepare(sentences)
         return self.vectors(sentences, progress).astype(np.float32)
@@ -116,9 +112,6 @@ class FunctionEncoder:
             path: ends in `.parquet`.
             tasks: names or suites, as for `engine.evaluate`.
             data: as for `engine.evaluate`.
-
-        Raises:
-            UserError: an unknown task, data that cannot be read, or invalid vectors.
         """
         from theodolite.engine import tasks as registry
         from theodolite.engine.datasets import Catalog

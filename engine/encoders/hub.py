@@ -23,9 +23,6 @@ def download(model: str, revision: str | None = None) -> Path:
     Args:
         model: `owner/name`, or a bare name of the hub's early days.
         revision: branch, tag or commit; by default `main`.
-
-    Raises:
-        UserError: there is no such model or revision, it is gated, or the hub cannot be reached.
     """
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub import errors as hub

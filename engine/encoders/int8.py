@@ -66,9 +66,6 @@ def use_int8(model: nn.Module, name: str) -> None:
     Args:
         model: float32, in evaluation mode.
         name: for messages.
-
-    Raises:
-        UserError: the processor or torch does not support int8, or the model has no linear layer.
     """
     if not available():
         raise UserError(

@@ -34,11 +34,7 @@ class KnownVectors(Source):
         """Vectors of sentences that have one, float32 (n, dim)."""
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`.
-
-        Raises:
-            UserError: the file lacks sentences; says how many, before anything is looked up.
-        """
+        """See `Encoder.encode`."""
         sentences = texts(sentences)
         lacking = self.lacking(sentences)
         if lacking:

@@ -40,9 +40,6 @@ def load(
         datasets: where fitted steps find their data; by default the catalogue of data sets.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; by default a GPU when there is one.
         send_texts: URLs of endpoints that texts may be sent to; on this machine they always may.
-
-    Raises:
-        UserError: the spec cannot be read, or what it names cannot be loaded.
     """
     parsed = parse(spec)
     cache = cache if cache is not None else MemoryCache()
@@ -59,9 +56,6 @@ def as_a_gpu_chose(spec: str) -> str | None:
     """The spec with the half precision that was once the default on GPUs; None if that is the same.
 
     Models that sentence-transformers runs were in float32 even then.
-
-    Raises:
-        UserError: the spec cannot be read, or a checkpoint not found.
     """
     parsed = parse(spec)
     halved = replace(parsed, sources=tuple(map(_in_half, parsed.sources)))
@@ -80,11 +74,7 @@ def _in_half(spec: SourceSpec) -> SourceSpec:
 
 
 def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
-    """The one source of a spec and its transformer's folder, downloaded if need be.
-
-    Raises:
-        UserError: the spec is more than a source, or the source is no checkpoint.
-    """
+    """The one source of a spec and its transformer's folder, downloaded if need be."""
     parsed = parse(source)
     spec = parsed.sources[0]
     if len(parsed.sources) > 1 or parsed.steps or spec.kind not in MODELS:
@@ -290,11 +280,7 @@ def _model(
 
 
 def checkpoint_at(spec: SourceSpec) -> Checkpoint:
-    """The folder of a source that is a model, downloaded if need be.
-
-    Raises:
-        UserError: the model cannot be found.
-    """
+    """The folder of a source that is a model, downloaded if need be."""
     if spec.kind == "minilm":
         from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
 

@@ -60,11 +60,7 @@ class Module:
 
 
 def listed(folder: Path, label: str) -> list[dict[str, Any]]:
-    """The entries of `modules.json`, checked; empty for a folder without one.
-
-    Raises:
-        UserError: an entry lacks its type, or names a folder outside of the model.
-    """
+    """The entries of `modules.json`, checked; empty for a folder without one."""
     file = folder / "modules.json"
     if not file.is_file():
         return []

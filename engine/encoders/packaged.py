@@ -52,11 +52,7 @@ WORDLLAMA_FILES = {
 
 
 def verified_folder(package: str, files: Mapping[str, str]) -> Path:
-    """Folder of an installed package that holds `files`, all with the given SHA-256 sums.
-
-    Raises:
-        UserError: the package is not installed, or a file is missing or not the one examined.
-    """
+    """Folder of an installed package that holds `files`, all with the given SHA-256 sums."""
     try:
         listed = importlib.metadata.distribution(package).files or []
     except importlib.metadata.PackageNotFoundError:

@@ -30,11 +30,7 @@ class PoolingDiagnosis:
 
 
 def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnosis:
-    """Diagnose a checkpoint; `chosen` is the pooling that the spec gives.
-
-    Raises:
-        UserError: the pooling is `pooler_output` and the checkpoint has no pooler.
-    """
+    """Diagnose a checkpoint; `chosen` is the pooling that the spec gives."""
     pooling, reason = _recommend(checkpoint)
     _refuse_random_pooler(checkpoint, chosen or pooling)
     if chosen is None:

@@ -54,9 +54,6 @@ def probe(encode: Callable[[Sequence[str]], Any], label: str, dtype: str = "floa
         encode: gives a row for each text.
         label: of the model, for messages.
         dtype: in which it computes.
-
-    Raises:
-        UserError: it cannot encode them, or not into a vector each.
     """
     try:
         alone = [np.asarray(encode([text]), np.float32) for text in TEXTS]

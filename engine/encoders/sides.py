@@ -122,11 +122,7 @@ class PromptedByTask:
         return self._sides(task or PromptTask())
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Refuse.
-
-        Raises:
-            UserError: always, since there is no task.
-        """
+        """Refuse."""
         raise UserError(
             f"{self.name} takes its prompt from a task and can only encode within one.",
             "Evaluate it on a task, search a data set with it, or name a prompt instead of @task.",
@@ -161,11 +157,7 @@ class RoutedByTask(PromptedByTask):
         return self._both().queries
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`.
-
-        Raises:
-            UserError: the model has no default route.
-        """
+        """See `Encoder.encode`."""
         return self._default().encode(sentences, progress)
 
     def _of_task(self, task: PromptTask) -> TwoSided:

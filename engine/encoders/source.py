@@ -67,11 +67,7 @@ class Source(ABC):
         return self.chunks(sentences)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Return float32 (n, dim); see `Encoder.encode`.
-
-        Raises:
-            UserError: a vector has NaN or infinity; names the sentence.
-        """
+        """Return float32 (n, dim); see `Encoder.encode`."""
         out = np.empty((len(sentences), self.dim), np.float32)
         done = 0
         for rows in self.chunks(sentences):

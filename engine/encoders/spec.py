@@ -187,9 +187,6 @@ def parse(spec: str) -> EncoderSpec:
     """Read a spec string.
 
     Relative paths are made absolute, so that a spec means the same in another process.
-
-    Raises:
-        UserError: names the piece that is wrong, the known ones and the closest of them.
     """
     text(spec, "encoder")
     if any("\ud800" <= character <= "\udfff" for character in spec):

@@ -65,11 +65,7 @@ class Loaded:
         )
 
     def probe(self, side: Side | None) -> Probe:
-        """What two texts show of a side; tried once.
-
-        Raises:
-            UserError: the model cannot encode them.
-        """
+        """What two texts show of a side; tried once."""
         if side not in self._probes:
             before = dict(self.cut)
             with exact_float32():
@@ -97,9 +93,6 @@ def read(checkpoint: Checkpoint, max_length: int | None, dtype: str, device: str
         max_length: maximum tokens of a text; None for the model's own.
         dtype: float32, float16, bfloat16 or int8.
         device: where it computes.
-
-    Raises:
-        UserError: it cannot be loaded, or `max_length` is more than it takes.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer

@@ -188,11 +188,7 @@ class SteppedEncoder:
         return None if side is self.encoder else SteppedQueries(self, side)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """See `Encoder.encode`; the first call fits the steps.
-
-        Raises:
-            UserError: `@task` is not bound, or the data are too few to fit on.
-        """
+        """See `Encoder.encode`; the first call fits the steps."""
         return self.after(self.encoder, sentences, progress)
 
     def after(

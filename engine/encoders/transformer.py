@@ -240,11 +240,7 @@ def make(
     dtype: str | None = None,
     device: str | None = None,
 ) -> TransformerSource:
-    """Make a source of a checkpoint and its spec's options; the doctor fills in the pooling.
-
-    Raises:
-        UserError: the folder holds no model, or the options do not fit it.
-    """
+    """Make a source of a checkpoint and its spec's options; the doctor fills in the pooling."""
     checkpoint.check_weights()
     diagnosis = examine(checkpoint, pooling)
     settings = TransformerSettings(
@@ -307,11 +303,7 @@ def quiet() -> Iterator[None]:
 
 
 def read_tokenizer(checkpoint: Checkpoint) -> Any:
-    """Read the tokenizer of a checkpoint.
-
-    Raises:
-        UserError: the tokenizer cannot be loaded, or has no vocabulary.
-    """
+    """Read the tokenizer of a checkpoint."""
     from transformers import AutoTokenizer
 
     try:
@@ -371,11 +363,7 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
 
 
 def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:
-    """Maximum tokens of a text: `wanted`, or as many as model and tokenizer take.
-
-    Raises:
-        UserError: `wanted` is more than they take.
-    """
+    """Maximum tokens of a text: `wanted`, or as many as model and tokenizer take."""
     stated = [n for n in (checkpoint.positions, tokenizer.model_max_length) if n and n < 10**6]
     limit = min(stated, default=NO_LIMIT)
     if wanted is not None and stated and wanted > limit:

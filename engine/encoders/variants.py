@@ -24,9 +24,6 @@ def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed:
 
     PCA is fitted on the sentences of the task being measured; the random projection depends on the
     seed alone, and is the same for every encoder of that size.
-
-    Raises:
-        UserError: the spec cannot be read, or k is more than its `dim` dimensions.
     """
     name = str(parse(spec))
     if k > dim:

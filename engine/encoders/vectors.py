@@ -30,11 +30,7 @@ from theodolite.engine.stamps import check_unchanged, stamp
 
 
 def open_vectors(spec: SourceSpec) -> KnownVectors:
-    """Open the file or folder of vectors that a source names.
-
-    Raises:
-        UserError: no such file, or none of the formats.
-    """
+    """Open the file or folder of vectors that a source names."""
     columns = (spec.option("text"), spec.option("vector"))
     if (folder := Path(spec.value)).is_dir():
         from theodolite.engine.corpus.source import open_folder
@@ -51,9 +47,6 @@ class VectorFile(KnownVectors):
         file: its path.
         text: Parquet's column of sentences; None takes the only column of text.
         vector: Parquet's column of vectors; None takes the only column of lists.
-
-    Raises:
-        UserError: no such file, or none of the formats.
     """
 
     def __init__(
@@ -132,19 +125,12 @@ def lacking(spec: str, sentences: Sequence[str]) -> list[str]:
     """Sentences that the files of vectors in a spec lack; none for an encoder without such files.
 
     To check before a run: `lacking(spec, catalog.load(task.dataset).sentences)`.
-
-    Raises:
-        UserError: the spec or a file cannot be read.
     """
     return Coverage(spec).lacking(sentences)
 
 
 class Coverage:
-    """The sentences that the files of vectors in a spec cover, read once for many look-ups.
-
-    Raises:
-        UserError: the spec or a file cannot be read.
-    """
+    """The sentences that the files of vectors in a spec cover, read once for many look-ups."""
 
     def __init__(self, spec: str) -> None:
         self.files = [

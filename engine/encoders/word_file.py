@@ -72,11 +72,7 @@ class Layout:
 
 
 def layout(path: Path) -> Layout:
-    """Find the layout from the first three lines.
-
-    Raises:
-        UserError: none of the layouts; says what the file is, where its beginning tells.
-    """
+    """Find the layout from the first three lines."""
     refuse_pointer(path)
     try:
         with _open(path) as file:
@@ -170,10 +166,6 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
 
     Returns:
         word -> row (a word's first line counts), and float32 (v, d).
-
-    Raises:
-        UserError: the file has none of the layouts, lacks words that its first line states, or
-            has a value that is not finite; names the vector.
     """
     from theodolite.engine.datasets.limits import Unpacking
 

@@ -39,11 +39,7 @@ _OPTIONS = ("rpm", "tpm")
 
 
 def canonical(text: str) -> str:
-    """Return `api:URL#MODEL` in canonical form; empty for none.
-
-    Raises:
-        UserError: not a single endpoint, or one with other options.
-    """
+    """Return `api:URL#MODEL` in canonical form; empty for none."""
     if not text.strip():
         return ""
     hint = "Write api:URL#MODEL, with ?rpm= and &tpm= if it has limits."
@@ -103,7 +99,6 @@ class SecondJudge:
         """Ask for a mark, from 1 to 4; None when the answers could not be parsed.
 
         Raises:
-            UserError: as for `Endpoint.post`.
             Unacceptable: the server refuses this document, which may be too long for it.
         """
         request = messages(query, document)

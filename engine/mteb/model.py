@@ -43,9 +43,6 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
     Args:
         encoder: a spec, or a loaded encoder.
         cache: as for `engine.load`; used with a spec.
-
-    Raises:
-        UserError: mteb is not installed, or the spec cannot be loaded.
     """
     part("evaluate")
     from theodolite.engine.encoders import is_encoder, load
@@ -84,11 +81,7 @@ class Model:
         prompt_type: Any = None,
         **options: Any,
     ) -> np.ndarray:
-        """Encode a loader of batches, each with a list `text`, into float32 (n, dim).
-
-        Raises:
-            UserError: the inputs are not text, or a vector is not finite.
-        """
+        """Encode a loader of batches, each with a list `text`, into float32 (n, dim)."""
         sentences = texts(inputs, task_metadata.name)
         side = getattr(prompt_type, "value", prompt_type)
         encoder = self._of_side(task_metadata, side)
@@ -126,11 +119,7 @@ class Model:
         top_ranked: Mapping[str, Sequence[str]] | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """Return query -> document -> similarity, for the top k or for all documents to rerank.
-
-        Raises:
-            UserError: see `encode`.
-        """
+        """Return query -> document -> similarity, for the top k or for all documents to rerank."""
         loader, sides = part("_create_dataloaders.create_dataloader"), part("types.PromptType")
 
         def encode(rows: Any, side: str) -> np.ndarray:
@@ -195,11 +184,7 @@ def meta_of(encoder: Encoder) -> Any:
 
 
 def texts(inputs: Iterable[Any], task: str) -> list[str]:
-    """Return the texts of a loader in order, directly from its table where it has one.
-
-    Raises:
-        UserError: it holds images, audio or other inputs than text.
-    """
+    """Return the texts of a loader in order, directly from its table where it has one."""
     dataset = getattr(inputs, "dataset", None)
     columns = getattr(dataset, "column_names", None)
     found: list[str] | None = None

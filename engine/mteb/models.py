@@ -50,11 +50,7 @@ def _trained_on(model: str) -> tuple[str, ...] | None:
 
 
 def registered(model: str) -> Any:
-    """Return MTEB's metadata of a model; None if MTEB does not list it.
-
-    Raises:
-        UserError: mteb is not installed.
-    """
+    """Return MTEB's metadata of a model; None if MTEB does not list it."""
     find = part("get_model_meta")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # renamed models warn
@@ -65,12 +61,7 @@ def registered(model: str) -> Any:
 
 
 def dense(model: str) -> Any:
-    """Return MTEB's metadata of a dense text model that mteb's code can run here.
-
-    Raises:
-        UserError: mteb is not installed or does not list the model, or the model cannot be an
-            encoder here; says why.
-    """
+    """Return MTEB's metadata of a dense text model that mteb's code can run here."""
     meta = registered(model)
     if meta is None:
         listed = part("models.model_implementations.MODEL_REGISTRY")
@@ -105,11 +96,7 @@ def dense(model: str) -> Any:
 
 
 def load(meta: Any, device: str | None) -> Any:
-    """Load a model by MTEB's code, downloading it if needed.
-
-    Raises:
-        UserError: it cannot be downloaded or loaded; says why.
-    """
+    """Load a model by MTEB's code, downloading it if needed."""
     try:
         with warnings.catch_warnings(), _no_remote_code(meta):
             warnings.simplefilter("ignore")
@@ -173,11 +160,7 @@ def _explained(error: Exception, meta: Any) -> UserError:
 
 
 def facts(model: str) -> dict[str, Any]:
-    """Return MTEB's facts about a model, under the names of `engine.encoders.describe`.
-
-    Raises:
-        UserError: see `dense`.
-    """
+    """Return MTEB's facts about a model, under the names of `engine.encoders.describe`."""
     meta = dense(model)
     megabytes = meta.memory_usage_mb
     return {

@@ -50,9 +50,6 @@ def make(task: Task, data: Dataset, seed: int) -> Any:
         task: one of our tasks, of a type in `TYPES`.
         data: a data set of the task's kind.
         seed: the random seed.
-
-    Raises:
-        UserError: mteb is not installed, or the data cannot be scored as the task's type.
     """
     base, main, fill = TYPES[task.type]
     split, dataset, attributes = fill(data)

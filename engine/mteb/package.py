@@ -16,11 +16,7 @@ INSTALL = "Install it: pip install 'theodolite[mteb]'."
 
 
 def package() -> ModuleType:
-    """Import mteb, which takes seconds.
-
-    Raises:
-        UserError: it is not installed, cannot be imported, or is of another major version.
-    """
+    """Import mteb, which takes seconds."""
     here = version()
     if here is None:
         raise UserError("This needs the package mteb, which is not installed.", INSTALL)
@@ -38,11 +34,7 @@ def package() -> ModuleType:
 
 
 def part(path: str) -> Any:
-    """Return an attribute of mteb by its dotted name, such as `abstasks.AbsTaskSTS`.
-
-    Raises:
-        UserError: see `package`, or this version has no such attribute.
-    """
+    """Return an attribute of mteb by its dotted name, such as `abstasks.AbsTaskSTS`."""
     package()
     module, _, name = path.rpartition(".")
     try:

@@ -85,11 +85,7 @@ class _About:
 
 
 def inside(place: Path) -> list[NamedFile]:
-    """Return the files in a folder, or a single file, named by their full paths.
-
-    Raises:
-        UserError: there is no such folder or file.
-    """
+    """Return the files in a folder, or a single file, named by their full paths."""
     if not place.exists():
         raise UserError(f"There is no {place}.", "Name a folder of results, or one of its files.")
     place = place.resolve()
@@ -104,9 +100,6 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
         files: JSON, YAML, and ZIP archives of them; others are skipped.
         model: the results' model, `owner/name`, if neither the files nor their folders name it.
         revision: the revision of that model.
-
-    Raises:
-        UserError: no result can be read.
     """
     found, about = Reading(), dict[PurePosixPath, _About]()
     read: list[tuple[PurePosixPath, PublishedResult]] = []
@@ -201,11 +194,7 @@ def _line(version: str) -> tuple[int, ...]:
 
 
 def _results(path: PurePosixPath, raw: bytes) -> list[PublishedResult]:
-    """Read a file's results, whose model is not known yet.
-
-    Raises:
-        UserError: not a file of results; the message continues after the file's name.
-    """
+    """Read a file's results, whose model is not known yet."""
     if not raw:
         raise UserError("is empty, or too large for a file of results")
     try:

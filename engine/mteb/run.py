@@ -49,10 +49,6 @@ def measure(
         protocol: `mteb-X.Y.Z`, matching the installed version.
         seed: the random seed; MTEB's default is 42.
         hear: called with the number of sentences encoded; an exception from it stops the run.
-
-    Raises:
-        UserError: another or no version is installed, the data cannot be loaded, or MTEB gives no
-            score of the task.
     """
     mteb = package()
     if protocol != installed():

@@ -69,11 +69,7 @@ class SuiteTask:
 
 
 def suites() -> list[SuiteInfo]:
-    """List MTEB's suites of text tasks, those named `MTEB(…)` first.
-
-    Raises:
-        UserError: mteb is not installed.
-    """
+    """List MTEB's suites of text tasks, those named `MTEB(…)` first."""
     found = [
         _about(one)
         for one in part("get_benchmarks")()
@@ -83,11 +79,7 @@ def suites() -> list[SuiteInfo]:
 
 
 def info(name: str) -> SuiteInfo:
-    """Describe a suite.
-
-    Raises:
-        UserError: mteb is not installed, or it has no such suite.
-    """
+    """Describe a suite."""
     return _about(_suite(name))
 
 
@@ -108,40 +100,24 @@ def is_suite(name: str) -> bool:
 
 
 def tasks_of(name: str) -> list[str]:
-    """Return the names of a suite's tasks, in its order.
-
-    Raises:
-        UserError: mteb is not installed, or it has no such suite.
-    """
+    """Return the names of a suite's tasks, in its order."""
     return [named(task) for task in _suite(name).tasks]
 
 
 def suite(name: str) -> list[SuiteTask]:
-    """Describe every task of a suite, with the size of its data and whether they are here.
-
-    Raises:
-        UserError: mteb is not installed, or it has no such suite.
-    """
+    """Describe every task of a suite, with the size of its data and whether they are here."""
     return [_described(task) for task in _suite(name).tasks]
 
 
 def types() -> dict[str, str]:
-    """Map each MTEB task, by its name without subsets and splits, to its type.
-
-    Raises:
-        UserError: mteb is not installed.
-    """
+    """Map each MTEB task, by its name without subsets and splits, to its type."""
     package()
     every = part("get_tasks._TASKS_REGISTRY")
     return {name: str(task.metadata.type) for name, task in every.items()}
 
 
 def is_here(task: str) -> bool:
-    """Whether the data of a task are on this machine, at MTEB's pinned revision.
-
-    Raises:
-        UserError: mteb is not installed, or has no such task.
-    """
+    """Whether the data of a task are on this machine, at MTEB's pinned revision."""
     return _is_here(make(task))
 
 
@@ -160,11 +136,7 @@ def to_fetch(tasks: Iterable[str]) -> list[SuiteTask]:
 
 
 def fetch(task: str) -> None:
-    """Load the data of a task by MTEB's code, downloading what is not here.
-
-    Raises:
-        UserError: the data cannot be loaded; says why and what to do.
-    """
+    """Load the data of a task by MTEB's code, downloading what is not here."""
     made = make(task)
     for one in made.metadata.tasks if made.is_aggregate else [made]:
         read(one)

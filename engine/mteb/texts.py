@@ -22,10 +22,6 @@ def of_task(name: str, seed: int) -> ExampleTexts:
     Args:
         name: the name of one of MTEB's own tasks.
         seed: the measurement's seed, which selects the sentences of a clustering.
-
-    Raises:
-        UserError: mteb is not installed, the data are not on this machine, or the task is an
-            aggregate.
     """
     task = theirs.make(name, seed)
     if task.is_aggregate or not suites.is_here(name):
@@ -35,11 +31,7 @@ def of_task(name: str, seed: int) -> ExampleTexts:
 
 
 def of_rows(task: Any) -> ExampleTexts:
-    """Return the example texts, as `of_task`, of a task whose data are loaded.
-
-    Raises:
-        UserError: the task's type has no examples.
-    """
+    """Return the example texts, as `of_task`, of a task whose data are loaded."""
     read = _READERS.get(task.metadata.type)
     if read is None:
         raise UserError(f"{task.metadata.type} is a type without examples.", "")

@@ -40,11 +40,7 @@ def named(task: Any) -> str:
 
 
 def load(name: str) -> MtebTask:
-    """Describe a task without loading its data.
-
-    Raises:
-        UserError: see `make`.
-    """
+    """Describe a task without loading its data."""
     task = make(name)
     source = task.metadata.dataset
     where = [str(source.get(key)) for key in ("path", "name", "revision")]
@@ -54,12 +50,7 @@ def load(name: str) -> MtebTask:
 
 
 def make(name: str, seed: int = 42) -> Any:
-    """Instantiate one of MTEB's own tasks by name.
-
-    Raises:
-        UserError: mteb is not installed; there is no such task, subset or split; or the task is
-            not text-only.
-    """
+    """Instantiate one of MTEB's own tasks by name."""
     package()
     task, subsets, splits = parsed(name)
     known = part("get_tasks._TASKS_REGISTRY")
@@ -176,11 +167,7 @@ def explained(error: Exception, task: Any) -> UserError | None:
 
 
 def read(task: Any) -> None:
-    """Load a task's data.
-
-    Raises:
-        UserError: the data cannot be loaded; says why and what to do.
-    """
+    """Load a task's data."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -39,11 +39,7 @@ def is_package(name: str) -> bool:
 
 
 def of(name: str) -> Protocol | None:
-    """Return the protocol `mteb-X.Y.Z`, installed or not, or `mteb`'s; None for other names.
-
-    Raises:
-        UserError: `mteb` is given and mteb is not installed.
-    """
+    """Return the protocol `mteb-X.Y.Z`, installed or not, or `mteb`'s; None for other names."""
     if name == SHORT:
         here = installed()
         if here is None:

@@ -179,11 +179,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def get(name: str) -> Protocol:
-    """Return a protocol by name, including `mteb-X.Y.Z` for any version of mteb.
-
-    Raises:
-        UserError: an unknown name; the hint has the closest name or all names.
-    """
+    """Return a protocol by name, including `mteb-X.Y.Z` for any version of mteb."""
     found = PROTOCOLS.get(name) or package.of(name)
     if found:
         return found
@@ -201,9 +197,6 @@ def check_seed(seed: int | None, seeds: int = 1) -> None:
     Args:
         seed: the first seed; None for the protocol's default.
         seeds: number of consecutive seeds.
-
-    Raises:
-        UserError: a seed is negative or exceeds 32 bits, or `seeds` is not in 1 to `MOST_SEEDS`.
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise UserError(f"{seeds} seeds cannot be run.", f"Give a number from 1 to {MOST_SEEDS}.")

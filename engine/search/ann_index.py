@@ -171,7 +171,6 @@ def build(
 
     Raises:
         ValueError: too few vectors, or values that are not finite.
-        UserError: FAISS is not installed.
     """
     n, dim = vectors.shape
     if n < 100 or dim < 2:

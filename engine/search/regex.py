@@ -53,9 +53,6 @@ def matching(
     Returns:
         (position, start, end) for each sentence that matches, in order; start and end are those of
         the first match in it.
-
-    Raises:
-        UserError: an invalid expression, or one that takes too much time or memory.
     """
     if not pattern or len(pattern) > LONGEST:
         raise UserError(

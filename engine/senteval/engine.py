@@ -44,9 +44,6 @@ class SE:
             and whatever the functions need. The functions receive a copy.
         batcher: called as batcher(params, batch) with lists of tokens; returns (n, dim).
         prepare: called as prepare(params, samples) before each task.
-
-    Raises:
-        UserError: a parameter is missing or unknown.
     """
 
     def __init__(
@@ -77,10 +74,6 @@ class SE:
 
         Args:
             name: a task as SentEval names it, or a list; the result of a list is task -> result.
-
-        Raises:
-            UserError: an unknown task, data that is missing or cannot be read, or vectors that
-                cannot be scored.
         """
         if isinstance(name, (list, tuple)):
             self.results = {each: self.eval(each) for each in name}
@@ -168,11 +161,7 @@ class SE:
 
 
 def setting(params: dotdict) -> SolverSetting:
-    """Read the classifiers' settings from `params`.
-
-    Raises:
-        UserError: `nhid` is missing, or an optimiser or solver is unknown or not available.
-    """
+    """Read the classifiers' settings from `params`."""
     from theodolite.engine.classifiers.optimisers import OPTIMISERS
     from theodolite.engine.classifiers.setting import SolverSetting
 

@@ -19,9 +19,6 @@ def parse(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
     """Read the name of an optimiser and its options.
 
     A `weight_decay` is accepted and ignored: each classifier has its own.
-
-    Raises:
-        UserError: an unknown optimiser or option, or a value that the optimiser does not accept.
     """
     name, *given = str(text).split(",")
     if name not in BY_TORCH:

@@ -41,11 +41,7 @@ class Collection:
     group: str = ""
 
     def sample(self, data: Dataset, most: int = SENTENCES, seed: int = SEED) -> list[str]:
-        """Draw some of its distinct sentences that are not blank.
-
-        Raises:
-            UserError: it has no such sentence.
-        """
+        """Draw some of its distinct sentences that are not blank."""
         texts = list(dict.fromkeys(text for text in _texts(data, self.part) if text.strip()))
         if not texts:
             raise UserError(f"{self.name} has no sentence.", "Choose another data set.")
@@ -99,11 +95,7 @@ def by_language(members: Sequence[DatasetInfo]) -> list[Collection]:
 
 
 def by_label(data: Dataset) -> list[Collection]:
-    """Each label of labelled sentences.
-
-    Raises:
-        UserError: the data set has fewer than two labels.
-    """
+    """Each label of labelled sentences."""
     from theodolite.engine.datasets.types import LabelledSentences
 
     if not isinstance(data, LabelledSentences) or len(labels := set(data.labels) - {""}) < 2:

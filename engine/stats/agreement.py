@@ -184,9 +184,6 @@ def correlations(
     """(transfer task, probing task) -> their correlation over the encoders that have all tasks.
 
     A pair in which one task scores all encoders the same is absent.
-
-    Raises:
-        UserError: fewer than six encoders have all of them.
     """
     names = [n for n in scores if all(task in scores[n] for task in (*transfer, *probing))]
     if len(names) < LEAST_ENCODERS:

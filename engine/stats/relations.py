@@ -91,9 +91,6 @@ def relate(diagnostics: Numbers, scores: Numbers) -> Relations:
     Args:
         diagnostics: of each encoder, such as `{"minilm": {"bleu": 31.2, "id": 4.0}}`.
         scores: of each encoder by task, higher being better for all of them.
-
-    Raises:
-        UserError: too few encoders have both; says how many are missing.
     """
     encoders = tuple(name for name in diagnostics if name in scores)
     tasks = _names(scores, encoders)
@@ -116,9 +113,6 @@ def without_each(diagnostics: Numbers, scores: Numbers) -> dict[str, Relations]:
     Returns:
         Name of the encoder left out to the same correlations over the others, of which one fewer
         than `LEAST_ENCODERS` is enough.
-
-    Raises:
-        UserError: as for `relate` with all of them.
     """
     whole = relate(diagnostics, scores)
     pairs = [(cell.diagnostic, cell.score) for cell in whole.cells]
@@ -160,9 +154,6 @@ def stability(variants: Mapping[str, Numbers]) -> tuple[DecoderAgreement, ...]:
 
     Returns:
         For each pair of variants, each diagnostic that both have for enough encoders.
-
-    Raises:
-        UserError: fewer than two variants, or too few encoders in any two of them.
     """
     if len(variants) < 2:
         raise UserError(

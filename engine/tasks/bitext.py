@@ -35,9 +35,6 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
         data: sentences in two languages.
         vectors: float32, of the texts at `rows(data)`, in that order; finite.
         tick: progress callback; an exception from it stops the measurement.
-
-    Raises:
-        UserError: no translations, or a single right sentence.
     """
     from sklearn.metrics import precision_recall_fscore_support
 

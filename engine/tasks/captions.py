@@ -39,9 +39,6 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
         vectors: float32 (len(data.sentences), dim), finite.
         seed: seed of weights, shuffles and negatives.
         tick: progress callback after each batch; an exception from it stops the training.
-
-    Raises:
-        UserError: a split is missing or empty, or has too few images to train on.
     """
     from theodolite.engine.datasets.types import CAPTIONS
 

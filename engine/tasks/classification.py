@@ -53,9 +53,6 @@ def measure(
         seed: seed of the folds; unused with the data's own splits.
         own_splits: fit on the split `train` and predict the split `test`, if the data has both;
             otherwise every sentence is predicted once, in five folds.
-
-    Raises:
-        UserError: fewer than two labels with at least five sentences.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -98,9 +95,6 @@ def measure_repeatedly(
         vectors: float32 (len(data.sentences), dim), finite.
         seed: seed of the folds.
         tick: called with the share done.
-
-    Raises:
-        UserError: fewer than two labels with at least five sentences.
     """
     from theodolite.engine.classifiers import folds
 

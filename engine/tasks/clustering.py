@@ -137,11 +137,7 @@ class KMeansPlusPlus:
 
 
 def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
-    """Return the split to cluster, and the positions of its labelled sentences.
-
-    Raises:
-        UserError: no sentence is labelled.
-    """
+    """Return the split to cluster, and the positions of its labelled sentences."""
     split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
     names = data.splits or ["all"] * len(data.labels)
     every = [

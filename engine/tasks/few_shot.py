@@ -69,9 +69,6 @@ def measure(
         vectors: float32, of the sentences at `rows(data)`, in that order; finite.
         seed: seed of the draws.
         tick: progress callback; an exception from it stops the measurement.
-
-    Raises:
-        UserError: fewer than two labels to learn, or nothing to predict.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

@@ -27,9 +27,6 @@ def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
     Args:
         data: pairs with gold scores.
         vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-
-    Raises:
-        UserError: no correlation is defined.
     """
     (left, right), gold = sts.main_rows(data)
     used = rows(data)

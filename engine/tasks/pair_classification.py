@@ -47,9 +47,6 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
         data: pairs with labels.
         vectors: float32, of the sentences at `rows(data)`, in that order; finite.
         by_cosine: the main score is that of the cosine, not the best.
-
-    Raises:
-        UserError: labels that do not say whether a pair means the same, or are all equal.
     """
     split, pairs, labels = scored(data)
     used = rows(data)

@@ -90,11 +90,7 @@ TASKS: dict[str, Task] = {name: _BUILT_IN[name] for name in (*STARTER, *_BUILT_I
 
 
 def type_of(task: Task, protocol: Protocol) -> TaskType:
-    """Return the task type by which the protocol scores the task.
-
-    Raises:
-        UserError: the protocol does not score it.
-    """
+    """Return the task type by which the protocol scores the task."""
     name = task.type_under(protocol.types)
     if name is None:
         fitting = [p.name for p in protocols.PROTOCOLS.values() if task.type_under(p.types)]
@@ -116,9 +112,6 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     Args:
         name: a built-in task, or a data set's name with an ending as above.
         catalog: the catalog of data sets other than `upload:` and `hub:`.
-
-    Raises:
-        UserError: an unknown name; the hint has the closest ones.
     """
     if name in TASKS:
         return TASKS[name]
@@ -250,9 +243,6 @@ def expand(
         protocol: the protocol of all tasks.
         measured: names accepted without a check: a diagnosis has no data set, and the data of
             others may have been removed since.
-
-    Raises:
-        UserError: an unknown name, or no name.
     """
     present = {info.name for info in catalog.list()}
     here = [task.name for task in TASKS.values() if task.dataset in present]

@@ -52,9 +52,6 @@ def measure(
         select: the dev correlation that selects the round.
         seed: seed of weights and shuffles.
         tick: progress callback during training; an exception from it stops the training.
-
-    Raises:
-        UserError: a split is missing, or the regressor gives every dev pair the same score.
     """
     missing = [name for name in _SPLITS if name not in data.parts]
     if missing or data.parts_are != "splits":

@@ -45,9 +45,6 @@ def measure(
         main: the main metric, such as `ndcg_at_10`; one whose values are kept.
         tick: progress callback; an exception from it stops the measurement.
         similarity: of the model; see `engine.search.ranked.compare`.
-
-    Raises:
-        UserError: there are no judgements.
     """
     split, judged = judged_queries(data)
     keys = list(data.documents)

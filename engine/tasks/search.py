@@ -34,9 +34,6 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
     Args:
         data: sentences with labels.
         vectors: float32 (len(data.sentences), dim), finite.
-
-    Raises:
-        UserError: fewer than eleven sentences, or a single label.
     """
     n = len(data.labels)
     if n <= NEAREST or len(set(data.labels)) < 2:

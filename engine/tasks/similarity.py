@@ -41,9 +41,6 @@ def measure(
         vectors: float32 (len(data.sentences), dim), finite.
         seed: seed of the regressor.
         tick: progress callback during its training; an exception from it stops the training.
-
-    Raises:
-        UserError: no correlation is defined.
     """
     plain = sts.measure(data, vectors, space=False)
     main = next(score for score in plain.scores if score.main)

@@ -50,9 +50,6 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
         data: pairs with gold scores.
         vectors: float32 (len(data.sentences), dim), finite.
         space: also measure alignment, uniformity and the mean cosine of random pairs.
-
-    Raises:
-        UserError: no correlation is defined (too few pairs, or all values equal).
     """
     pairs = _pairs(data.parts)
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])

@@ -37,9 +37,6 @@ def measure(
         vectors: float32, of the texts at `rows(data)`, in that order; finite.
         tick: progress callback; an exception from it stops the measurement.
         mistaken: average each correlation with its p-value, as mteb's first summarization did.
-
-    Raises:
-        UserError: no document has a defined correlation.
     """
     from scipy.stats import pearsonr, spearmanr
 

@@ -109,9 +109,6 @@ def measure(
         seed: seed of the classifiers, and of the folds of data sets with a test split.
         tick: progress callback during training; an exception from it stops the training.
         trainer_type: the trainer; another one can record the plan without training (see `work`).
-
-    Raises:
-        UserError: a single class, fewer examples than folds, or a split without known labels.
     """
     rows = _in_order(data)
     _check_trainable(data, rows, setting.folds)

@@ -254,11 +254,7 @@ _EVALS = 10
 
 
 def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
-    """Return the run at a scale; it is evaluated on the dev set ten times.
-
-    Raises:
-        UserError: there is no such scale.
-    """
+    """Return the run at a scale; it is evaluated on the dev set ten times."""
     found = SCALES.get(scale)
     if found is None:
         raise UserError(f"There is no scale {scale!r}.", f"Choose one of {', '.join(SCALES)}.")
@@ -274,10 +270,6 @@ def children(name: str, spec: TrainSpec) -> list[tuple[str, dict[str, Any]]]:
     Args:
         name: of `ABLATIONS`.
         spec: the run that the changes are made to.
-
-    Raises:
-        UserError: an unknown name, a run with another objective than the table starts from, or a
-            row that this run cannot become.
     """
     found = ABLATIONS.get(name)
     if found is None:

@@ -50,11 +50,7 @@ class BaseSpec:
             """See above."""
 
     def check(self, ranges: Ranges) -> None:
-        """Check the fields against their ranges; None is allowed where it is the default.
-
-        Raises:
-            UserError: names the field, what was given and what is expected.
-        """
+        """Check the fields against their ranges; None is allowed where it is the default."""
         optional = {field.name for field in fields(self) if field.default is None}
         for name, (fits, expected) in ranges.items():
             given = getattr(self, name)
@@ -70,11 +66,7 @@ class BaseSpec:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """The spec that `to_dict` wrote; fields with a default may be missing.
-
-        Raises:
-            UserError: an unknown field, a missing one, or a later version.
-        """
+        """The spec that `to_dict` wrote; fields with a default may be missing."""
         given = cls.upgraded(given)
         if given.get("version", cls.version) != cls.version:
             raise UserError(

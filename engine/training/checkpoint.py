@@ -58,9 +58,6 @@ def save(
         best: weights of the best evaluation, as `weights_of` gives them.
         others: the generators of the other processes, from the second on, as `generators_of` gives
             them.
-
-    Raises:
-        UserError: the checkpoint cannot be written; says why and which one is left.
     """
     place = folder / f"step-{state['step']:08d}"
     if place.exists():  # a run that went on from this very step has nothing to add
@@ -120,7 +117,6 @@ def load(
 
     Raises:
         FileNotFoundError: there is no checkpoint.
-        UserError: the checkpoint is of another model.
     """
     newest = _existing(folder)
     state = json.loads((newest / "state.json").read_text("utf-8"))
@@ -149,11 +145,7 @@ def weights_of(model: nn.Module) -> Weights:
 
 @torch.no_grad()
 def put_back(model: nn.Module, weights: Weights) -> None:
-    """Restore the weights that `weights_of` copied from a model.
-
-    Raises:
-        UserError: the weights are another model's.
-    """
+    """Restore the weights that `weights_of` copied from a model."""
     own = _tensors(model)
     if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in own.items()}:
         raise UserError(

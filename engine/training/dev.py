@@ -76,10 +76,6 @@ class DevSet:
         Args:
             name: a data set of the catalog (`STSBenchmark`, `upload:mine`) or its task.
             catalog: where data sets come from.
-
-        Raises:
-            UserError: no such data set, one without scored pairs, or one whose scores are all the
-                same.
         """
         dataset = catalog.load(data_set_of(name, catalog))
         if not isinstance(dataset, ScoredPairs):

@@ -46,10 +46,6 @@ class EncoderTrainer(Trainer):
         dev: selects the best weights; None keeps the last.
         precision: device and precision.
         ranks: rank of this process.
-
-    Raises:
-        UserError: a batch without negatives or of fewer examples than there are processes; and as
-            `Trainer`.
     """
 
     spec: TrainSpec
@@ -150,9 +146,6 @@ class EncoderTrainer(Trainer):
 
         Args:
             examples: of the batch that did not fit.
-
-        Raises:
-            UserError: there is nothing left to halve.
         """
         self.optimiser.zero_grad(set_to_none=True)
         device = self.precision.device

@@ -90,9 +90,6 @@ def estimate(
         spec: of the run; `out` is ignored.
         catalog: where data sets come from; by default the starter set and THEODOLITE_DATA.
         seconds: approximate time to spend on updates; a single one may take longer.
-
-    Raises:
-        UserError: as for `train`.
     """
     with trial() as folder:
         return _probed(spec, catalog or Catalog(), folder, seconds)

@@ -46,9 +46,6 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
 
     Returns:
         The spec string that loads the encoder.
-
-    Raises:
-        UserError: the folder holds anything else, or cannot be written.
     """
     folder = folder.absolute()
     check_free(folder, record.spec)

@@ -31,9 +31,6 @@ def read(spec: Any, name: str, text: str) -> Any:
         spec: the class of the spec.
         name: of the field.
         text: as typed; empty or `none` is None in optional fields.
-
-    Raises:
-        UserError: the text cannot be read; names the field, what was given and what fits.
     """
     types, text = types_of(spec)[name], text.strip()
     if NoneType in types and text.casefold() in ("", "none"):
@@ -58,11 +55,7 @@ def written(value: Any) -> str:
 
 
 def number(name: str, text: str, *, whole: bool = False, such_as: Any = None) -> int | float:
-    """Parse the number of a field.
-
-    Raises:
-        UserError: the text is no finite number, or not a whole one where it has to be.
-    """
+    """Parse the number of a field."""
     try:
         value = float(text)
     except ValueError:

@@ -28,11 +28,7 @@ _PREFIX = "##"
 
 
 def shape_of(base: str) -> dict[str, int]:
-    """Parse `new:layers=…,hidden=…,heads=…,vocab=…`; missing numbers take their defaults.
-
-    Raises:
-        UserError: an unknown name, a number out of range, or heads that do not divide the width.
-    """
+    """Parse `new:layers=…,hidden=…,heads=…,vocab=…`; missing numbers take their defaults."""
     shape = dict(DEFAULTS)
     for piece in filter(None, base.removeprefix("new:").split(",")):
         name, _, value = (part.strip() for part in piece.partition("="))
@@ -59,9 +55,6 @@ def learn_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
 
     Returns:
         A `PreTrainedTokenizerFast` with BERT's special tokens.
-
-    Raises:
-        UserError: the sentences hold no letter.
     """
     from tokenizers import Tokenizer, models, processors
     from transformers import PreTrainedTokenizerFast

@@ -17,9 +17,6 @@ def lock(folder: Path) -> Iterator[None]:
     """Lock a folder, created if missing; the system releases the lock when the process dies.
 
     A folder left empty is removed.
-
-    Raises:
-        UserError: another process holds the lock, or the folder cannot be written.
     """
     # A generator is closed by whichever thread drops it, which need not be the one that began it.
     held = FileLock(folder / "lock", thread_local=False)

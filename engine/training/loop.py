@@ -105,9 +105,6 @@ class Trainer(ABC):
     Attributes:
         best: weights of the best evaluation so far.
         resumed: notes on resuming from a checkpoint.
-
-    Raises:
-        UserError: the working folder is another run's, or not the same for all processes.
     """
 
     scored: str
@@ -185,9 +182,6 @@ class Trainer(ABC):
 
         Args:
             why: reason the run ended: `done`, `stopped`, `patience` or `diverged`.
-
-        Raises:
-            UserError: the model could not be written; the checkpoint is kept.
         """
 
     @property
@@ -257,11 +251,7 @@ class Trainer(ABC):
         return self._save_seconds <= CHECKPOINT_SHARE * (time.perf_counter() - self._saved)
 
     def save(self) -> None:
-        """Write a checkpoint, on all ranks at once; the weights must be known to be good.
-
-        Raises:
-            UserError: the checkpoint could not be written; the previous one is intact.
-        """
+        """Write a checkpoint, on all ranks at once; the weights must be known to be good."""
         began = time.perf_counter()
         own = checkpoint.generators_of(self.rng, self.precision.device)
         others = distributed.gather_bytes(own)[1:]

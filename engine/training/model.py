@@ -159,11 +159,7 @@ class TrainingModel(nn.Module):
         return self._states(layout, 0)[-1], layout.ids
 
     def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
-        """Logits of the vocabulary (m, v) for hidden states (m, d).
-
-        Raises:
-            UserError: the model was opened without an MLM head (`needs_mlm`).
-        """
+        """Logits of the vocabulary (m, v) for hidden states (m, d)."""
         whole = self.encoders[0]
         head = next((getattr(whole, n) for n in _LM_HEADS if hasattr(whole, n)), None)
         if head is None:
@@ -224,9 +220,6 @@ def open_model(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Training
     Args:
         spec: of the run; its seed determines new weights.
         examples: the training data, from which `new:` learns its vocabulary.
-
-    Raises:
-        UserError: the base cannot be read or trained, or `max_length` is more than it takes.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)

@@ -51,9 +51,6 @@ class Precision:
                 fp32.
             local_rank: number of the process on this machine; of several, each takes its own GPU.
             world_size: number of processes that train together.
-
-        Raises:
-            UserError: this machine has no such device, or the device no such precision.
         """
         device = _device(name, local_rank, world_size)
         has_bf16 = device.type == "cpu" or (

@@ -88,11 +88,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def check_free(folder: Path, spec: TrainSpec) -> None:
-    """Check that the encoder of a run would overwrite nothing else in a folder.
-
-    Raises:
-        UserError: the folder holds anything but the encoder of a run of the same settings.
-    """
+    """Check that the encoder of a run would overwrite nothing else in a folder."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if (read(folder) or {}).get("hash") != spec.hash:

@@ -123,11 +123,7 @@ class TrainSpec(BaseSpec):
     processes: int = 1
 
     def __post_init__(self) -> None:
-        """Check the fields.
-
-        Raises:
-            UserError: names the field, what was given and what fits.
-        """
+        """Check the fields."""
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
         self.check(_CHOICES)

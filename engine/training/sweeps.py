@@ -67,11 +67,7 @@ class Range:
 
 
 def parsed(text: str) -> tuple[str, list[Any] | Range]:
-    """Read `field=value,value`, `field=low..high` or `field=low..high:log`.
-
-    Raises:
-        UserError: no such field, no value, or a value of another type.
-    """
+    """Read `field=value,value`, `field=low..high` or `field=low..high:log`."""
     name, _, given = (part.strip() for part in text.partition("="))
     name = name.replace("-", "_")
     _known(name)
@@ -100,9 +96,6 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
 
     Returns:
         A label and the changes to the spec of each run.
-
-    Raises:
-        UserError: an unknown field, an invalid value, a range, no value, or too many runs.
     """
     _check(varied)
     listed = dict[str, Values]()
@@ -138,9 +131,6 @@ def search(
 
     Returns:
         As for `grid`. More runs of the same seed begin with the same ones.
-
-    Raises:
-        UserError: as for `grid`.
     """
     _check(varied)
     if not 1 <= runs <= MOST:

@@ -62,11 +62,7 @@ def edition(workspace: Workspace) -> Edition:
 
 @lru_cache(maxsize=8)
 def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Chosen:
-    """The columns of a suite under a protocol, and one result for each encoder and task.
-
-    Raises:
-        UserError: the suite is unknown.
-    """
+    """The columns of a suite under a protocol, and one result for each encoder and task."""
     from theodolite.engine.tasks import available
 
     rows = scored(workspace, now)
@@ -115,11 +111,7 @@ def bare(task: str) -> str:
 
 
 def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:
-    """Filter tasks by a suite, in the suite's order.
-
-    Raises:
-        UserError: the suite is unknown.
-    """
+    """Filter tasks by a suite, in the suite's order."""
     if suite == ALL:
         return in_order(sorted(tasks))
     if suite == UPLOADS:

@@ -51,11 +51,7 @@ class CostJob(Job):
 
     @classmethod
     def of(cls, encoders: Sequence[str]) -> CostJob:
-        """Validate the request and normalise it.
-
-        Raises:
-            UserError: there is no encoder, or a spec cannot be parsed.
-        """
+        """Validate the request and normalise it."""
         from theodolite.engine.encoders import parse
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
@@ -83,11 +79,7 @@ class CostJob(Job):
 
 
 def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> None:
-    """Measure an encoder, again if that was disturbed, and store the least disturbed measurement.
-
-    Raises:
-        UserError: the encoder cannot be used.
-    """
+    """Measure an encoder, again if that was disturbed, and store the least disturbed measurement."""
     from theodolite.engine.cost import footprint
     from theodolite.engine.encoders import describe
 
@@ -110,11 +102,7 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
 
 
 def ensure(workspace: Workspace, encoder: str) -> None:
-    """Measure an encoder unless it was; one that was disturbed is measured once more.
-
-    Raises:
-        UserError: the encoder cannot be used.
-    """
+    """Measure an encoder unless it was; one that was disturbed is measured once more."""
     if _left(workspace, [encoder]):
         measure(workspace, encoder, 1 if encoder in measured(workspace) else ATTEMPTS)
 
@@ -130,11 +118,7 @@ def _left(workspace: Workspace, encoders: Sequence[str]) -> list[str]:
 
 
 def queue_measurement(workspace: Workspace, encoders: Sequence[str]) -> str:
-    """Queue encoders not measured yet and disturbed ones, else all again; return the run's id.
-
-    Raises:
-        UserError: for visitors, or a spec that cannot be parsed.
-    """
+    """Queue encoders not measured yet and disturbed ones, else all again; return the run's id."""
     workspace.refuse_visitors()
     return queue(workspace, CostJob.of(_left(workspace, encoders) or encoders))
 

@@ -42,11 +42,7 @@ def tasks(workspace: Workspace, encoder: str) -> list[str]:
 
 
 def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
-    """Score a task on fewer dimensions and fewer bits; nothing is encoded.
-
-    Raises:
-        UserError: the task trains for long, or the store lacks vectors of its sentences.
-    """
+    """Score a task on fewer dimensions and fewer bits; nothing is encoded."""
     from theodolite.engine.tasks import get
 
     bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
@@ -64,11 +60,7 @@ def _curves(workspace: Workspace, encoder: str, task: str, _fingerprint: str) ->
 def _smaller_scored(
     workspace: Workspace, encoder: str, task: str
 ) -> Iterator[tuple[Compressed, Measurement]]:
-    """Score a task on ever smaller vectors; nothing is encoded.
-
-    Raises:
-        UserError: the task trains for long, or the store lacks vectors of its sentences.
-    """
+    """Score a task on ever smaller vectors; nothing is encoded."""
     from theodolite.app.vectors import sources, uncached
     from theodolite.engine import protocols
     from theodolite.engine.encoders.variants import ladder

@@ -78,12 +78,7 @@ def opening(board: Standings, task: str, better: str, worse: str) -> tuple[str, 
 def disagreement(
     workspace: Workspace, board: Standings, task: str, better: str, worse: str
 ) -> Disagreement:
-    """Compare two encoders example by example.
-
-    Raises:
-        UserError: one was not evaluated, they were evaluated on different data, or have no values
-            per example.
-    """
+    """Compare two encoders example by example."""
     rows = [board.cells.get((name, task)) for name in (better, worse)]
     first, second = rows
     if first is None or second is None or better == worse:
@@ -121,9 +116,6 @@ def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int)
         better: an encoder.
         worse: another encoder.
         *ids: ids of their results.
-
-    Raises:
-        UserError: one of them has no stored values per example.
     """
     samples = [_sample(workspace, number) for number in ids]
     mine, theirs = (quality(sample) for sample in samples)

@@ -53,11 +53,7 @@ class LeakJob(Job):
 
     @classmethod
     def of(cls, tasks: Sequence[str], trained_on: Sequence[str]) -> LeakJob:
-        """Validate the request.
-
-        Raises:
-            UserError: there is no task, or no training set.
-        """
+        """Validate the request."""
         if not tasks:
             raise UserError("No task chosen.", "Choose at least one.")
         if not trained_on:
@@ -153,11 +149,7 @@ class Leak:
 
 
 def known(workspace: Workspace, encoder: str) -> trained.Names | None:
-    """Training sets of an encoder -> their source; None if no source names any.
-
-    Raises:
-        UserError: the spec cannot be parsed.
-    """
+    """Training sets of an encoder -> their source; None if no source names any."""
     from theodolite.engine.encoders import describe, parse
 
     name = str(parse(encoder))
@@ -230,11 +222,7 @@ def _label(task: str, part: str) -> str:
 
 
 def run_look(workspace: Workspace, job: LeakJob) -> str:
-    """Queue the search; return the run's id, empty if every pair was compared.
-
-    Raises:
-        UserError: for visitors, or if a task or data set is not available.
-    """
+    """Queue the search; return the run's id, empty if every pair was compared."""
     workspace.refuse_visitors()
     return "" if job.is_stored(workspace) else queue(workspace, job)
 
@@ -244,9 +232,6 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
 
     The texts of the task are the examples of its main score, or its documents; those of the
     training set are its split `train`, if it has one.
-
-    Raises:
-        UserError: the task or data set is not available.
     """
     from theodolite.engine.search.overlap import overlap
 
@@ -280,11 +265,7 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
 
 
 def tested_texts(workspace: Workspace, task: str) -> list[str]:
-    """The distinct texts of the examples of a task's main score.
-
-    Raises:
-        UserError: the task is unknown, or its type does not give its texts.
-    """
+    """The distinct texts of the examples of a task's main score."""
     from theodolite.engine import protocols
     from theodolite.engine.tasks import get, type_of
 
@@ -298,11 +279,7 @@ def tested_texts(workspace: Workspace, task: str) -> list[str]:
 
 
 def documents(workspace: Workspace, task: str) -> list[str]:
-    """The distinct documents of a retrieval task; of very many, only the relevant ones.
-
-    Raises:
-        UserError: the task is unknown, or has no documents.
-    """
+    """The distinct documents of a retrieval task; of very many, only the relevant ones."""
     from theodolite.engine.datasets.types import Retrieval
     from theodolite.engine.tasks import get
     from theodolite.engine.tasks.retrieval import judged_queries
@@ -318,11 +295,7 @@ def documents(workspace: Workspace, task: str) -> list[str]:
 
 
 def training_texts(workspace: Workspace, name: str) -> list[str]:
-    """The distinct texts of a training set, of its split `train` if it has one.
-
-    Raises:
-        UserError: the data set is unknown.
-    """
+    """The distinct texts of a training set, of its split `train` if it has one."""
     from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
 
     data = workspace.catalog.load(name)

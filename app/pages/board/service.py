@@ -142,9 +142,6 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     """Rank every evaluated encoder on the tasks of a suite.
 
     Without results of one's own, the columns are the tasks with published scores.
-
-    Raises:
-        UserError: the suite or protocol is unknown, or there are no results.
     """
     now = columns.edition(workspace)
     if spec.protocol == OWN and not columns.scored(workspace, now) and now[3]:

@@ -53,11 +53,7 @@ class SimilarityJob(Job):
 
     @classmethod
     def of(cls, encoder: str, compared: str = ALL, sentences: int = SENTENCES) -> SimilarityJob:
-        """Validate the request and normalise it.
-
-        Raises:
-            UserError: the spec cannot be parsed, or the number is out of range.
-        """
+        """Validate the request and normalise it."""
         from theodolite.engine.encoders import parse
 
         if not encoder:
@@ -162,11 +158,7 @@ def opening(workspace: Workspace, encoder: str) -> str:
 
 
 def collections(workspace: Workspace, compared: str) -> list[Collection]:
-    """The collections of a comparison.
-
-    Raises:
-        UserError: it is neither a family in several languages nor a data set with labels.
-    """
+    """The collections of a comparison."""
     from theodolite.engine.space import dataset_similarity as engine
 
     infos = workspace.catalog.list()
@@ -179,11 +171,7 @@ def collections(workspace: Workspace, compared: str) -> list[Collection]:
 
 
 def found(workspace: Workspace, job: SimilarityJob) -> Similarity:
-    """The stored part of a comparison.
-
-    Raises:
-        UserError: the data is not available, or the encoder cannot be used.
-    """
+    """The stored part of a comparison."""
     rows, encoder = collections(workspace, job.compared), _encoder(workspace, job)
     kept = [_kept(workspace, _key(workspace, job, encoder, row)) for row in rows]
     return _similarity(job, rows, kept)
@@ -202,11 +190,7 @@ def quick(workspace: Workspace, job: SimilarityJob) -> bool:
 
 
 def queue_similarity(workspace: Workspace, job: SimilarityJob) -> str:
-    """Queue a comparison; return the run's id, empty if no mean is missing.
-
-    Raises:
-        UserError: for visitors, or if the collections cannot be compared.
-    """
+    """Queue a comparison; return the run's id, empty if no mean is missing."""
     workspace.refuse_visitors()
     return queue(workspace, job) if found(workspace, job).missing else ""
 

@@ -26,9 +26,6 @@ def mapping(file: Path) -> Mapping | None:
 
     A column called `text` or `label` is what it says; otherwise every column counts that could be
     one by its values.
-
-    Raises:
-        UserError: several columns could be the text or the label: names them, and what to type.
     """
     from theodolite.engine.datasets import tables
     from theodolite.engine.datasets.formats import open_table

@@ -70,11 +70,7 @@ def labels_of(data: Dataset) -> Counter[str]:
 
 
 def check(data: Dataset) -> None:
-    """Refuse data without information.
-
-    Raises:
-        UserError: all texts are empty, or the labels are all the same or all different.
-    """
+    """Refuse data without information."""
     if not any(text.strip() for text in data.sentences):
         raise UserError(
             f"All texts of {data.name} are empty.",
@@ -148,11 +144,7 @@ def vectors(
 
 
 def lacking(workspace: Workspace, encoder: str, name: str) -> int:
-    """Number of sentences of the sample of `vectors` that are not encoded yet.
-
-    Raises:
-        UserError: the encoder cannot be used.
-    """
+    """Number of sentences of the sample of `vectors` that are not encoded yet."""
     from theodolite.app.vectors import sources, uncached
 
     some, models = _compared(workspace, name), sources(workspace.bound(encoder, name))

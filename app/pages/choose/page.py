@@ -215,11 +215,7 @@ def _job(values: Values) -> ChooseJob:
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
-    """A report of the sheet shown: the job's, or the shipped example.
-
-    Raises:
-        UserError: there is no sheet.
-    """
+    """A report of the sheet shown: the job's, or the shipped example."""
     choices.need(values.encoder)
     job = _job(values)
     made, found = views.found(workspace, job)

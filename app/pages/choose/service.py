@@ -44,10 +44,6 @@ def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = Non
 
     Returns:
         Its name in the catalog.
-
-    Raises:
-        UserError: for visitors, a file that cannot be read with these columns, or one of which
-            several columns could be meant.
     """
     from theodolite.engine.datasets import tables
 
@@ -125,9 +121,6 @@ def choose(
 
     Returns:
         `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them.
-
-    Raises:
-        UserError: the data cannot be read, or an argument is invalid.
     """
     job = job_of(workspace, data, encoders, columns, max_ms, max_bytes, licences, margin)
     return sheet_of(workspace, job, move)
@@ -158,12 +151,7 @@ def job_of(
 
 
 def sheet_of(workspace: Workspace, job: ChooseJob, move: Move | None = None) -> Sheet:
-    """The sheet of a job, from the store or made now.
-
-    Raises:
-        UserError: the job is invalid, or its sheet could not be made.
-        StoreError: the run was cancelled from elsewhere.
-    """
+    """The sheet of a job, from the store or made now."""
     job.validate(workspace)
     ensure_listed(workspace, job.encoders)
     if not job.is_stored(workspace):
@@ -181,11 +169,7 @@ def offered(workspace: Workspace) -> list[str]:
 
 
 def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
-    """The planned measurements in words.
-
-    Raises:
-        UserError: the data cannot be read, or have no information.
-    """
+    """The planned measurements in words."""
     dataset = workspace.catalog.load(job.dataset)
     evidence.check(dataset)
     task, rows = evidence.task_of(workspace, job.dataset), evidence.examples(dataset)

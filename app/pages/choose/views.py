@@ -29,9 +29,6 @@ def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dic
         workspace: stores the sheet once it is made.
         job: the job of the sheet.
         running: whether the sheet is being made.
-
-    Raises:
-        UserError: the data cannot be read, or have no information.
     """
     made, answer = found(workspace, job)
     answered = drawn(answer, shipped=made is None) if answer else _waiting(running)

@@ -94,9 +94,6 @@ def null_check(
         measured: task, protocol and seed.
         pairs: pairs of noisy copies for each task; None for `PAIRS`.
         seconds: after which a task is left, with the pairs tested until then.
-
-    Raises:
-        UserError: the encoder cannot be loaded, or there is nothing to check.
     """
     from theodolite.engine import evaluate
     from theodolite.engine.encoders.noisy import Noisy

@@ -217,9 +217,6 @@ def ask(
         encoders: spec strings.
         tasks: names or suites; None for every task that one of them has a score on.
         protocol: for all tasks; None for each task's own, or the one that most encoders have.
-
-    Raises:
-        UserError: fewer than two encoders, or an unknown task or protocol.
     """
     from theodolite.engine import encoders as engine_encoders
     from theodolite.engine import protocols
@@ -254,11 +251,7 @@ def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str
 
 
 def answer(question: ComparisonSpec) -> Comparison:
-    """Test every difference, or return the cached comparison.
-
-    Raises:
-        UserError: nothing was evaluated yet.
-    """
+    """Test every difference, or return the cached comparison."""
     steps = resampling(question)
     while True:
         try:

@@ -21,11 +21,7 @@ Arrays = dict[str, Any]
 
 
 def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.ndarray]:
-    """Distinct sentences of a split, and their positions in the collection's distinct ones.
-
-    Raises:
-        UserError: the data set or split is unknown, or has fewer than two sentences.
-    """
+    """Distinct sentences of a split, and their positions in the collection's distinct ones."""
     import numpy as np
 
     whole, _ = workspace.catalog.sentences(dataset)

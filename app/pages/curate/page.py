@@ -171,11 +171,7 @@ def _first(values: Values) -> str:
 
 
 def _spec(values: Values) -> CurateJob:
-    """The check that the controls describe.
-
-    Raises:
-        UserError: a value is invalid.
-    """
+    """The check that the controls describe."""
     return service.spec(
         values.check,
         values.collection,

@@ -121,11 +121,7 @@ def spec(
     against: str = "",
     against_split: str = ALL,
 ) -> CurateJob:
-    """Validate the arguments, and reset those that do not affect the check to their defaults.
-
-    Raises:
-        UserError: the check, encoder or a number is invalid or missing.
-    """
+    """Validate the arguments, and reset those that do not affect the check to their defaults."""
     from theodolite.engine.encoders import parse
 
     if check not in get_args(Check):
@@ -207,11 +203,7 @@ class Answer:
 
 
 def key(workspace: Workspace, job: CurateJob) -> str:
-    """The store key of an answer.
-
-    Raises:
-        UserError: the encoder or a data set is invalid.
-    """
+    """The store key of an answer."""
     facts: dict[str, Any] = _kept(job) | {"format": FORMAT}
     for name in ("dataset", "against"):
         if facts[name]:
@@ -280,11 +272,7 @@ def make_example(workspace: Workspace) -> None:
 
 
 def answer(workspace: Workspace, job: CurateJob, progress: Progress | None = None) -> Answer:
-    """Return the stored answer, or compute and store it.
-
-    Raises:
-        UserError: the encoder, a data set or a split is invalid.
-    """
+    """Return the stored answer, or compute and store it."""
     before = found(workspace, job)
     if before is not None:
         return before
@@ -305,9 +293,6 @@ def run_check(workspace: Workspace, job: CurateJob) -> str:
 
     Returns:
         The run's id; empty if the answer is stored.
-
-    Raises:
-        UserError: the reader is a visitor, or an argument of the job is invalid.
     """
     workspace.refuse_visitors()
     if found(workspace, job) is None:

@@ -40,11 +40,6 @@ def keep(
         name: name of the data set.
         mapping: the roles of the columns.
         facts: JSON-serialisable facts to store with it.
-
-    Raises:
-        UserError: the reader is a visitor, there is no name, or the file does not fit the mapping;
-            the message gives the place.
-        StoreError: the name is invalid, or the disk is full.
     """
     from theodolite.engine.datasets import tables
 
@@ -76,9 +71,6 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
 
     Args:
         files: files, or folders of files.
-
-    Raises:
-        UserError: a file is missing, or they are too large together.
     """
     from theodolite.engine.datasets import archives
 
@@ -112,9 +104,6 @@ def remove(workspace: Workspace, name: str) -> None:
     """Delete the file of an upload, `upload:NAME`, or unregister a corpus folder, `corpus:NAME`.
 
     Results measured on it are kept.
-
-    Raises:
-        UserError: the reader is a visitor, or there is no such upload or corpus.
     """
     workspace.refuse_visitors()
     if name.startswith(corpora.PREFIX):
@@ -138,9 +127,6 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
         revision: commit, tag or branch; empty for main.
         file: empty to get a list of the files.
         columns: `role=column&…`; empty for guesses.
-
-    Raises:
-        UserError: no data set is given, or the parts are invalid.
     """
     from urllib.parse import quote
 
@@ -170,9 +156,6 @@ def mapping_of(
         columns: `role=column,…`; None for guesses.
         type: type of task, as MTEB spells it; None for the default of the kind.
         shown: the file's preview, if there is one already.
-
-    Raises:
-        UserError: a role, column or type does not exist, or a column cannot be guessed.
     """
     from theodolite.engine.datasets import tables
 

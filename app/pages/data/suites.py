@@ -87,11 +87,7 @@ class FetchJob(Job):
 
 
 def suite(name: str) -> Suite:
-    """Describe a suite, with the state and size of each task's data.
-
-    Raises:
-        UserError: mteb is not installed, or has no such suite.
-    """
+    """Describe a suite, with the state and size of each task's data."""
     from huggingface_hub import constants
 
     from theodolite.engine.mteb import suites
@@ -113,11 +109,7 @@ def in_words(found: Suite) -> str:
 
 
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
-    """Create the job that fetches the missing data of some or all tasks of a suite.
-
-    Raises:
-        UserError: as in `suite`; a task is unknown, nothing is missing, or the disk is too small.
-    """
+    """Create the job that fetches the missing data of some or all tasks of a suite."""
     found = suite(name)
     if unknown := sorted(set(tasks) - {one.task for one in found.tasks}):
         raise UserError(f"{name} has no {', '.join(unknown)}.", "`theodolite data suite` lists it.")
@@ -137,10 +129,6 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
 
 
 def run_fetch(workspace: Workspace, name: str, tasks: Sequence[str] = ()) -> str:
-    """Queue the download, and return the run's id.
-
-    Raises:
-        UserError: the reader is a visitor, or as in `fetching`.
-    """
+    """Queue the download, and return the run's id."""
     workspace.refuse_visitors()
     return queue(workspace, fetching(name, tasks))

@@ -224,9 +224,6 @@ def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
         workspace: the workspace.
         name: of the data set.
         asking: whether to ask for confirmation to remove an upload.
-
-    Raises:
-        UserError: the name is unknown, or a file cannot be read.
     """
     data = workspace.catalog.load(name)
     known = {info.name: info for info in workspace.catalog.list()}

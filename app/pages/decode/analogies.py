@@ -114,12 +114,7 @@ def written(sentences: Sequence[str]) -> str:
 
 
 def named(text: str) -> dict[str, str]:
-    """Parse `name = sentence` lines; a colon may replace the equals sign.
-
-    Raises:
-        UserError: a line has no name or no sentence, a name is defined twice, or there are more
-            than `MOST_NAMED`; the message gives the line.
-    """
+    """Parse `name = sentence` lines; a colon may replace the equals sign."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

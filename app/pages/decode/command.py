@@ -209,11 +209,7 @@ def analogy(
 
 
 def _named(given: Sequence[str] | None) -> dict[str, str]:
-    """Name -> sentence of every --let.
-
-    Raises:
-        UserError: a --let has no name, or a name is given twice.
-    """
+    """Name -> sentence of every --let."""
     found: dict[str, str] = {}
     for text in given or ():
         name, equals, sentence = text.partition("=")

@@ -115,11 +115,7 @@ def changes(controls: Controls, *names: str) -> list[Any]:
 
 
 def options(values: Values) -> DecodeOptions:
-    """Read the options from the controls; an empty control takes the default.
-
-    Raises:
-        UserError: an option is out of range.
-    """
+    """Read the options from the controls; an empty control takes the default."""
     given = {}
     for field in fields(DecodeOptions):
         value, usual = getattr(values, field.name), getattr(DEFAULTS, field.name)

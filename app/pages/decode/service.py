@@ -61,11 +61,7 @@ class DecodeOptions:
     known_words: bool = True
 
     def __post_init__(self) -> None:
-        """Validate the options before a model is loaded.
-
-        Raises:
-            UserError: an option is out of range.
-        """
+        """Validate the options before a model is loaded."""
         if self.method not in METHODS:
             raise UserError(
                 f"There is no method {self.method!r}.", f"Choose one of {', '.join(METHODS)}."
@@ -171,9 +167,6 @@ def decode(
         sentence: the sentence to encode.
         options: the decoding options.
         waiting: called with the number of requests ahead while this one waits; may raise.
-
-    Raises:
-        UserError: the sentence is empty or too long.
     """
     text = checked(sentence)
     return [_of_sentence(workspace, name, text, options, waiting) for name in encoders]
@@ -208,7 +201,6 @@ def interpolate(
 
     Raises:
         NoDecoder: the encoder has no decoder.
-        UserError: a sentence, `steps`, the encoder or the collection is invalid.
     """
     from theodolite.app.pages.search import service as retrieval
     from theodolite.engine.decode import interpolate as points_between
@@ -247,11 +239,7 @@ def calculate(
     options: DecodeOptions = DEFAULTS,
     waiting: Waiting | None = None,
 ) -> list[DecodeResult]:
-    """Decode the point of an expression over named sentences, such as `a - b + c`.
-
-    Raises:
-        UserError: the expression cannot be parsed, or a name in it has no sentence.
-    """
+    """Decode the point of an expression over named sentences, such as `a - b + c`."""
     import numpy as np
 
     from theodolite.engine.decoding import arithmetic
@@ -277,7 +265,6 @@ def decode_point(
 
     Raises:
         NoDecoder: the encoder has no decoder.
-        UserError: the encoder or the point is invalid.
     """
     row, decoder, model = _open(workspace, encoder)
     return _decode_points(encoder, row, decoder, model, point[None], options, None)[0]
@@ -297,11 +284,7 @@ def training_time(workspace: Workspace, encoder: str) -> str:
 
 
 def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
-    """Raise the error; for a missing decoder, with the command that trains one and its time.
-
-    Raises:
-        UserError: always.
-    """
+    """Raise the error; for a missing decoder, with the command that trains one and its time."""
     if not isinstance(error, NoDecoder):
         raise error or UserError("Nothing was decoded.")
     took = training_time(workspace, encoder)
@@ -313,11 +296,7 @@ def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoRetu
 
 
 def checked(sentence: str, what: str = "The sentence") -> str:
-    """Return the sentence with whitespace normalised.
-
-    Raises:
-        UserError: the sentence is empty, or longer than `MOST_CHARACTERS`.
-    """
+    """Return the sentence with whitespace normalised."""
     text = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not text:
         raise UserError(f"{what} is empty.", "Write a sentence.")

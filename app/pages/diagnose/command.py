@@ -146,11 +146,7 @@ def _print_tables(found: Diagnosis, text: str) -> None:
 
 
 def _across(workspace: Workspace, as_json: bool) -> None:
-    """Rank correlations over encoders.
-
-    Raises:
-        UserError: too few encoders were diagnosed and measured.
-    """
+    """Rank correlations over encoders."""
     from theodolite.app.pages.diagnose.figures import name_of
     from theodolite.app.pages.diagnose.relations import across
 

@@ -151,11 +151,7 @@ def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
 
 
 def _chosen(name: str | None, source: str | None, many: str) -> tuple[str, str | None, int]:
-    """Parse the form into encoder, text and number of sentences.
-
-    Raises:
-        UserError: there is no encoder, or the number is not one.
-    """
+    """Parse the form into encoder, text and number of sentences."""
     if not name:
         raise UserError("There are no decoders yet.", "Train one on Train decoder.")
     text = str(many or "").strip().replace(",", "")

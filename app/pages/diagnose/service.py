@@ -76,7 +76,6 @@ class DiagnoseJob(Job):
 
         Raises:
             NoDecoder: the encoder has no decoder.
-            UserError: the encoder spec is invalid, or the number is out of range.
         """
         from theodolite.app.pages.decode.service import NoDecoder
 
@@ -117,7 +116,6 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
 
     Raises:
         NoDecoder: the encoder's decoder is gone.
-        UserError: there is no data set of that name, and no run that records the file.
     """
     from theodolite.engine.decoding.diagnosis import source_of
 
@@ -150,9 +148,6 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
         workspace: the workspace.
         job: the diagnosis to make.
         tick: progress callback.
-
-    Raises:
-        UserError: the decoder is gone, or the text has no suitable sentences.
     """
     from theodolite.engine.decoding.diagnosis import to_result
     from theodolite.engine.diagnose import diagnose

@@ -90,11 +90,7 @@ def nothing() -> str:
 
 
 def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
-    """The chosen encoders, if they are neither too few nor too many.
-
-    Raises:
-        UserError: too few encoders, or too many to show side by side.
-    """
+    """The chosen encoders, if they are neither too few nor too many."""
     if len(chosen) < least:
         few = "one encoder" if least == 1 else f"{least} encoders"
         raise UserError(f"Choose at least {few}.", "Select them above.")

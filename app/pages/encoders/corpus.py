@@ -69,9 +69,6 @@ class EncodeCorpusJob(Job):
             out: the folder.
             form: `format`, `dtype` and `rows` as `engine.corpus.cut.cut` takes them.
             move: reports how much was read.
-
-        Raises:
-            UserError: for visitors, or if something cannot be read, encoded or written.
         """
         workspace.refuse_visitors()
         for name, known in (("format", ENDINGS), ("dtype", DTYPES)):
@@ -142,11 +139,7 @@ class EncodeCorpusJob(Job):
         return done
 
     def _cut(self) -> Cut:
-        """The cut that the folder holds.
-
-        Raises:
-            UserError: the folder is gone, or holds another corpus.
-        """
+        """The cut that the folder holds."""
         found = Cut.read(Path(self.out))
         if found.hash != self.corpus:
             raise UserError(

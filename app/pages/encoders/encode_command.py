@@ -231,11 +231,7 @@ def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> Non
 
 
 def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
-    """Refuse invalid combinations: vectors of sentences need an output, and cannot be queued.
-
-    Raises:
-        UserError: the combination is invalid.
-    """
+    """Refuse invalid combinations: vectors of sentences need an output, and cannot be queued."""
     if dataset is not None and given:
         raise UserError("Both sentences and a data set are given.", "Leave either out.")
     if dataset is None and queue:

@@ -61,10 +61,6 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
         workspace: stores the list.
         spec: of the encoder.
         send_texts: allow the texts that it encodes to be sent to its endpoints, from now on.
-
-    Raises:
-        UserError: for visitors, a spec that cannot be read, an encoder that cannot encode, or an
-            endpoint that does not answer or is not allowed.
     """
     from theodolite.engine.encoders.facts import LATER, describe
 
@@ -110,11 +106,7 @@ def _listed(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:
 
 
 def remove(workspace: Workspace, spec: str) -> None:
-    """Remove an encoder, and the permission to send texts to its endpoint. Its results stay.
-
-    Raises:
-        UserError: for visitors, or if the encoder is not listed.
-    """
+    """Remove an encoder, and the permission to send texts to its endpoint. Its results stay."""
     workspace.refuse_visitors()
     list_shipped(workspace)
     if not workspace.store.encoders.remove(spec):
@@ -139,9 +131,6 @@ def audit(
 
     Yields:
         (share done, setting measured next), and finally the audit.
-
-    Raises:
-        UserError: for visitors, a spec that is not a model, or data that cannot be used.
     """
     from theodolite.engine.encoders.audit import audit, some_of
 
@@ -155,9 +144,6 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
 
     Returns:
         (the data it was measured on, rows of pooling, spearman in points, seconds), best first.
-
-    Raises:
-        UserError: as `audit`.
     """
     from theodolite.engine.encoders.audit import Audit, audit, some_of
 
@@ -234,10 +220,6 @@ def coverage(
     Yields:
         `task`, `sentences`, `lacking` (of the distinct sentences), `first` (of the lacking ones)
         and `error` (why the data cannot be read, else None).
-
-    Raises:
-        UserError: for visitors, an unknown task, a file that cannot be read, or a spec without
-            such a file.
     """
     from theodolite.engine import tasks as registry
     from theodolite.engine.encoders.vectors import Coverage

@@ -111,11 +111,7 @@ class EncodeShardJob(Job):
         return True
 
     def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Copy its files to those of the other shards, the record that marks it as done last.
-
-        Raises:
-            UserError: the shard is not the requested one, or not complete.
-        """
+        """Copy its files to those of the other shards, the record that marks it as done last."""
         folder, name = Path(self.out), self._shard.name
         try:
             if self.is_stored(workspace):
@@ -149,9 +145,6 @@ def into_files(workspace: Workspace, spec: str) -> Encoder:
     """An encoder whose vectors go into a folder and not into the store.
 
     Vectors of an endpoint go into the store as well, so that paid requests are never repeated.
-
-    Raises:
-        UserError: a spec that cannot be used, or one that needs a task.
     """
     from theodolite.app.typed import NothingKept
     from theodolite.engine import encoders

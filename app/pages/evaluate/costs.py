@@ -64,9 +64,6 @@ def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
     """Yield an estimate per encoder, from short timed runs, with progress steps between.
 
     Stored results cost nothing. Sentences encoded by the timed runs stay in the cache.
-
-    Raises:
-        UserError: for visitors.
     """
     workspace.refuse_visitors()
     works: dict[str, Work] = {}

@@ -73,11 +73,7 @@ class EvaluateJob(Job):
         seed: int | None = None,
         seeds: int = 1,
     ) -> EvaluateJob:
-        """Validate the request; tasks may be names and suites, as for `engine.tasks.expand`.
-
-        Raises:
-            UserError: a spec, task, protocol or seed is invalid.
-        """
+        """Validate the request; tasks may be names and suites, as for `engine.tasks.expand`."""
         from theodolite.engine import encoders as engine_encoders
         from theodolite.engine import protocols
         from theodolite.engine.tasks import expand
@@ -249,9 +245,6 @@ def queue_evaluation(
         listed: False to leave the encoders out of the list on the pages.
         title: title of the run; None for the job's own.
         priority: lower runs earlier; the default is 0.
-
-    Raises:
-        UserError: for visitors, or if a spec, task, protocol or seed is invalid.
     """
     workspace.refuse_visitors()
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)

@@ -32,9 +32,6 @@ def queue(workspace: Workspace) -> Repair:
     its text.
 
     Its scores are kept until the new result is stored; superseded results are left alone.
-
-    Raises:
-        UserError: for visitors.
     """
     from theodolite.app.pages.diagnose import service as diagnosing
     from theodolite.engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS

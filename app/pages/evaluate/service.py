@@ -30,11 +30,7 @@ def possible(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
 
 
 def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
-    """The job with the tasks that its protocol scores.
-
-    Raises:
-        UserError: there is no encoder, or no task that the protocol scores.
-    """
+    """The job with the tasks that its protocol scores."""
     if not job.encoders:
         raise UserError("No encoder chosen.", "Choose at least one.")
     if not job.tasks:
@@ -80,11 +76,7 @@ def rows(workspace: Workspace, job: EvaluateJob) -> list[Mapping[str, Any]]:
 
 
 def start(workspace: Workspace, job: EvaluateJob) -> str:
-    """Queue an evaluation of the tasks that the protocol scores; return the run's id.
-
-    Raises:
-        UserError: for visitors, or when there is nothing to evaluate.
-    """
+    """Queue an evaluation of the tasks that the protocol scores; return the run's id."""
     made = ready(workspace, job)
     return queue_evaluation(
         workspace, made.encoders, made.tasks, made.protocol, made.seed, seeds=made.seeds
@@ -101,10 +93,6 @@ def evaluate(
         job: the evaluation.
         move: progress callback of the whole, for a bar.
         listed: False to leave the encoders out of the list on the pages.
-
-    Raises:
-        UserError: for visitors. The error of a task is in its row.
-        StoreError: the run was cancelled from elsewhere.
     """
     if listed:
         ensure_listed(workspace, job.encoders)

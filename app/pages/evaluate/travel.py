@@ -13,22 +13,14 @@ if TYPE_CHECKING:
 
 
 def stays(encoders: Sequence[str], tasks: Sequence[str], catalog: Catalog) -> str:
-    """The reason why an evaluation has to run on this machine; empty if any machine can run it.
-
-    Raises:
-        UserError: an encoder or a task is invalid.
-    """
+    """The reason why an evaluation has to run on this machine; empty if any machine can run it."""
     reasons = [fleet.encoder_stays(encoder) for encoder in encoders]
     reasons += [fleet.data_stays(_dataset(task, catalog)) for task in tasks]
     return next(filter(None, reasons), "")
 
 
 def needs(encoder: str, task: str, catalog: Catalog) -> Needs:
-    """Requirements of evaluating one encoder on one task.
-
-    Raises:
-        UserError: the encoder, the task or its data cannot be read.
-    """
+    """Requirements of evaluating one encoder on one task."""
     return Needs.of(catalog, [_dataset(task, catalog)], [encoder])
 
 

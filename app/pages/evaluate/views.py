@@ -234,11 +234,7 @@ def key_text(row: Mapping[str, Any]) -> str:
 
 
 def key_of(text: str) -> Key:
-    """Parse the encoder, task and seed from `key_text`.
-
-    Raises:
-        UserError: the text has another format.
-    """
+    """Parse the encoder, task and seed from `key_text`."""
     match text.split("\n"):
         case [encoder, task, seed] if seed.isascii() and seed.isdecimal() and len(seed) <= 10:
             return encoder, task, int(seed)

@@ -61,10 +61,6 @@ def advise(
         projection: how encoders are brought to one size.
         curve: task of the score-against-size curve; empty for a quick one.
         classifier: protocol whose correlations of transfer and probing tasks are shown.
-
-    Raises:
-        UserError: a spec, task, projection or classifier that cannot be read, no encoder at all,
-            or too many.
     """
     from theodolite.app.pages.encoders.service import names as listed
     from theodolite.app.pages.fair import context, evidence, scoring, size
@@ -106,11 +102,7 @@ def _known(what: str, name: str, choices: Mapping[Any, str]) -> str:
 
 
 def evaluate(workspace: Workspace, advice: Advice, key: str) -> str:
-    """Queue the missing runs of a point; return the id of the last, which is done when all are.
-
-    Raises:
-        UserError: for visitors, or an unknown point.
-    """
+    """Queue the missing runs of a point; return the id of the last, which is done when all are."""
     workspace.refuse_visitors()
     point = next((point for point in advice.points if point.key == key), None)
     if point is None:

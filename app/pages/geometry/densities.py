@@ -70,11 +70,7 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 
 
 def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
-    """The page's default task: STS-B if an encoder was evaluated on it, else StarterSTS.
-
-    Raises:
-        UserError: there are no tasks, as in a store of selected results.
-    """
+    """The page's default task: STS-B if an encoder was evaluated on it, else StarterSTS."""
     if not tasks:
         raise UserError("No scored pairs are available.", "Add some on the page Data.")
     if "STSBenchmark" in tasks and workspace.store.results.table(tasks=["STSBenchmark"]):
@@ -124,11 +120,7 @@ def unreadable(
 
 
 def measure(workspace: Workspace, encoders: Sequence[str], task: str) -> str:
-    """Queue an evaluation of the encoders without a distribution, and return the run's id.
-
-    Raises:
-        UserError: the reader is a visitor, or nothing is left to measure.
-    """
+    """Queue an evaluation of the encoders without a distribution, and return the run's id."""
     found = distributions(workspace, encoders, task)
     return queue_evaluation(workspace, [name for name in encoders if name not in found], [task])
 

@@ -35,11 +35,7 @@ class GeometryJob(Job):
 
     @classmethod
     def of(cls, encoders: Sequence[str], dataset: str, split: str = service.ALL) -> GeometryJob:
-        """Validate and normalise the arguments, so that equivalent jobs are equal.
-
-        Raises:
-            UserError: there is no encoder, or a spec is invalid.
-        """
+        """Validate and normalise the arguments, so that equivalent jobs are equal."""
         from theodolite.engine.encoders import parse
 
         names = dict.fromkeys(str(parse(encoder)) for encoder in encoders)
@@ -83,11 +79,7 @@ class GeometryJob(Job):
 
 
 def start(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str) -> str:
-    """Queue the encoders that are not measured at once; return the run's id, or "" for none.
-
-    Raises:
-        UserError: the reader is a visitor, there is no encoder, or an argument is invalid.
-    """
+    """Queue the encoders that are not measured at once; return the run's id, or "" for none."""
     workspace.refuse_visitors()
     job = GeometryJob.of(encoders, dataset, split)
     left = service.lacking(workspace, job.encoders, dataset, split)

@@ -118,11 +118,7 @@ class Geometry:
 
 
 def splits(workspace: Workspace, dataset: str) -> list[str]:
-    """`all`, then the names of the splits of a data set that has several.
-
-    Raises:
-        UserError: the data set is unknown.
-    """
+    """`all`, then the names of the splits of a data set that has several."""
     return [ALL, *_splits(workspace.catalog.load(dataset))]
 
 
@@ -145,9 +141,6 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
         data: the data set.
         split: one of its splits, or `all`.
         most: sample size if there are more occurrences of sentences; None for no limit.
-
-    Raises:
-        UserError: there is no such split, or there are fewer than two sentences.
     """
     import numpy as np
 
@@ -210,11 +203,7 @@ def key(fingerprint: str, data_hash: str, split: str) -> str:
 
 
 def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
-    """The stored or shipped geometry; None for neither.
-
-    Raises:
-        UserError: the encoder or data set is invalid.
-    """
+    """The stored or shipped geometry; None for neither."""
     data = workspace.catalog.load(dataset)
     place = key(workspace.bound(encoder, dataset).fingerprint, data.hash, split)
     row = workspace.store.derived.get(place)
@@ -273,11 +262,7 @@ def measure(
     split: str = ALL,
     progress: Progress | None = None,
 ) -> Geometry:
-    """Return the stored geometry, or measure and store it.
-
-    Raises:
-        UserError: the encoder, data set or split is invalid, or a vector is NaN or infinite.
-    """
+    """Return the stored geometry, or measure and store it."""
     before = found(workspace, encoder, dataset, split)
     if before is not None:
         return before

@@ -47,24 +47,14 @@ def possible(run: Mapping[str, Any], others_wait: bool = False) -> list[str]:
 
 
 def act(workspace: Workspace, action: str, run_id: str) -> str:
-    """Perform the action of a button; return a sentence on what was done.
-
-    Raises:
-        UserError: for visitors, or an action unknown or impossible in the run's state.
-        StoreError: there is no such run.
-    """
+    """Perform the action of a button; return a sentence on what was done."""
     if action not in ACTIONS:
         raise UserError(f"There is no action {action[:40]!r} here.", "Reload the page.")
     return ACTIONS[action](workspace, run_id)
 
 
 def cancel(workspace: Workspace, run_id: str) -> str:
-    """Stop a run within two seconds; finished parts and a training's checkpoint are kept.
-
-    Raises:
-        UserError: for visitors, or a run that is over.
-        StoreError: when there is no such run.
-    """
+    """Stop a run within two seconds; finished parts and a training's checkpoint are kept."""
     run = _changeable(workspace, run_id)
     if not workspace.store.runs.cancel(run_id):
         raise UserError(f"Run {run_id!r} has already ended.", _SEE)
@@ -78,10 +68,6 @@ def stop(workspace: Workspace, run_id: str) -> str:
     """Have a training stop now and keep its best; one that still waits is cancelled.
 
     In a sweep, the running child keeps its best, and the later ones are left out.
-
-    Raises:
-        UserError: for visitors, a run that trains nothing, or one that is over.
-        StoreError: when there is no such run.
     """
     run = _changeable(workspace, run_id)
     if run["kind"] not in TRAININGS:
@@ -97,12 +83,7 @@ def stop(workspace: Workspace, run_id: str) -> str:
 
 
 def retry(workspace: Workspace, run_id: str) -> str:
-    """Queue a failed, partly failed or cancelled run again; finished parts are kept.
-
-    Raises:
-        UserError: for visitors, or a run that is not over.
-        StoreError: when there is no such run.
-    """
+    """Queue a failed, partly failed or cancelled run again; finished parts are kept."""
     run = _changeable(workspace, run_id)
     if run["state"] in LIVE:
         raise UserError(f"Run {run_id!r} has not ended yet.", _SEE)
@@ -114,12 +95,7 @@ def retry(workspace: Workspace, run_id: str) -> str:
 
 
 def remove(workspace: Workspace, run_id: str) -> str:
-    """Delete a run that is over: its parts, events and log. Results and models stay.
-
-    Raises:
-        UserError: for visitors, or a run that is not over.
-        StoreError: when there is no such run.
-    """
+    """Delete a run that is over: its parts, events and log. Results and models stay."""
     run, size = _changeable(workspace, run_id), forget.size(workspace.store, run_id)
     if not forget.run(workspace.store, run_id):
         raise UserError(
@@ -129,12 +105,7 @@ def remove(workspace: Workspace, run_id: str) -> str:
 
 
 def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -> str:
-    """Change the priority of a waiting run: lower runs earlier, None before all waiting runs.
-
-    Raises:
-        UserError: for visitors, or a run that does not wait.
-        StoreError: when there is no such run.
-    """
+    """Change the priority of a waiting run: lower runs earlier, None before all waiting runs."""
     run = _changeable(workspace, run_id)
     if not workspace.store.runs.prioritise(run_id, priority):
         raise UserError(
@@ -160,10 +131,6 @@ def evaluate_again(workspace: Workspace, run_id: str, position: int) -> tuple[st
 
     Returns:
         The id of that run, and its title.
-
-    Raises:
-        UserError: for visitors, or if the part does not exist or the run is no evaluation.
-        StoreError: there is no such run.
     """
     from theodolite.app.jobs.kinds import job_of
     from theodolite.app.jobs.submit import queue

@@ -336,11 +336,7 @@ def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
-    """A report of the findings so far, with the encoders' names only if they are shown.
-
-    Raises:
-        UserError: there is no session.
-    """
+    """A report of the findings so far, with the encoders' names only if they are shown."""
     if values.session:
         return answers.judgement(workspace, values.session, names=values.names)
     board = example.board()

@@ -132,11 +132,7 @@ def _warnings(found: Session) -> Iterator[str]:
 
 
 def judged(found: Session) -> dict[int, dict[int, int]]:
-    """Query -> document -> 1 for relevant, else 0; without documents on which judges are tied.
-
-    Raises:
-        UserError: the session compares lists, or nothing is judged.
-    """
+    """Query -> document -> 1 for relevant, else 0; without documents on which judges are tied."""
     if found.spec.mode != "relevance":
         raise UserError(
             "Preferences between lists do not show which documents are relevant.",
@@ -154,11 +150,7 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
 
 
 def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, int]:
-    """Count the unjudged documents that an encoder returns for the judged queries.
-
-    Raises:
-        UserError: the encoder cannot be used, or nothing is judged.
-    """
+    """Count the unjudged documents that an encoder returns for the judged queries."""
     grades, pool = judged(found), found.pool
     place = {text: i for i, text in enumerate(pool.documents)}
     queries = [pool.queries[i] for i in grades]
@@ -183,9 +175,6 @@ def write(found: Session, folder: Path) -> list[Path]:
 
     Each query ranks only the documents judged for it (`top_ranked`), so an unjudged document never
     counts as wrong (condensed lists, Sakai 2007).
-
-    Raises:
-        UserError: the session compares lists, or nothing is judged.
     """
     grades, pool = judged(found), found.pool
     rows = [(f"q{q}", f"d{d}", grade) for q, at in grades.items() for d, grade in at.items()]
@@ -241,10 +230,6 @@ def keep(workspace: Workspace, session: str, name: str = "") -> str:
     """Save a session as a data set, and return its name, which is also that of its task.
 
     The default name has the session's id and number of marks: more marks make another data set.
-
-    Raises:
-        UserError: for visitors, if the session compares lists, or if nothing is judged.
-        StoreError: the name cannot be used, or the session does not exist.
     """
     from theodolite.app.pages.data import service as data
 

@@ -83,11 +83,7 @@ def _mark_all(
     reporter: Reporter,
     stop: threading.Event,
 ) -> None:
-    """Ask for the missing marks, and store each answer as it comes.
-
-    Raises:
-        UserError: the endpoint is unreachable, or refuses all; earlier answers are kept.
-    """
+    """Ask for the missing marks, and store each answer as it comes."""
     kept, pool, units = workspace.store.judgements, found.pool, left(found)
     refused: dict[int, Unacceptable] = {}
     taken = len(units) < len(pool.keys)
@@ -131,11 +127,7 @@ def left(found: Session) -> list[int]:
 
 
 def job_of(found: Session) -> SecondJudgeJob:
-    """The job of a session's second judge.
-
-    Raises:
-        UserError: the session has no second judge.
-    """
+    """The job of a session's second judge."""
     if not found.spec.second:
         raise UserError(
             "This session has no second judge.", "Start one with --second api:URL#MODEL."
@@ -144,21 +136,12 @@ def job_of(found: Session) -> SecondJudgeJob:
 
 
 def ask(workspace: Workspace, session: str) -> str:
-    """Queue the second judge for the missing marks; return the run's id, empty if none is missing.
-
-    Raises:
-        UserError: for visitors, a session without one, or an address that is not allowed.
-        StoreError: the session does not exist.
-    """
+    """Queue the second judge for the missing marks; return the run's id, empty if none is missing."""
     return queue_unless_stored(workspace, job_of(opened(workspace, session)))
 
 
 def consent(workspace: Workspace, second: str, send_texts: bool) -> None:
-    """Allow texts to be sent to a second judge from now on if `send_texts`, else require that.
-
-    Raises:
-        UserError: for visitors, or if sending is not allowed.
-    """
+    """Allow texts to be sent to a second judge from now on if `send_texts`, else require that."""
     if send_texts:
         endpoints.allow(workspace, second)
     check_allowed(workspace, second)
@@ -185,11 +168,7 @@ def sending(found: Session) -> Sending:
 
 
 def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, str]:
-    """The texts that a planned session would send, in words, and the host that needs permission.
-
-    Raises:
-        UserError: the model cannot judge.
-    """
+    """The texts that a planned session would send, in words, and the host that needs permission."""
     from theodolite.engine.judging import second as judges
 
     spec = judges.canonical(second)

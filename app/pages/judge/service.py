@@ -48,11 +48,7 @@ def spec(
     seed: float | None = JudgeSpec.seed,
     second: str = "",
 ) -> JudgeSpec:
-    """Validate the settings of a session.
-
-    Raises:
-        UserError: too few or too many encoders or queries, or an invalid choice.
-    """
+    """Validate the settings of a session."""
     from theodolite.engine import encoders as known
     from theodolite.engine.judging import second as judges
     from theodolite.engine.judging.pool import Measure
@@ -106,10 +102,6 @@ def begin(
         title: for people.
         progress: of encoding.
         session: id of the session; empty for a new one.
-
-    Raises:
-        UserError: for visitors, an encoder or collection that cannot be used, encoders that return
-            the same documents, or a second judge to which sending texts is not allowed.
     """
     workspace.refuse_visitors()
     if plan.second:
@@ -141,11 +133,7 @@ def _share(progress: Progress | None, plan: JudgeSpec, at: int) -> Progress | No
 
 
 def queries_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
-    """The queries of a session, given or drawn.
-
-    Raises:
-        UserError: a collection that cannot be used, or is too small to search.
-    """
+    """The queries of a session, given or drawn."""
     import numpy as np
 
     documents, offered = _material(workspace, plan.collection)
@@ -168,11 +156,7 @@ def returned(
     queries: Sequence[str],
     progress: Progress | None = None,
 ) -> list[list[str]]:
-    """The top k documents of each query, without the query itself.
-
-    Raises:
-        UserError: an encoder or collection that cannot be used.
-    """
+    """The top k documents of each query, without the query itself."""
     import numpy as np
 
     from theodolite.app.pages.search.service import Limits, nearest
@@ -205,10 +189,6 @@ def question(workspace: Workspace, session: str, judge: str = "me") -> Question 
     """The next question of a judge, drawn now if need be; None once everything is judged.
 
     Every judge is shown the same questions in the same order; the one in the lead draws new ones.
-
-    Raises:
-        UserError: for visitors.
-        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     found = opened(workspace, session)
@@ -248,10 +228,6 @@ def mark(
         answer: one of `MARKS`.
         judge: name of the judge.
         position: of the question; None for the next one. A second mark there changes nothing.
-
-    Raises:
-        UserError: for visitors, an unknown mark, or nothing to be marked.
-        StoreError: the session does not exist.
     """
     workspace.refuse_visitors()
     _check_judge(judge)
@@ -281,12 +257,7 @@ def _value(found: Session, answer: str, position: int) -> float:
 
 
 def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
-    """Take back a judge's last mark, and return its question.
-
-    Raises:
-        UserError: for visitors, or without a mark to take back.
-        StoreError: the session does not exist.
-    """
+    """Take back a judge's last mark, and return its question."""
     workspace.refuse_visitors()
     mine = [at for at, by in opened(workspace, session).marks.items() if judge in by]
     if not mine:
@@ -296,12 +267,7 @@ def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | No
 
 
 def settle(workspace: Workspace, session: str, position: int, answer: str) -> None:
-    """Settle a disagreement between judges by the mark that counts, or settle it again.
-
-    Raises:
-        UserError: for visitors, an unknown mark, or an unknown position.
-        StoreError: the session does not exist.
-    """
+    """Settle a disagreement between judges by the mark that counts, or settle it again."""
     workspace.refuse_visitors()
     value = _value(opened(workspace, session), answer, position)
     workspace.store.judgements.add_mark(session, position, SETTLED, None)
@@ -324,12 +290,7 @@ def play(
 
 
 def remove(workspace: Workspace, session: str) -> None:
-    """Delete a session with its marks, and the permission to send texts to its second judge.
-
-    Raises:
-        UserError: for visitors.
-        StoreError: the session does not exist.
-    """
+    """Delete a session with its marks, and the permission to send texts to its second judge."""
     workspace.refuse_visitors()
     workspace.store.judgements.get(session)
     workspace.store.judgements.remove(session)

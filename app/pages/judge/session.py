@@ -197,11 +197,7 @@ def _opened(workspace: Workspace, session: str) -> tuple[str, JudgeSpec, Pool]:
 
 
 def opened(workspace: Workspace, session: str) -> Session:
-    """The current state of a session.
-
-    Raises:
-        StoreError: the session does not exist.
-    """
+    """The current state of a session."""
     from theodolite.engine.judging.sampling import Draw
 
     workspace.store.judgements.get(session)  # it may have been removed since

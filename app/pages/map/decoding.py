@@ -57,9 +57,6 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
         `x`, `y`, and `sentence`, `cosine` (of the re-encoded sentence to the mean), `dim`,
         `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the encoder) and `time`
         (of a training) without a decoder; or `failure` and `hint` if decoding fails.
-
-    Raises:
-        UserError: the encoder cannot be loaded.
     """
     encoder = found.info["encoder"]
     ids, weights = weighted(found.points, x, y, NEAREST)

@@ -58,11 +58,7 @@ class MapJob(Job):
 
     @classmethod
     def of(cls, encoder: str, dataset: str, **how: Any) -> MapJob:
-        """Validate and normalise the arguments, so that equivalent jobs are equal.
-
-        Raises:
-            UserError: a spec, method or parameter is invalid.
-        """
+        """Validate and normalise the arguments, so that equivalent jobs are equal."""
         from theodolite.engine import encoders
 
         job = cls(str(encoders.parse(encoder)), dataset, **how)
@@ -126,18 +122,11 @@ class MapJob(Job):
 
         It covers the name and the labels of the data set: a map's columns contain the labels, and
         a map opens its data set by name.
-
-        Raises:
-            UserError: the encoder or data set is invalid, or the method's package is not installed.
         """
         return hash_of(to_json(self.question(workspace) | {"library": self._library()}))
 
     def question(self, workspace: Workspace) -> dict[str, Any]:
-        """Everything that determines the map, except the projection library.
-
-        Raises:
-            UserError: the encoder or data set is invalid.
-        """
+        """Everything that determines the map, except the projection library."""
         return asdict(self) | {
             "format": FORMATS[self.method],
             "data": workspace.catalog.load(self.dataset).hash,
@@ -173,9 +162,6 @@ class MapJob(Job):
         Args:
             workspace: the workspace.
             tick: progress callback; an exception from it stops the work.
-
-        Raises:
-            UserError: the encoder, data set or package cannot be used.
         """
         key = self.key(workspace)
         found = service.stored(workspace, key)
@@ -192,11 +178,7 @@ class MapJob(Job):
 
 
 def seed_of(text: str | None) -> int | None:
-    """Parse a random seed; None for `any` or no text.
-
-    Raises:
-        UserError: the text is not a whole number, `any` or empty.
-    """
+    """Parse a random seed; None for `any` or no text."""
     written = (text or ANY_SEED).strip()
     if written == ANY_SEED:
         return None

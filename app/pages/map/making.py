@@ -41,9 +41,6 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
         job: the specification of the map.
         key: the store key.
         tick: progress callback; an exception from it stops the work.
-
-    Raises:
-        UserError: the encoder, data set or package cannot be used.
     """
     from theodolite.app.pages.map import facts as map_facts
     from theodolite.engine.space.projection import distinct

@@ -120,11 +120,7 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
 
 
 def _spec(values: Values) -> MapJob:
-    """The map that the controls describe.
-
-    Raises:
-        UserError: there is no encoder, or a parameter is invalid.
-    """
+    """The map that the controls describe."""
     if not values.encoder:
         raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
     given = {"neighbours": values.neighbours, "min_dist": values.distance}
@@ -138,11 +134,7 @@ def _spec(values: Values) -> MapJob:
 
 
 def _report(workspace: Workspace, values: Values) -> Report:
-    """The report of the map shown: the principal components until the map is computed.
-
-    Raises:
-        UserError: there is no map yet.
-    """
+    """The report of the map shown: the principal components until the map is computed."""
     spec = _spec(values)
     meanwhile = MapJob.of(spec.encoder, spec.dataset, method="quick")
     if not spec.is_stored(workspace) and meanwhile.is_stored(workspace):

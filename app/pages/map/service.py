@@ -176,9 +176,6 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
 
     Returns:
         `x`, `y` and `neighbours` as in `point`, without `kept`.
-
-    Raises:
-        UserError: the sentence is empty, or the encoder cannot be loaded.
     """
     from theodolite.engine.space.projection import placed
 
@@ -218,11 +215,7 @@ def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
 
 
 def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
-    """Whether a data set is fully encoded, and has at most `QUICK_POINTS` sentences.
-
-    Raises:
-        UserError: the encoder or data set is invalid.
-    """
+    """Whether a data set is fully encoded, and has at most `QUICK_POINTS` sentences."""
     from theodolite.app.vectors import missing
 
     sentences, _ = workspace.catalog.sentences(dataset)
@@ -309,9 +302,6 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
 
     Returns:
         The value, and folder address -> function that makes its files by name.
-
-    Raises:
-        UserError: the map no longer exists.
     """
     found = stored(workspace, value["url"].rpartition("/")[2])
     if found is None:

@@ -106,11 +106,7 @@ def stored(
     protocols: Sequence[str] | None = None,
     ids: Collection[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """All results that match the filters, older versions included.
-
-    Raises:
-        UserError: a spec is invalid, or no matching result has one of the ids.
-    """
+    """All results that match the filters, older versions included."""
     from theodolite.engine.encoders import parse
 
     names = [str(parse(spec)) for spec in encoders] if encoders else None
@@ -125,11 +121,7 @@ def stored(
 
 
 def remove(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> int:
-    """Remove results permanently; return the bytes of their values per example.
-
-    Raises:
-        UserError: the reader is a visitor.
-    """
+    """Remove results permanently; return the bytes of their values per example."""
     workspace.refuse_visitors()
     size = sum(workspace.store.results.sizes(rows).values())
     workspace.store.results.remove([row["id"] for row in rows])

@@ -271,11 +271,7 @@ def _published_row(row: Published) -> HeatmapRow:
 
 
 def card(workspace: Workspace, result_id: int) -> str:
-    """One result in full, as HTML: its numbers, and the protocol it was computed under.
-
-    Raises:
-        StoreError: there is no such result.
-    """
+    """One result in full, as HTML: its numbers, and the protocol it was computed under."""
     result = workspace.store.results.by_id(result_id)
     name = f'<span class="t-spec">{escape(result["encoder"])}</span>'
     title = f"<h2>{escape(result['task'])} <small>{name}</small></h2>"

@@ -25,9 +25,6 @@ def answer(
         workspace: the workspace.
         spec: the search.
         move: progress callback for encoding a large collection.
-
-    Raises:
-        UserError: an encoder, the collection or a query is invalid.
     """
     limits = service.limits_of(workspace, spec)
     if not spec.is_near:
@@ -37,11 +34,7 @@ def answer(
 
 
 def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> list[list[Hit]]:
-    """Search distinct sentences that are not a data set; nothing is stored.
-
-    Raises:
-        UserError: a query is invalid.
-    """
+    """Search distinct sentences that are not a data set; nothing is stored."""
     from theodolite.engine.encoders import PromptTask, bind_task
 
     distinct = list(dict.fromkeys(sentences))

@@ -17,9 +17,6 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
     """Properties to filter a collection's sentences by: property -> value -> positions.
 
     A sentence that occurs with several labels is listed under each.
-
-    Raises:
-        UserError: the collection is unknown.
     """
     import numpy as np
 
@@ -71,9 +68,6 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
         workspace: the workspace.
         collection: a data set.
         only: filters as `offered` returns them.
-
-    Raises:
-        UserError: the collection is unknown, or no sentence has a property.
     """
     import numpy as np
 

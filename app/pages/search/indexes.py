@@ -69,11 +69,7 @@ def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | Non
 def make(
     workspace: Workspace, encoder: str, dataset: str, progress: Progress | None = None
 ) -> None:
-    """Build and store the index of a collection, unless it exists.
-
-    Raises:
-        UserError: the encoder or data set is invalid, or a vector is NaN or infinite.
-    """
+    """Build and store the index of a collection, unless it exists."""
     from theodolite.engine.search import ann_index
 
     bound = workspace.bound(encoder, dataset)

@@ -98,9 +98,6 @@ def needed(
         encoder: a spec.
         dataset: the collection.
         index: whether to index a large collection even if exact search would do.
-
-    Raises:
-        UserError: the encoder or collection is invalid.
     """
     from theodolite.engine import encoders
 

@@ -229,11 +229,7 @@ def _shaped(controls: Controls, pick: gr.Button, mode: str) -> dict[Any, Any]:
 
 
 def _spec(values: Values) -> SearchSpec:
-    """The search that the controls describe.
-
-    Raises:
-        UserError: a value is invalid.
-    """
+    """The search that the controls describe."""
     query, mode = service.mode_of(values.query, values.mode)
     return service.spec(
         service.lines(query),

@@ -152,9 +152,6 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
     """Open a collection as far as it can be searched now, without encoding.
 
     With an encoder that has a fitted step, nothing can be found until all is encoded.
-
-    Raises:
-        UserError: the encoder or collection is invalid.
     """
     opened = _opened(workspace, spec, collection)
     if not isinstance(opened.index, Exact) or opened.needs_index:
@@ -169,11 +166,7 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
 def open_collection(
     workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
 ) -> Searchable:
-    """Open a whole collection: with its index if it has one, else exact, encoding the rest.
-
-    Raises:
-        UserError: the encoder or collection is invalid.
-    """
+    """Open a whole collection: with its index if it has one, else exact, encoding the rest."""
     opened = _opened(workspace, spec, collection)
     if opened.needs_index and progress is not None:  # a command waits; a page queues a run instead
         indexes.make(workspace, spec, collection, progress)

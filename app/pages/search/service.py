@@ -97,11 +97,7 @@ def spec(
     unlike: Sequence[str] = (),
     encoders: Sequence[str] = (),
 ) -> SearchSpec:
-    """Validate the arguments and create a `SearchSpec`.
-
-    Raises:
-        UserError: a query is empty, or a mode or number is invalid.
-    """
+    """Validate the arguments and create a `SearchSpec`."""
     if mode not in get_args(Mode):
         raise UserError(
             f"There is no search mode {mode!r}.", f"Choose one of {', '.join(get_args(Mode))}."
@@ -141,11 +137,7 @@ def mode_of(text: str, mode: str) -> tuple[str, str]:
 
 
 def lines(text: str) -> list[str]:
-    """Split the text of a box into queries, one per line.
-
-    Raises:
-        UserError: there are too many queries, or one is too long.
-    """
+    """Split the text of a box into queries, one per line."""
     found = [line.strip() for line in text.splitlines() if line.strip()]
     longest = max(map(len, found), default=0)
     if len(found) > MOST_QUERIES or longest > MOST_CHARACTERS:
@@ -158,21 +150,13 @@ def lines(text: str) -> list[str]:
 
 
 def limits_of(workspace: Workspace, query_spec: SearchSpec) -> Limits:
-    """Return the limits of a search, with its filters resolved to positions.
-
-    Raises:
-        UserError: the collection is unknown, or no sentence has a property.
-    """
+    """Return the limits of a search, with its filters resolved to positions."""
     among = filters.among(workspace, query_spec.collection, query_spec.only)
     return Limits(query_spec.k, query_spec.least, among)
 
 
 def hits_in(opened: Searchable, query_spec: SearchSpec, limits: Limits) -> list[list[Hit]]:
-    """Search an opened collection by vectors: one list per query, or one for all examples.
-
-    Raises:
-        UserError: a query is invalid.
-    """
+    """Search an opened collection by vectors: one list per query, or one for all examples."""
     if query_spec.mode == "examples":
         return [alike_in(opened, query_spec.queries, query_spec.unlike, limits)]
     return nearest_in(opened, query_spec.queries, limits)
@@ -181,11 +165,7 @@ def hits_in(opened: Searchable, query_spec: SearchSpec, limits: Limits) -> list[
 def hits_of_text(
     workspace: Workspace, query_spec: SearchSpec, query: str, limits: Limits
 ) -> tuple[list[Hit], int]:
-    """Search by words or pattern; return the first hits, and their total number.
-
-    Raises:
-        UserError: the pattern is invalid or takes too long.
-    """
+    """Search by words or pattern; return the first hits, and their total number."""
     find = containing if query_spec.mode == "words" else matching
     return find(workspace, query_spec.collection, query, limits)
 
@@ -209,19 +189,12 @@ def nearest(
         queries: texts.
         limits: limits of the hits, or k.
         progress: progress callback for encoding the collection.
-
-    Raises:
-        UserError: the encoder, the collection or a query is invalid.
     """
     return nearest_in(open_collection(workspace, spec, collection, progress), queries, limits)
 
 
 def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits) -> list[list[Hit]]:
-    """As `nearest`, in an opened collection.
-
-    Raises:
-        UserError: a query is invalid.
-    """
+    """As `nearest`, in an opened collection."""
     from theodolite.engine.encoders import query_side
 
     if not queries or not all(query.strip() for query in queries):
@@ -240,9 +213,6 @@ def around(
         collection: a data set.
         points: float (n, dim), in the encoder's own scale.
         limits: limits of the hits, or k.
-
-    Raises:
-        UserError: the encoder or collection is invalid.
     """
     return _found(open_collection(workspace, spec, collection), points, limits)
 
@@ -259,9 +229,6 @@ def alike(
     """Return the sentences near some examples and away from others, without the examples.
 
     The query is the mean direction of the former minus half that of the latter (Rocchio 1971).
-
-    Raises:
-        UserError: as in `nearest`, or there is no positive example.
     """
     return alike_in(open_collection(workspace, spec, collection, progress), like, unlike, limits)
 
@@ -269,11 +236,7 @@ def alike(
 def alike_in(
     opened: Searchable, like: Sequence[str], unlike: Sequence[str], limits: int | Limits
 ) -> list[Hit]:
-    """As `alike`, in an opened collection.
-
-    Raises:
-        UserError: there is no positive example.
-    """
+    """As `alike`, in an opened collection."""
     import numpy as np
 
     from theodolite.engine.search.index import unit_rows
@@ -309,9 +272,6 @@ def containing(
     """Return the first sentences that contain all words, in any order, and how many do.
 
     Case is ignored, and quotes make a phrase of several words.
-
-    Raises:
-        UserError: there is no word, or the collection is invalid.
     """
     terms = [phrase or word for phrase, word in _TERM.findall(words.casefold())]
     patterns = [_whole_words(term) for term in terms if term.strip()]
@@ -343,11 +303,7 @@ def _whole_words(term: str) -> re.Pattern[str]:
 def matching(
     workspace: Workspace, collection: str, pattern: str, limits: Limits
 ) -> tuple[list[Hit], int]:
-    """Return the first sentences in which a regular expression matches, and how many do.
-
-    Raises:
-        UserError: the pattern is invalid or takes too long.
-    """
+    """Return the first sentences in which a regular expression matches, and how many do."""
     chosen = list(_chosen(workspace, collection, limits))
     found = matches(pattern, [sentence for _, sentence in chosen])
     spans = [(chosen[i][0], ((start, end),)) for i, start, end in found]
@@ -355,11 +311,7 @@ def matching(
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
-    """`engine.search.regex.matching` with a timeout by number of sentences, two calls at a time.
-
-    Raises:
-        UserError: the pattern is invalid or takes too long.
-    """
+    """`engine.search.regex.matching` with a timeout by number of sentences, two calls at a time."""
     from theodolite.engine.search import regex
 
     seconds = regex.SECONDS + len(sentences) / SENTENCES_A_SECOND
@@ -383,11 +335,7 @@ def _spanned(
 
 
 def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
-    """Why a collection cannot be searched completely yet, in words; empty if it can.
-
-    Raises:
-        UserError: the encoder or collection is invalid.
-    """
+    """Why a collection cannot be searched completely yet, in words; empty if it can."""
     return undone(so_far(workspace, encoder, collection), collection)
 
 

@@ -41,9 +41,6 @@ def make(
         planes: the maps before alignment.
         keys: store keys of the aligned maps.
         tick: progress callback; an exception from it stops the work.
-
-    Raises:
-        UserError: an encoder or the collection is invalid.
     """
     workspace.store.refuse_writing()
     first, second = planes
@@ -99,9 +96,6 @@ def measured(
             neighbour lists; `clusters`: sizes, names, flow, agreement. JSON-serialisable.
         columns: for both maps: how much each point changed, its group in either space.
         arrays: the values of the columns.
-
-    Raises:
-        UserError: an encoder or the collection is invalid.
     """
     from theodolite.engine.space import compare as engine
 

@@ -148,11 +148,7 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
 
 
 def _spec(values: Values) -> SpacesJob:
-    """The comparison that the controls describe.
-
-    Raises:
-        UserError: there are fewer than two encoders, or a parameter is invalid.
-    """
+    """The comparison that the controls describe."""
     if not values.first or not values.second:
         raise UserError("Choose two encoders.", "Choose them above, or add one on Encoders.")
     return SpacesJob.of(

@@ -86,11 +86,7 @@ class SpacesJob(Job):
 
     @classmethod
     def of(cls, first: str, second: str, dataset: str, **how: Any) -> SpacesJob:
-        """Validate and normalise the arguments, so that equivalent jobs are equal.
-
-        Raises:
-            UserError: a spec or parameter is invalid, or both encoders are the same.
-        """
+        """Validate and normalise the arguments, so that equivalent jobs are equal."""
         from theodolite.engine import encoders
 
         job = cls(str(encoders.parse(first)), str(encoders.parse(second)), dataset, **how)
@@ -133,11 +129,7 @@ class SpacesJob(Job):
         self.sentences(workspace)
 
     def sentences(self, workspace: Workspace) -> list[str]:
-        """The distinct sentences of the collection.
-
-        Raises:
-            UserError: there are fewer than three, too few to compare neighbourhoods.
-        """
+        """The distinct sentences of the collection."""
         sentences, _ = workspace.catalog.sentences(self.dataset)
         if len(sentences) < 3:
             count = formats.plural(len(sentences), "distinct sentence")
@@ -156,11 +148,7 @@ class SpacesJob(Job):
         return first, MapJob.of(self.second, self.dataset, **how)
 
     def keys(self, workspace: Workspace) -> tuple[str, str]:
-        """The store keys of the pair's two sides.
-
-        Raises:
-            UserError: an encoder or the data set is invalid.
-        """
+        """The store keys of the pair's two sides."""
         facts = {
             "format": FORMAT,
             "maps": [plane.key(workspace) for plane in self.planes(workspace)],
@@ -179,11 +167,7 @@ class SpacesJob(Job):
         return made or _pair(*(maps.shipped(workspace, q) for q in self.questions(workspace)))
 
     def questions(self, workspace: Workspace) -> list[dict[str, Any]]:
-        """Everything that determines the two sides, except the libraries; keys of shipped pairs.
-
-        Raises:
-            UserError: an encoder or the data set is invalid.
-        """
+        """Everything that determines the two sides, except the libraries; keys of shipped pairs."""
         planes = [plane.question(workspace) | {"initial": None} for plane in self.planes(workspace)]
         facts = {"spaces": asdict(self), "format": FORMAT, "maps": planes}
         return [facts | {"side": side} for side in (0, 1)]
@@ -231,11 +215,7 @@ class SpacesJob(Job):
         ]
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> Pair:
-        """Return the stored pair, or compute and store it.
-
-        Raises:
-            UserError: an encoder or the collection is invalid.
-        """
+        """Return the stored pair, or compute and store it."""
         found = self.stored(workspace)
         if found is not None:
             return found

@@ -52,11 +52,7 @@ def bases(workspace: Workspace) -> list[str]:
 
 
 def new_base(values: Mapping[str, Any]) -> str:
-    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes as typed.
-
-    Raises:
-        UserError: a size is not a positive integer, or the heads do not divide the hidden size.
-    """
+    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes as typed."""
     numbers = {}
     for name, label, usual in NEW:
         text = str(values[name] or "").strip()
@@ -92,11 +88,7 @@ def encoders(workspace: Workspace) -> list[str]:
 
 
 def taken_in(workspace: Workspace, file: str | None) -> str:
-    """Add an uploaded file to the data sets; return its name.
-
-    Raises:
-        UserError: for visitors, without a file, or if the file cannot be read.
-    """
+    """Add an uploaded file to the data sets; return its name."""
     from theodolite.app.pages.data import service as uploads
 
     workspace.refuse_visitors()

@@ -48,11 +48,7 @@ def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
 
 
 def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:
-    """Estimate the cost by a probe of some seconds; store the speeds for `guess`.
-
-    Raises:
-        UserError: the decoder cannot be trained.
-    """
+    """Estimate the cost by a probe of some seconds; store the speeds for `guess`."""
     from theodolite.engine.decoding.estimate import estimate
 
     found = estimate(spec, workspace.load(spec.encoder), workspace.catalog)

@@ -196,11 +196,7 @@ class Form:
         return [*conditional, *self.aside.values(), *self.boxes.values()]
 
     def spec(self, values: SimpleNamespace) -> Any:
-        """The spec of the values as typed.
-
-        Raises:
-            UserError: the values do not make a valid spec.
-        """
+        """The spec of the values as typed."""
         return self.training.spec(self._whole(vars(values)))
 
     def reshape(self, values: SimpleNamespace, **changed: Any) -> dict[Any, Any]:

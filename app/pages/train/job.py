@@ -60,9 +60,6 @@ class TrainingJob(Job, Generic[Spec]):
         Args:
             workspace: where the trained model is registered.
             spec: what to train; with an empty `out`, into a folder of the store.
-
-        Raises:
-            UserError: a model that it names cannot be found.
         """
         spec = cls.resolve(workspace, spec)
         out = whole_path(spec.out) if spec.out else str(cls.home(workspace, spec))
@@ -79,11 +76,7 @@ class TrainingJob(Job, Generic[Spec]):
         raise NotImplementedError
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
-        """Train to the end, resuming from a checkpoint if there is one.
-
-        Raises:
-            UserError: the spec cannot be trained.
-        """
+        """Train to the end, resuming from a checkpoint if there is one."""
         raise NotImplementedError
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
@@ -174,9 +167,6 @@ class TrainingJob(Job, Generic[Spec]):
         """Train, recording events in the store and yielding them.
 
         A unit that had finished when its process was killed is not trained again.
-
-        Raises:
-            UserError: as `train`, or the training was stopped before its first update.
         """
         over = last_event(workspace, reporter, Finished)
         if over is not None and not under_torchrun():  # other ranks wait for this one

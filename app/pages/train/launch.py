@@ -41,10 +41,6 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
         workspace: holds the data they read.
         spec: what to train.
         stop: polled; once true, the best weights so far become the encoder.
-
-    Raises:
-        UserError: as `engine.train.train`, or one of the processes died, which ends all of them;
-            the same training resumes from its checkpoint.
     """
     with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
         request = Path(folder) / "asked.json"

@@ -77,9 +77,6 @@ class Training(ABC, Generic[Spec, Cost]):
 
         Args:
             values: of the settings and of `named`, as typed.
-
-        Raises:
-            UserError: something is missing, cannot be read, or cannot be trained.
         """
 
     @abstractmethod
@@ -88,11 +85,7 @@ class Training(ABC, Generic[Spec, Cost]):
 
     @abstractmethod
     def check(self, spec: Spec) -> None:
-        """Check the model and the first examples before a run is queued.
-
-        Raises:
-            UserError: the model cannot be trained, or not on this data.
-        """
+        """Check the model and the first examples before a run is queued."""
 
     @abstractmethod
     def probe(self, spec: Spec) -> Cost:
@@ -128,19 +121,12 @@ class Training(ABC, Generic[Spec, Cost]):
         Args:
             spec: what to train; with an empty `out`, into a folder of the store.
             title: for people; None for one made of the spec.
-
-        Raises:
-            UserError: for visitors, or if the job cannot be queued.
         """
         self.workspace.refuse_visitors()
         return submit.queue(self.workspace, self.job(spec), title=title)
 
     def start(self, spec: Spec) -> str:
-        """Check a spec, queue its run, and return the run's id.
-
-        Raises:
-            UserError: for visitors, or as `check`.
-        """
+        """Check a spec, queue its run, and return the run's id."""
         self.workspace.refuse_visitors()
         self.check(spec)
         return self.queue(spec)
@@ -235,11 +221,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         return plans.encoder(replace(spec, out=spec.out or self.name(spec)))
 
     def start_sweep(self, spec: TrainSpec, children: Sequence[tuple[str, dict[str, Any]]]) -> str:
-        """Queue a sweep whose children change fields of `spec`; return the run's id.
-
-        Raises:
-            UserError: for visitors, or as `check`.
-        """
+        """Queue a sweep whose children change fields of `spec`; return the run's id."""
         self.workspace.refuse_visitors()
         self.check(spec)
         return submit.queue(self.workspace, SweepJob.of(self.workspace, spec, children))
@@ -359,9 +341,6 @@ def varied(
         lines: `FIELD=A,B,C`, and to draw from also `FIELD=LOW..HIGH` or `FIELD=LOW..HIGH:log`.
         draws: how many combinations to draw; None for all of them.
         seed: random seed of the draws.
-
-    Raises:
-        UserError: an unreadable line, an invalid value, or too many runs.
     """
     from theodolite.engine.training import sweeps
 
@@ -372,11 +351,7 @@ def varied(
 
 
 def check_examples(workspace: Workspace, train: str, objective: Any, **options: Any) -> None:
-    """Read the first examples of a training.
-
-    Raises:
-        UserError: they cannot be read, or do not fit the objective.
-    """
+    """Read the first examples of a training."""
     from theodolite.engine.training.examples import open_examples
 
     if train.endswith((".gz", ".parquet")):

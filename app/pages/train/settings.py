@@ -89,11 +89,7 @@ class FormSettings(Mapping[str, Setting]):
         return {name: self.shown(name, usual[name]) for name in self}
 
     def read(self, values: Values) -> dict[str, Any]:
-        """The fields of a spec from values as typed; settings that do not apply are left out.
-
-        Raises:
-            UserError: a value cannot be read.
-        """
+        """The fields of a spec from values as typed; settings that do not apply are left out."""
         return {
             name: bool(values[name])
             if self.ticked(name)

@@ -120,11 +120,7 @@ class Sweep:
 
 
 def _children(spec: TrainSpec, values: Values) -> list[tuple[str, dict[str, Any]]]:
-    """Label and changes of every run.
-
-    Raises:
-        UserError: an unreadable line, an invalid value, or too many runs.
-    """
+    """Label and changes of every run."""
     draws = seed = None
     if values.way == DRAWN:
         draws = int(number("number of runs to draw", values.draws, whole=True, such_as=8))

@@ -48,9 +48,6 @@ class SweepJob(Job):
             workspace: where the encoders are registered.
             base: what the children share; each gets a folder of its own under `out`.
             children: label and changes of each; changes may be empty.
-
-        Raises:
-            UserError: no child, an unknown field, or an invalid value.
         """
         if not children:
             raise UserError("A sweep needs at least one training.", "Vary a field over its values.")
@@ -109,7 +106,6 @@ class SweepJob(Job):
         """Train one child; none is begun once the sweep is asked to stop.
 
         Raises:
-            UserError: it cannot be trained.
             LeftOut: the sweep was asked to stop.
         """
         if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):

@@ -50,11 +50,7 @@ def of_decoder(spec: DecoderSpec) -> Reads:
 
 
 def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
-    """Requirements on another machine: the inputs, and write access to the address `out`.
-
-    Raises:
-        UserError: an encoder or data set cannot be read here.
-    """
+    """Requirements on another machine: the inputs, and write access to the address `out`."""
     data = [*reads.data, *([data_set_of(reads.dev, catalog)] if reads.dev else [])]
     return Needs.of(catalog, data, reads.encoders, out)
 

@@ -108,11 +108,7 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
-    """The row of a training.
-
-    Raises:
-        UserError: no training has this key.
-    """
+    """The row of a training."""
     if key not in known:
         raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
     if known[key]["kind"] == DIAGNOSIS:

@@ -53,11 +53,7 @@ def trainings(published: Published) -> list[View]:
 
 
 def _read(workspace: Workspace, key: str) -> tuple[TrainingRun, Curves]:
-    """A training as published.
-
-    Raises:
-        UserError: the training is not published.
-    """
+    """A training as published."""
     frozen = kept(workspace, KIND, key)
     if frozen is None:
         raise UserError(f"The training {key[:40]!r} is not published.")

@@ -85,11 +85,7 @@ def build(workspace: Workspace) -> None:
 def _pressed(
     rows: list[TrainingRun], keys: list[str], sweep: str, event: PageEvent
 ) -> tuple[list[str], str]:
-    """The keys drawn and the sweep opened after a button of the list is pressed.
-
-    Raises:
-        UserError: more trainings would be drawn than can be told apart.
-    """
+    """The keys drawn and the sweep opened after a button of the list is pressed."""
     if event.act == "toggle":
         keys = [key for key in keys if key != event.id] + [event.id] * (event.id not in keys)
     elif event.act == "sweep":
@@ -167,11 +163,7 @@ def _views(
 
 
 def _report(workspace: Workspace, keys: list[str]) -> Report:
-    """A report of the trainings drawn.
-
-    Raises:
-        UserError: no training is drawn.
-    """
+    """A report of the trainings drawn."""
     rows = service.table(workspace, LISTED)
     if not rows and (learned := example.read()) is not None:
         return answers.of_trainings([learned])

@@ -51,11 +51,7 @@ class Accounts:
 
     @classmethod
     def read(cls, file: Path) -> Accounts:
-        """Read the logins of a file.
-
-        Raises:
-            UserError: the file cannot be read, has no login, or has an invalid line.
-        """
+        """Read the logins of a file."""
         try:
             text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -90,11 +86,7 @@ class Accounts:
 
 
 def hash_of(password: str) -> str:
-    """Hash a password for storage.
-
-    Raises:
-        UserError: the password is too short or too long.
-    """
+    """Hash a password for storage."""
     from argon2 import PasswordHasher
 
     if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
@@ -106,11 +98,7 @@ def hash_of(password: str) -> str:
 
 
 def line(name: str, password: str) -> str:
-    """Format a login as a line of the file, without its line break.
-
-    Raises:
-        UserError: the name or the password cannot be used.
-    """
+    """Format a login as a line of the file, without its line break."""
     if (
         not name.strip()
         or name != name.strip()

@@ -67,11 +67,7 @@ def policy(frame_ancestors: str) -> str:
 
 
 def ancestors(text: str) -> str:
-    """Normalise the origins whose pages may show ours in a frame.
-
-    Raises:
-        UserError: the text is no list of origins, or would change the policy.
-    """
+    """Normalise the origins whose pages may show ours in a frame."""
     words = text.split()
     if not words or not all(map(_SOURCE.fullmatch, words)):
         raise UserError(

@@ -140,9 +140,6 @@ def some_of(data: Dataset, most: int | None = None) -> Examples:
     Args:
         data: scored pairs, or queries with documents and judgements.
         most: pairs or queries; by default few enough for seconds.
-
-    Raises:
-        UserError: the data set is of another kind, or has no gold.
     """
     match data.kind:
         case "pairs":

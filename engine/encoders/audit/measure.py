@@ -99,9 +99,6 @@ def audit(
 
     Yields:
         (share done, label of the next measurement), and at last the audit.
-
-    Raises:
-        UserError: the source is no model, or cannot be loaded.
     """
     spec, checkpoint = checkpoint_of(source)
     checkpoint.check()

@@ -134,11 +134,7 @@ def precisions(spec: SourceSpec) -> Iterator[Setting]:
 
 
 def token_counts(checkpoint: Checkpoint, texts: list[str]) -> list[int]:
-    """The number of tokens of each text, special ones included, before any is cut.
-
-    Raises:
-        UserError: the tokenizer cannot be read.
-    """
+    """The number of tokens of each text, special ones included, before any is cut."""
     from theodolite.engine.encoders.source import clean
     from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 

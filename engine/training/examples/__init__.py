@@ -53,10 +53,6 @@ def open_examples(
         next_sentences: number of following sentences in an example of `next-sentence`.
         limit: number of examples to keep, from the first; None for all.
         folder: where a `.gz` or Parquet file is unpacked, once.
-
-    Raises:
-        UserError: no such file or data set, one that does not fit the objective, one that is broken
-            (see above), or fewer than two examples.
     """
     wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):

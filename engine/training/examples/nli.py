@@ -32,9 +32,6 @@ def class_of(label: str, place: str) -> str:
     """Return `e`, `n` or `c`; empty where the annotators found no majority (`-`, -1, empty).
 
     Numbers are read as in GLUE: 0 entailment, 1 neutral, 2 contradiction.
-
-    Raises:
-        UserError: another label; `place` gives its position in the message.
     """
     found = _CLASSES.get(label.strip().casefold())
     if found is None:

@@ -22,9 +22,6 @@ _OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
 def objective_of(spec: TrainSpec) -> Objective:
     """The objective of a training run.
 
-    Raises:
-        UserError: `fixed_mask` is set where the two passes differ anyway.
-
     Examples:
         >>> objective_of(TrainSpec("mlm", "minilm", "text.txt", "out")).contrasts
         False

@@ -27,9 +27,6 @@ from theodolite.engine.training.spec import TrainSpec
 class Unsupervised(Objective):
     """Finds a sentence's second copy among those of the batch.
 
-    Raises:
-        UserError: `fixed_mask` is set where the two passes differ anyway.
-
     Examples:
         Without dropout every sentence finds itself at cosine 1; two sentences at right angles:
 
