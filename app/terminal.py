@@ -34,10 +34,10 @@ from rich.text import Text
 
 from theodolite.app import formats
 from theodolite.app.workspace import Workspace, default_data, default_store
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job
-    from theodolite.engine.errors import UserError
     from theodolite.store.errors import StoreError
 
 P = ParamSpec("P")
@@ -304,7 +304,8 @@ def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
     placed = error if isinstance(error, PlacedError) else None
     if as_json:
         where = {"text": placed.text, "place": placed.place} if placed else {}
-        emit_json({"error": error.message, "hint": error.hint} | where)
+        code = {"code": error.code} if isinstance(error, UserError) else {}
+        emit_json({"error": error.message, "hint": error.hint} | code | where)
     to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(error.message)))
     if placed:
         before, at, behind = (_harmless(part) for part in placed.marked())

@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
+Code = Literal[
+    "invalid",  # not among the values that are possible here
+    "unknown",  # no encoder, task, data set, column, run … of that name
+    "missing",  # something required was not given, or is empty
+    "no-file",  # a file or folder does not exist, or cannot be read or written
+    "wrong-kind",  # a file, folder or model of a kind that is not taken here
+    "damaged",  # a file or text cannot be parsed, or is not complete
+    "not-finite",  # NaN or infinity
+    "too-large",
+    "too-few",
+    "mismatch",  # things that do not belong together: their lengths, dimensions, languages
+    "ambiguous",  # there is more than one candidate
+    "conflict",  # options that exclude each other, or a name that is taken
+    "unsupported",  # this model, device or installation cannot do it
+    "denied",  # no permission for it
+    "unreachable",  # a server does not answer, or refuses
+    "stale",  # what was meant has changed, ended or gone in the meantime
+    "no-result",  # what is asked about has not been computed yet
+    "failed",
+]
+"""The kind of an error, for programs: messages may be rephrased, codes stay."""
+
 
 class UserError(ValueError):
     """Something the person gave cannot be used.
 
     Args:
         message: what was given and what was expected, one sentence.
-        hint: what to do about it, one sentence; may be empty.
+        hint: what to do about it, one sentence; empty if there is nothing to do.
+        code: the kind of error.
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, code: Code = "invalid") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.code = code
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
-    def __reduce__(self) -> tuple[type[UserError], tuple[str, str]]:
-        return type(self), (self.message, self.hint)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.hint), {"code": self.code}
 
 
 class PlacedError(UserError):
@@ -38,13 +64,14 @@ class PlacedError(UserError):
     """Most characters shown of each part; an ellipsis marks a cut."""
 
     def __init__(self, message: str, hint: str, text: str, place: int, length: int = 1) -> None:
-        super().__init__(message, hint)
+        super().__init__(message, hint, code="damaged")
         self.text = text
         self.place = place
         self.length = length
 
-    def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str, int, int]]:  # type: ignore[override]
-        return type(self), (self.message, self.hint, self.text, self.place, self.length)
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.message, self.hint, self.text, self.place, self.length)
+        return type(self), given, {"code": self.code}
 
     def marked(self) -> tuple[str, str, str]:
         """Return the text before, at and after the error, unprintable characters replaced."""

@@ -11,7 +11,7 @@ from theodolite.engine.encoders.pooling_choice import PoolingDiagnosis, examine
 
 
 def diagnose(source: str) -> PoolingDiagnosis:
-    """Diagnose a source as it is written in a spec, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`."""
+    """Diagnose a source as a spec has it, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`."""
     spec, checkpoint = checkpoint_of(source)
     checkpoint.check()
     return examine(checkpoint, spec.option("pooling"))

@@ -79,7 +79,7 @@ class CostJob(Job):
 
 
 def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> None:
-    """Measure an encoder, again if that was disturbed, and store the least disturbed measurement."""
+    """Measure an encoder, again if that was disturbed, and store the least disturbed."""
     from theodolite.engine.cost import footprint
     from theodolite.engine.encoders import describe
 

@@ -59,7 +59,7 @@ class ChooseJob(Job):
         licences: Sequence[str] = (),
         margin: float | None = None,
     ) -> ChooseJob:
-        """A job from validated arguments in canonical form, so that equal requests are equal jobs."""
+        """A job from validated arguments in canonical form: equal requests are equal jobs."""
         from theodolite.engine.encoders import parse
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))

@@ -136,7 +136,7 @@ def job_of(found: Session) -> SecondJudgeJob:
 
 
 def ask(workspace: Workspace, session: str) -> str:
-    """Queue the second judge for the missing marks; return the run's id, empty if none is missing."""
+    """Queue the second judge for the missing marks; return the run's id, or an empty one."""
     return queue_unless_stored(workspace, job_of(opened(workspace, session)))
 
 
