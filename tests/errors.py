@@ -1,0 +1,20 @@
+"""Asserts that something is refused: by its code and what the message names, not by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from theodolite.engine.errors import Code, UserError
+
+
+@contextmanager
+def refused(code: Code, *named: object) -> Iterator[pytest.ExceptionInfo[UserError]]:
+    """Expect a `UserError` of this kind whose message or hint names all of these."""
+    with pytest.raises(UserError) as caught:
+        yield caught
+    assert caught.value.code == code, str(caught.value)
+    missing = [str(one) for one in named if str(one) not in str(caught.value)]
+    assert not missing, str(caught.value)

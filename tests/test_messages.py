@@ -1,0 +1,73 @@
+"""The form of every message that a person sees, whoever wrote it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from theodolite.engine.errors import Code
+
+ROOT = Path(__file__).parent.parent
+OURS = ("app", "engine", "store")
+
+
+def errors() -> Iterator[tuple[str, ast.Call]]:
+    """Every `UserError` and `StoreError` that is made somewhere, with its place."""
+    for package in OURS:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                    "UserError",
+                    "StoreError",
+                ):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def literal(node: ast.expr) -> str:
+    """A message as far as it is written out; what is filled in is a bar."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(literal(part) for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return literal(node.left) + literal(node.right)
+    return "|"
+
+
+MESSAGES = [
+    (place, text)
+    for place, call in errors()
+    for text in map(literal, call.args[:2])
+    if text.strip("| ")
+]
+
+
+def test_the_scan_finds_messages() -> None:
+    assert len(MESSAGES) > 500
+
+
+@pytest.mark.parametrize("wrong", ["! ", "  ", "oops", "Oops", "Sorry", "please", "Please"])
+def test_no_message_has(wrong: str) -> None:
+    assert not [place for place, text in MESSAGES if wrong in f"{text} "]
+
+
+def test_messages_end_as_sentences_do() -> None:
+    """A hint may end with a command to type; the readers of results write what follows a name."""
+    wrong = {p: t for p, t in MESSAGES if not t.rstrip(")'`\"").endswith((".", "?", ":", "|"))}
+    assert not {
+        p for p, t in wrong.items() if ": " not in t and " -" not in t and "reading.py" not in p
+    }
+
+
+def test_every_code_is_used_and_known() -> None:
+    codes = {
+        keyword.value.value
+        for _, call in errors()
+        for keyword in call.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+    }
+    assert codes <= set(get_args(Code))
