@@ -1,0 +1,69 @@
+"""What is installed is one package, and no file of a person's own folder stands in its way."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.fakes.started import started
+
+ROOT = Path(__file__).parent.parent
+BUILT = ("app", "engine", "store", "theodolite")
+START = """
+import os, sys
+from theodolite.app.__main__ import main
+assert main.__code__.co_filename.startswith(os.environ["PYTHONPATH"])
+sys.argv = ["theodolite", "--no-browser", "--port", os.environ["PORT"]]
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The content of the wheel, built in a copy of the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy, site = folder / "checkout", folder / "site"
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in BUILT:
+        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, str(folder)], cwd=copy, check=True)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(site)
+    return site
+
+
+@pytest.mark.slow
+def test_the_wheel_has_one_top_level_name(site: Path) -> None:
+    assert {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")} == {
+        "theodolite"
+    }
+    tracked = subprocess.run(
+        ["git", "ls-files", *BUILT], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    for name in tracked:
+        if name.endswith("package.json"):  # tells node, which only tests use, of modules
+            continue
+        path = name if name.startswith("theodolite/") else f"theodolite/{name}"
+        assert (site / path).is_file(), name
+
+
+@pytest.mark.slow
+def test_it_starts_beside_files_that_are_called_as_its_parts_are(
+    site: Path, tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in BUILT[:3]:
+        (here / f"{name}.py").write_text(f"raise ImportError('the {name} of a person')\n")
+    command = [sys.executable, "-c", START]
+    with started(command, here, {"PYTHONPATH": str(site)}) as address:
+        assert httpx.get(f"{address}/search", timeout=60).status_code == 200
