@@ -144,7 +144,6 @@ def test_arrows_point_one_way(package: str) -> None:
     assert not turned
 
 
-@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Neither at the top nor in a function: a circle is a piece in the wrong place."""
     graph = imports_between_modules()
@@ -172,7 +171,6 @@ def _place(name: str) -> tuple[str, str]:
     return (page, module) if folder[-2:] == ["app", "pages"] else ("", "")
 
 
-@pytest.mark.slow
 def test_pages_ask_other_pages_only_through_their_services() -> None:
     """What else several pages need stands in no page's folder."""
     beside = {
@@ -183,7 +181,6 @@ def test_pages_ask_other_pages_only_through_their_services() -> None:
     assert not beside
 
 
-@pytest.mark.slow
 def test_services_have_no_face_and_verbs_no_page() -> None:
     """What a page does is asked by tests, agents and terminals too."""
     faces = {"page", "command", "views", "terminal"}
@@ -205,7 +202,6 @@ def test_services_have_no_face_and_verbs_no_page() -> None:
     assert not wrong
 
 
-@pytest.mark.slow
 def test_no_pages_ask_each_other_in_a_circle() -> None:
     """A page can be understood, and left out, without those that it does not ask."""
     asks: dict[str, set[str]] = {}
@@ -221,7 +217,6 @@ def test_no_pages_ask_each_other_in_a_circle() -> None:
     assert not {page for page in asks if page in reached(page)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement", ["import theodolite.engine", "import theodolite.store", "import theodolite.app.ui"]
 )
@@ -230,7 +225,6 @@ def test_importing_stays_light(statement: str) -> None:
     assert not modules_after(statement) & HEAVY
 
 
-@pytest.mark.slow
 def test_every_engine_module_imports_without_the_optional_packages() -> None:
     """Each module of the engine can be imported where faiss, umap, gradio and dbos are missing."""
     names = [module_name(path) for path in sorted((ROOT / "engine").rglob("*.py"))]

@@ -129,7 +129,6 @@ def test_the_examples_of_the_help_can_be_pasted() -> None:
         parse(arguments)
 
 
-@pytest.mark.slow
 def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine where nothing was done yet."""
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))

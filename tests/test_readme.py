@@ -40,7 +40,6 @@ def test_the_pictures_are_there() -> None:
         assert 10_000 < (ROOT / name).stat().st_size < 1_000_000
 
 
-@pytest.mark.slow
 def test_the_python_example_runs() -> None:
     """The example of the section Python prints a number for each starter task."""
     code = re.search(r"```python\n(.*?)```", README, re.S).group(1)

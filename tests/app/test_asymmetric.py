@@ -150,7 +150,6 @@ def test_a_search_in_the_corpus_asks_as_the_task_does(workspace: Workspace, fold
     np.testing.assert_allclose(found, similar, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_an_audit_on_queries_measures_what_the_task_does(
     workspace: Workspace, folder: Path
 ) -> None:

@@ -76,7 +76,6 @@ def test_what_was_evaluated_is_read_and_nothing_evaluated_again(home: Path) -> N
     assert theodolite("evaluate", "random:16", "--tasks", "StarterSTS", "--json") == first
 
 
-@pytest.mark.slow
 def test_compare_says_which_differences_are_real(home: Path) -> None:
     """Each task, and their mean, has a difference with its interval, against the first encoder."""
     theodolite("evaluate", *TWO, "--tasks", "starter")
@@ -105,7 +104,6 @@ def test_no_p_value_is_printed_as_zero() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_compare_under_one_protocol(home: Path) -> None:
     """Only the tasks that were evaluated under it; none is said plainly."""
     theodolite("evaluate", *TWO, "--tasks", "StarterSTS,StarterTopics")
@@ -195,7 +193,6 @@ def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
     assert [row["sentence"] for row in rows] == ["one\u2028still one\x1cstill one", "two"]
 
 
-@pytest.mark.slow
 def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     """The place is named, and nothing is printed for programs but the error."""
     done = subprocess.run(
@@ -208,7 +205,6 @@ def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     assert done.returncode == 2
 
 
-@pytest.mark.slow
 def test_json_is_whole_whatever_the_terminal_speaks(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +244,6 @@ def test_a_pipe_gets_whole_lines(home: Path) -> None:
     assert any(line.startswith(name) for line in theodolite("encoders", "list"))
 
 
-@pytest.mark.slow
 def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
     """The traceback is in the store's log; the person gets its place."""
     broken = (
@@ -277,7 +272,6 @@ def test_the_columns_say_what_a_table_holds(home: Path) -> None:
     assert row["kind"] == "pairs"
 
 
-@pytest.mark.slow
 def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--share` where no link can be had: what to do on stderr, one JSON object on stdout."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
@@ -341,7 +335,6 @@ def test_a_store_in_order_is_said_to_be(home: Path) -> None:
     assert "bytes" in objects(theodolite("store", "clean", "--json"))[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -18,7 +18,6 @@ from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.store import Store
 
 
-@pytest.mark.slow
 def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     """Without a worker a run stays queued; cancelling it is seen in the list."""
     run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
@@ -31,7 +30,6 @@ def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
-@pytest.mark.slow
 def test_runs_and_results_can_be_let_go(home: Path) -> None:
     """Each with its size; what is not there, or not over, is said."""
     theodolite("evaluate", "random:16", "random:24", "--tasks", "StarterSTS,StarterTopics")
@@ -61,7 +59,6 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     assert theodolite("results", "list", "--json") == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
 def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
     """In the list, in JSON and in the exit status of those who wait for it."""
@@ -97,7 +94,6 @@ def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> 
     ]
 
 
-@pytest.mark.slow
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     """Ctrl-C ends it with 130; the checkpoint stays."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)

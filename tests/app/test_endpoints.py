@@ -64,7 +64,6 @@ def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None
     assert endpoints.allowed(workspace.store) == []
 
 
-@pytest.mark.slow
 def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: FakeOpenAI) -> None:
     """Listed with its dimension, estimated without a request, measured, and not asked again."""
     row = service.add(workspace, f"api:{server.url}#fake")

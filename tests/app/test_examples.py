@@ -163,7 +163,6 @@ def test_a_decoder_of_ones_own_takes_the_place_of_an_example(fresh, tmp_path):
     assert decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS) != {}
 
 
-@pytest.mark.slow
 def test_the_decoded_example_is_what_the_decoder_says(fresh):
     """Of the encoder that needs no model."""
     known = decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS)["random:256"]

@@ -42,7 +42,6 @@ def checkpoint(path: Path, seed: int) -> Path:
     return save(path, initializer_range=0.02 * (seed + 1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "write"),
     [

@@ -35,14 +35,12 @@ def done(*arguments: str, **named: object) -> subprocess.CompletedProcess[str]:
     )  # type: ignore[call-overload, no-any-return]
 
 
-@pytest.mark.slow
 def test_an_interrupt_of_the_imports_is_one_line(home: Path) -> None:
     """With the exit status of Ctrl+C."""
     early = done("-c", EARLY, preexec_fn=heed_interrupts)
     assert (early.returncode, early.stdout, early.stderr) == (130, "", "Stopped.\n")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", [["encode", "random:4", "a", "--json"], ["data", "list"]])
 def test_a_full_output_is_one_line(home: Path, words: list[str]) -> None:
@@ -53,7 +51,6 @@ def test_a_full_output_is_one_line(home: Path, words: list[str]) -> None:
     assert failed.stderr == "error: The output cannot be written: No space left on device.\n"
 
 
-@pytest.mark.slow
 def test_a_closed_output_is_silent(home: Path) -> None:
     """As behind `| head -1`."""
     read, write = os.pipe()
@@ -63,7 +60,6 @@ def test_a_closed_output_is_silent(home: Path) -> None:
     assert (closed.returncode, closed.stderr) == (1, "")
 
 
-@pytest.mark.slow
 def test_a_terminal_that_lacks_a_character_shows_another(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

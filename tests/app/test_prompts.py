@@ -25,7 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_sentence_transformer(tmp_path_factory.mktemp("st") / "model", prompts=PROMPTS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", ["prompt=document&query_prompt=query", "prompt=@task"])
 def test_a_search_asks_with_the_query_prompt(
     starter: Workspace, folder: Path, options: str

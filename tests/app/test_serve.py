@@ -62,7 +62,6 @@ def test_what_is_no_path_is_refused(text: str) -> None:
         serve.parse_root_path(text)
 
 
-@pytest.mark.slow
 def test_a_demonstration_says_what_is_open_and_starts_no_worker(tmp_path: Path) -> None:
     """`theodolite --demo`, below a path, for everybody."""
     made = Workspace(tmp_path / "store")

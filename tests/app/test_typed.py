@@ -25,7 +25,6 @@ def kept(workspace: Workspace) -> int:
     return sum(workspace.store.vectors.usage().values())
 
 
-@pytest.mark.slow
 def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
     """Neither sentences that are typed nor candidates of the decoder."""
     decoding.load(ENCODER).encode(["One sentence of a data set."])
@@ -85,7 +84,6 @@ def test_memory_holds_what_was_asked_for_last() -> None:
     assert np.array_equal(held, rows[[0, 2, 3]])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spec", [ENCODER, "random:32 + random:64"])
 def test_visitors_fill_no_disk(workspace: Workspace, spec: str) -> None:
     """A hundred different queries, not a byte."""

@@ -103,7 +103,6 @@ def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
     assert report.common == ("StarterSTS",)
 
 
-@pytest.mark.slow
 def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
     """A task that one of them lacks is in nobody's average, and it is said which."""
     for name, task in ((A, "StarterSTS"), (B, "StarterSTS"), (A, "StarterSearch")):
@@ -113,7 +112,6 @@ def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
     assert any("StarterSearch" in w and B in w for w in report.warnings)
 
 
-@pytest.mark.slow
 def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
     """It is the mean of the tasks' differences, inside its interval, and a row of its own."""
     tasks = ("StarterSTS", "StarterSearch")
@@ -131,7 +129,6 @@ def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
     assert not comparison.compare(workspace, [A, B], ["StarterSTS"]).average_differences
 
 
-@pytest.mark.slow
 def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
     """Results that answer different questions get no difference, and it is said why."""
     evaluated(workspace, A, "StarterTopics", seed=1)
@@ -141,7 +138,6 @@ def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
     assert any("seeds" in warning for warning in report.warnings)
 
 
-@pytest.mark.slow
 def test_one_more_seed_ends_no_comparison(workspace: Workspace) -> None:
     """Of several results the one counts that the others can be compared with."""
     for name, seed in ((A, 1), (B, 1), (A, 2)):

@@ -81,7 +81,6 @@ def test_the_vectors_are_the_same(encoder: Encoder, reference: dict[str, Any]) -
         assert np.linalg.norm(vector) == pytest.approx(check["norm"], rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("year", YEARS)
 def test_years(year: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
     """Every subset and aggregation, both correlations, at the README's tolerances."""
@@ -103,7 +102,6 @@ def test_years(year: str, results: dict[str, Result], reference: dict[str, Any])
     assert results[year].main.score == pytest.approx(100 * golden["reported"]["spearman"], abs=5e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("year", YEARS)
 def test_years_exactly(year: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
     """With cosines rounded to 7 decimals the noise is gone: 1e-9, ties included."""
@@ -125,7 +123,6 @@ def test_years_exactly(year: str, results: dict[str, Result], reference: dict[st
     assert found == pytest.approx(together["pearson"], abs=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("task", SPLIT)
 def test_splits(task: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
     """Train, dev, test and all: the reference to its tolerance, rounded cosines to 1e-9."""
@@ -146,7 +143,6 @@ def test_splits(task: str, results: dict[str, Result], reference: dict[str, Any]
     assert f"{result.main.score:.2f}" == golden["reported"]["spearman_x100_2dp"]
 
 
-@pytest.mark.slow
 def test_alignment_and_uniformity(results: dict[str, Result], reference: dict[str, Any]) -> None:
     """The whole of STS-B, gold above 4, to 1e-6 relative."""
     golden = reference["alignment_uniformity_stsb"]["all"]
@@ -157,7 +153,6 @@ def test_alignment_and_uniformity(results: dict[str, Result], reference: dict[st
     assert scores["uniformity"].n == golden["n_sentences"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_alignment_and_uniformity_of_a_split(
     split: str, encoder: Encoder, data_root: Path, reference: dict[str, Any]

@@ -87,7 +87,6 @@ def assert_equal(found: Result | Measurement, golden: dict[str, Any]) -> None:
             assert found.details[ours] == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
     [
@@ -138,7 +137,6 @@ def test_prototyping(
     assert_equal(result, record(reference, "fast", task))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
     [
@@ -153,7 +151,6 @@ def test_the_fast_solver_on_splits(
     assert_equal(run(encoder, catalog, "senteval", task), record(reference, "default", task))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
     [
@@ -175,7 +172,6 @@ def test_the_fast_solver_on_folds(
             assert scores[name] == pytest.approx(golden[name], abs=allowed), name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "tolerance"),
     [
@@ -204,7 +200,6 @@ def test_scikit_learn_long(
     test_scikit_learn(task, 0.5 if task == "TREC" else 0.06, encoder, catalog, reference)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "task"),
     [
@@ -270,7 +265,6 @@ def test_learned_relatedness(
     assert result.main.metric == ("spearman" if variant == "simcse_fork" else "pearson")
 
 
-@pytest.mark.slow
 def test_similarities_side_by_side(
     encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
 ) -> None:
@@ -304,7 +298,6 @@ def test_the_normalised_cosine_of_the_dev_split(
     assert found["znorm_spearman"] == pytest.approx(100 * golden["spearman"], abs=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "task"),
     [

@@ -76,7 +76,6 @@ class WideEncoder(HashEncoder):
         return np.asarray(self._table[0][first % 257] + self._table[1][second])
 
 
-@pytest.mark.slow
 def test_vectors_beyond_the_limit_are_never_in_memory_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

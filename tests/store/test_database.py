@@ -37,7 +37,6 @@ def test_threads_do_not_share_a_connection(store: Store) -> None:
     assert other[0] is not store.database.connection
 
 
-@pytest.mark.slow
 def test_connections_end_with_their_threads(store: Store) -> None:
     """Also while the garbage collector sleeps: 3,000 calls by 1,000 threads leave no file open."""
     process = psutil.Process()
@@ -104,7 +103,6 @@ def test_migrations_are_recorded_and_run_once(store: Store) -> None:
     assert [row["name"] for row in before] == sorted({row["name"] for row in before})
 
 
-@pytest.mark.slow
 def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     """Only one of them makes the tables; none fails."""
     code = (

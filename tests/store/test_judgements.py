@@ -53,7 +53,6 @@ def test_a_session_is_known_by_its_id(store: Store, session: str) -> None:
         store.judgements.get(session)
 
 
-@pytest.mark.slow
 def test_marks_survive_a_kill(store: Store, session: str) -> None:
     """Whatever was said to be kept is there when its process is killed the moment after."""
     code = (

@@ -118,7 +118,6 @@ def test_a_store_of_an_earlier_schema_keeps_its_rows(tmp_path: Path, last: str) 
     store.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("last", [step for step in STEPS if "m007" < step < "m018"])
 def test_runs_of_before_that_failed_in_part_say_so(tmp_path: Path, last: str) -> None:
     """They stood as done; a part that was left out as asked is no failure."""

@@ -101,7 +101,6 @@ for part in np.split(order, 30):
 """
 
 
-@pytest.mark.slow
 def test_processes_write_at_once(store: Store) -> None:
     """Three of them, the same 600 keys in other orders: each row is there once, and right."""
     writers = [
@@ -160,7 +159,6 @@ def test_a_torn_row_is_dropped_and_written_again(store: Store, damage) -> None:
         np.testing.assert_array_equal(got, rows(10))
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_said_plainly_and_harms_nothing(store: Store) -> None:
     """A process that may write no more than 100 kB to a file stands for a disk that fills up."""
     code = """

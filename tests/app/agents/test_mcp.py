@@ -29,7 +29,6 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return made
 
 
-@pytest.mark.slow
 def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path: Path) -> None:
     """One server answers all: typed rows, errors as sentences, and only evaluations are kept."""
     mcp = pytest.importorskip("mcp")

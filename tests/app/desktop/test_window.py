@@ -138,7 +138,6 @@ def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "Install one of them" in theodolite("serve", "--window", code=2)[-1]
 
 
-@pytest.mark.slow
 def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
     """`theodolite --window`: the page is there, the window is closed, the process is over."""
     made = Workspace(tmp_path / "store")

@@ -15,8 +15,6 @@ from theodolite.store.postgres import Postgres as Database
 from theodolite.store.reports import Reports
 from theodolite.store.transfers import Damaged, Transfers
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     "change",

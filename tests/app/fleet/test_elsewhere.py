@@ -19,8 +19,6 @@ from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.workspace import Workspace
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def lab(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:

@@ -18,8 +18,6 @@ from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
 
-pytestmark = pytest.mark.slow
-
 TASKS = ["StarterSTS", "StarterTopics", "StarterSearch"]
 
 

@@ -12,8 +12,6 @@ from theodolite.app.fleet.home import Home
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.workspace import Workspace
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def workspace(lab: Lab, tmp_path: Path) -> Workspace:

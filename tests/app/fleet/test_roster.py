@@ -24,8 +24,6 @@ from theodolite.store.postgres import Postgres as Database
 from theodolite.store.reports import Reports
 from theodolite.store.roster import Roster
 
-pytestmark = pytest.mark.slow
-
 HAS = {"data": {"MR": "abc"}, "cores": 2}
 
 

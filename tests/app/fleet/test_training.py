@@ -23,8 +23,6 @@ from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
 from theodolite.store.run_rows import LIVE
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.long
 def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:

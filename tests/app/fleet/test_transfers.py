@@ -12,8 +12,6 @@ from theodolite.store.postgres import Postgres as Database
 from theodolite.store.reports import Reports
 from theodolite.store.transfers import Damaged, Transfers
 
-pytestmark = pytest.mark.slow
-
 CONTENT = bytes(range(256)) * 10
 
 

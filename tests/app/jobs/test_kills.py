@@ -63,7 +63,6 @@ def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
     assert bench.store.check() == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("each", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_anything_may_be_killed_at_any_moment(bench: Bench, each: int) -> None:
     """App, worker and child, so many times each, with two units for every kill."""
@@ -107,7 +106,6 @@ def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
     assert_done_once(bench, run_id, 2, 4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["lost", "damaged"])
 def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
     """The runs are in the store; what was done of them stays done."""
@@ -127,7 +125,6 @@ def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
     assert_done_once(bench, run_id, 4, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "lost",
     [
@@ -202,7 +199,6 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
     assert not child_of(psutil.Process())
 
 
-@pytest.mark.slow
 def test_the_apps_worker_has_its_child_before_it_is_asked(bench: Bench) -> None:
     """So the first run that a person waits for waits for no import."""
     with Supervisor(bench.store.folder, kinds=KINDS):
@@ -214,7 +210,6 @@ def test_the_apps_worker_has_its_child_before_it_is_asked(bench: Bench) -> None:
         assert {int(line[2]) for line in bench.begun()} == {child.pid}
 
 
-@pytest.mark.slow
 def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
     """No empty one is begun in its place; put back, the work goes on."""
     away = bench.store.folder.with_name("away")
@@ -230,7 +225,6 @@ def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
         assert_done_once(bench, run_id, 2, 0)
 
 
-@pytest.mark.slow
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:
     """The run pauses or fails in words; once there is room all is done, and once."""
     small = tmp_path / "small"

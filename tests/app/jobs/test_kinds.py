@@ -35,7 +35,6 @@ def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> Non
     ]
 
 
-@pytest.mark.slow
 def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
     """The units of a run with three seeds leave three results."""
     run = queue_evaluation(workspace, [A], ["StarterTopics"], seed=5, seeds=3)

@@ -15,7 +15,6 @@ from theodolite.store import forget
 from theodolite.store.queue_file import NAME as JOBS_FILE
 
 
-@pytest.mark.slow
 def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
     """In order, with a log, a result each, and nothing left to wait for."""
     run = shared.over(shared.measure("plain", 3, 0.05))
@@ -28,7 +27,6 @@ def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
     assert "2 of 3: unit 1" in log
 
 
-@pytest.mark.slow
 def test_progress_and_time_left_move(shared: Bench) -> None:
     """Inside a unit too; the time left is near what is really left."""
     run_id = shared.measure("slow", 2, 2.0)
@@ -40,7 +38,6 @@ def test_progress_and_time_left_move(shared: Bench) -> None:
     assert row["eta_seconds"] == pytest.approx(left, rel=0.5)
 
 
-@pytest.mark.slow
 def test_one_child_does_all_units_of_all_runs(shared: Bench) -> None:
     """So that what takes long to import is imported once."""
     for name in ("warm-1", "warm-2"):
@@ -48,7 +45,6 @@ def test_one_child_does_all_units_of_all_runs(shared: Bench) -> None:
     assert len({line[2] for line in shared.begun() if line[0].startswith("warm")}) == 1
 
 
-@pytest.mark.slow
 def test_lower_priorities_run_earlier(shared: Bench) -> None:
     """Whatever the order in which they were queued."""
     first = shared.measure("first", 1, 1.0)
@@ -60,7 +56,6 @@ def test_lower_priorities_run_earlier(shared: Bench) -> None:
     assert order == ["priority-5", "priority0", "priority5"]
 
 
-@pytest.mark.slow
 def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
     """Neither behind the run at work nor behind those before it; two of them take turns."""
     long = shared.measure("long", 1, 60.0)
@@ -76,7 +71,6 @@ def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
     assert shared.over(before)["state"] == "done"
 
 
-@pytest.mark.slow
 def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None:
     """Inside its unit, which is not said to have taken longer for it."""
     patient = shared.measure("patient", 1, 8.0, kind="patient")
@@ -91,7 +85,6 @@ def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None
     assert unit["seconds"] < run["finished"] - run["started"] - 1.0
 
 
-@pytest.mark.slow
 def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     """Even when the queue holds it already, and it is done once."""
     first = shared.measure("long", 1, 2.0)
@@ -106,7 +99,6 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     assert order == ["moved2", "moved0", "moved1"]
 
 
-@pytest.mark.slow
 def test_errors_are_values(shared: Bench) -> None:
     """A unit that goes wrong is told in words, the others go on, the log has the rest."""
     run = shared.over(shared.store.runs.create("failing", {"wrong": ["told", "", "bug"]}, "three"))
@@ -124,7 +116,6 @@ def test_errors_are_values(shared: Bench) -> None:
     assert "Traceback" in log
 
 
-@pytest.mark.slow
 def test_a_run_without_any_success_failed(shared: Bench) -> None:
     """With the first unit's reason; a retry asks again and the row is the same."""
     run = shared.over(shared.store.runs.create("failing", {"wrong": ["told", "bug"]}, "two"))
@@ -135,7 +126,6 @@ def test_a_run_without_any_success_failed(shared: Bench) -> None:
     assert (again["attempt"], again["state"], again["error"]) == (2, *expected[:2])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spec", [("no such kind", {}), ("failing", {"no": "units"})])
 def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -> None:
     """And harms nothing else."""
@@ -144,7 +134,6 @@ def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -
     assert run["error"]
 
 
-@pytest.mark.slow
 def test_cancelling_kills_the_tree_within_two_seconds(shared: Bench) -> None:
     """Processes that ignore requests to end included; the next run goes on."""
     pids_file = shared.notes.with_name("pids")
@@ -160,7 +149,6 @@ def test_cancelling_kills_the_tree_within_two_seconds(shared: Bench) -> None:
     assert shared.over(shared.measure("after", 1, 0.01))["state"] == "done"
 
 
-@pytest.mark.slow
 def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
     """It is not begun before, and is done after."""
     first = shared.measure("in the way", 1, 0.8)
@@ -173,7 +161,6 @@ def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
     assert shared.over(waiting)["state"] == "done"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "crashes", "state"),
     [(signal.SIGKILL, 2, "done"), (signal.SIGKILL, 9, "failed"), (signal.SIGSEGV, 9, "failed")],
@@ -209,7 +196,6 @@ def test_the_queue_holds_json_only(shared: Bench) -> None:
             assert text is None or json.loads(text) is not None
 
 
-@pytest.mark.slow
 def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     """Nor anything it started; the next run has another one."""
     shared.over(shared.measure("before it ends", 1, 0.01))
@@ -225,7 +211,6 @@ def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     assert shared.store.runs.units(run)[0]["crashes"] == 0
 
 
-@pytest.mark.slow
 def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None:
     """As soon as a worker starts; cancelled and removed while it waits, it is never begun."""
     worker = bench.start_worker()
@@ -258,7 +243,6 @@ def test_the_queue_is_watched(shared: Bench) -> None:
     assert alive(worker["pid"])
 
 
-@pytest.mark.slow
 def test_a_worker_at_rest_asks_its_queues_for_nothing(shared: Bench) -> None:
     """It takes hardly any CPU time, and starts the next run as soon as it is queued."""
     shared.over(shared.measure("before the rest", 1, 0.01))
@@ -281,7 +265,6 @@ def _rests(process: psutil.Process, before: float) -> bool:
     return _seconds(process) - before <= 0.04
 
 
-@pytest.mark.slow
 def test_a_slot_is_filled_once(shared: Bench) -> None:
     """A second worker of one name says so and ends."""
     second = shared.start_worker("local-0")

@@ -88,7 +88,6 @@ def theodolite(*arguments: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", COMPUTING)
 def test_every_verb_that_computes_can_leave_it_to_a_worker(home: Path, kind: str) -> None:
     """It says the run's id, and that run waits and is the job that was asked for."""
@@ -104,7 +103,6 @@ def test_no_other_verb_computes_what_is_queued() -> None:
     assert found == {arguments[0] for arguments in COMPUTING.values()} | {"diagnose"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", HERE)
 def test_what_is_done_in_the_foreground_is_seen_on_jobs(home: Path, kind: str) -> None:
     """Once: asked again it is read, with the same answer and no other run."""
@@ -124,7 +122,6 @@ def test_a_query_that_needs_little_encoding_is_no_run(home: Path) -> None:
     assert theodolite("jobs", "list") == []
 
 
-@pytest.mark.slow
 def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(home: Path) -> None:
     """The verb goes on in the same row."""
     workspace = Workspace(home)

@@ -65,7 +65,6 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "state", "done"),
     [
@@ -87,7 +86,6 @@ def test_a_unit_that_keeps_crashing(bench: Bench, kind: str, state: str, done: i
         assert run["message"] == "Told."
 
 
-@pytest.mark.slow
 def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
     """Its process ends within two seconds; tried again it begins at its checkpoint."""
     file = write_sentences(tmp_path / "sentences.txt")

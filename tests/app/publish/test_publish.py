@@ -48,7 +48,6 @@ def written(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in texts}
 
 
-@pytest.mark.slow
 def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
     """The list is printed all the same: it can be read, and accepted the next time."""
     *lines, output = theodolite("publish", str(kept), "--json", code=2)
@@ -59,7 +58,6 @@ def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
     assert kinds == {"page", "encoder", "task", "results", "files", "total"}
 
 
-@pytest.mark.slow
 def test_the_list_is_what_is_written(kept: Path) -> None:
     """Sizes add up to those on the disk, but for the list of files itself."""
     *rows, done = objects(theodolite("publish", str(kept), "--yes", "--json"))
@@ -78,7 +76,6 @@ def test_the_list_is_what_is_written(kept: Path) -> None:
     }
 
 
-@pytest.mark.slow
 def test_every_page_stands_under_a_policy_and_runs_no_script_of_its_own(kept: Path) -> None:
     """Scripts are files of the folder; none stands in the HTML, nor in an attribute."""
     theodolite("publish", str(kept), "--yes")
@@ -115,7 +112,6 @@ def test_only_what_was_chosen_is_there(kept: Path) -> None:
     assert not (kept / "board").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mask", ["paths", "names"])
 def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
     """Nor is a piece of its path, however it is written."""
@@ -217,7 +213,6 @@ def test_nothing_to_publish_is_said(home: Path) -> None:
     assert not (home / "x").exists()
 
 
-@pytest.mark.slow
 def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     """Board shows examples: of which data set is known before they are written."""
     made = Workspace(home / "store")

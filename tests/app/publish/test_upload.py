@@ -180,7 +180,6 @@ def test_without_a_network_the_hub_is_not_asked(
     monkeypatch.setattr(_http, "_GLOBAL_CLIENT", None)
 
 
-@pytest.mark.slow
 def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
     """Not `--yes`; and of a name that cannot be, nothing is written either."""
     made = Workspace(home / "store")

@@ -130,7 +130,6 @@ def test_what_a_view_names_is_not_named_again(kept: Workspace, tmp_path: Path) -
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.slow
 def test_the_verb_writes_what_is_seen(kept: Workspace, tmp_path: Path) -> None:
     """And lists what was asked."""
     site_folder, store = tmp_path / "x", str(kept.store.folder)

@@ -118,7 +118,6 @@ def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path
     assert "Encoder A" in blind and not any(name in blind for name in PAIR)
 
 
-@pytest.mark.slow
 def test_a_decision_with_its_sheet(kept: Workspace, home: Path) -> None:
     """The sheet that was made, asked for with the same options."""
     command = ("decision", reported.decided(kept, home), "-e", PAIR[0], "-e", PAIR[1])

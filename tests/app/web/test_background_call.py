@@ -122,7 +122,6 @@ def test_an_answer_that_waits_says_so_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(steps)[-1] == ("", [7])
 
 
-@pytest.mark.slow
 def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over HTTP, as a closed tab does: the server notices, and the work ends by itself."""
     monkeypatch.setattr(working, "SOON_SECONDS", 0.01)

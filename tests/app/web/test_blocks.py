@@ -29,7 +29,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.slow
 def test_laying_out_writes_no_configuration_of_the_pages(
     workspace: Workspace, written: list[int]
 ) -> None:
@@ -42,7 +41,6 @@ def test_laying_out_writes_no_configuration_of_the_pages(
     assert len(config["components"]) > 500 and len(config["dependencies"]) == len(demo.fns)
 
 
-@pytest.mark.slow
 def test_a_machine_too_busy_for_a_page_in_three_seconds_launches_all_the_same(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +55,6 @@ def test_a_machine_too_busy_for_a_page_in_three_seconds_launches_all_the_same(
     demo.close()
 
 
-@pytest.mark.slow
 def test_the_configuration_is_that_of_gradio() -> None:
     """Of the same layout, but for the number that each app is known by."""
     configs = []

@@ -11,7 +11,6 @@ import pytest
 from theodolite.app import ui
 from theodolite.app.workspace import Workspace
 
-pytestmark = pytest.mark.slow
 MOUNTED = 66
 """Components at most that a page draws when it opens; a closed fold draws its own when opened."""
 TOLD = 3

@@ -50,7 +50,6 @@ def cut(n: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows[:200], rows[200:280], rows[280:]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [0, 6])
 @pytest.mark.parametrize("classes", [2, 4, 40])
 def test_fits_on_the_same_rows_are_the_plain_loops(classes: int, hidden: int) -> None:
@@ -82,7 +81,6 @@ def test_a_column_learns_nothing_from_rows_it_may_not_see() -> None:
     assert (whole[1].predicted != other[1].predicted).any()
 
 
-@pytest.mark.slow
 def test_the_plans_agree_up_to_the_order_of_draws() -> None:
     """Nested folds, folds and splits: dev and test within a few samples of the plain loop."""
     features, labels = clouds(3)
@@ -109,7 +107,6 @@ def uneven() -> tuple[np.ndarray, np.ndarray]:
     return (raw + np.arange(8) - 0.3).astype(np.float32), labels
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [0, 6])
 @pytest.mark.parametrize("solver", ["columns", "exact"])
 def test_normalised_fits_are_fits_on_normalised_features(solver: str, hidden: int) -> None:
@@ -162,7 +159,6 @@ def test_normalised_regression_by_scikit_learn() -> None:
     assert (ours.predicted == pipeline.predict(raw[test])).mean() > 0.97
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("with_dev", [False, True])
 def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
     """Small differences are learnt in few steps when they are normalised, and not otherwise.
@@ -203,7 +199,6 @@ def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
     return parts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["columns", "exact", "logistic"])
 def test_progress_never_falls(solver: Any) -> None:
     """Each plan tells shares from 0 towards 1, however many times it calls its solver."""

@@ -132,7 +132,6 @@ def plain_sum(model: Plain, data: Matched) -> float:
     return total
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1111, pytest.param(7, marks=pytest.mark.long)])
 def test_training_is_that_of_the_plain_loop(seed: int) -> None:
     """Same weights after some passes: start, shuffles, contrasts, loss and steps are the same."""
@@ -151,7 +150,6 @@ def test_training_is_that_of_the_plain_loop(seed: int) -> None:
         torch.testing.assert_close(weights.cpu(), expected, atol=2e-5, rtol=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("noise", [20.0, pytest.param(0.6, marks=pytest.mark.long)])
 def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
     """The plain loop with the rule in words: stopped at the 4th miss in all, or after 21 passes."""
@@ -174,7 +172,6 @@ def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
     assert sum(map(sum, ranks.recalls())) == pytest.approx(plain_sum(kept, splits["test"]))
 
 
-@pytest.mark.slow
 def test_captions_that_tell_their_image_are_found() -> None:
     """Nearly all of them, and no more than chance when captions are noise."""
     informative, noise = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pytest
 
 from tests.fakes.encoders import HashEncoder
 from theodolite.engine.cost.speed import SAMPLE, encoding_speed, spread
@@ -25,7 +24,6 @@ class Slow(HashEncoder):
         return np.zeros((len(sentences), self.dim), np.float32)
 
 
-@pytest.mark.slow
 def test_more_sentences_than_fit_into_the_time_are_not_encoded() -> None:
     """The first call, which loads and warms up, is not timed."""
     encoder = Slow()
@@ -34,7 +32,6 @@ def test_more_sentences_than_fit_into_the_time_are_not_encoded() -> None:
     assert sum(encoder.encoded) < 1000
 
 
-@pytest.mark.slow
 def test_a_sample_is_a_warm_call_and_a_timed_one() -> None:
     """Of sentences from all over, each once; of few it takes all."""
     encoder, sentences = Slow(), [str(i) for i in range(10_000)]

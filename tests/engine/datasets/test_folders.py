@@ -49,7 +49,6 @@ COLLECTIONS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", LABELLED)
 def test_labelled_sets_have_their_counts(data_root: Path, name: str) -> None:
@@ -93,7 +92,6 @@ def test_scored_pairs_have_their_counts(
         assert data.parts["test"].gold.tolist() == english.parts["test"].gold.tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.data
 def test_every_set_listed_can_be_loaded(data_root: Path) -> None:
     """The list promises nothing that is not there, and names the shape that comes."""
@@ -181,7 +179,6 @@ def test_bad_files_are_named_with_their_line(
         Catalog(tmp_path).load(name)
 
 
-@pytest.mark.slow
 def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
     """A packed file is streamed: the peak while reading is the result and a buffer."""
     path = tmp_path / "unlabelled" / "big.txt.gz"

@@ -190,7 +190,6 @@ def _mappings(look: Preview) -> Iterator[Mapping]:
 FILES = [*HOSTILE, *damaged()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_a_malformed_file_is_taken_in_or_refused_in_a_sentence(part: int) -> None:
     """Nothing but a `UserError`, in bounded time and memory, and what it says can be shown."""

@@ -61,7 +61,6 @@ def repository(tmp_path: Path) -> Path:
     return main
 
 
-@pytest.mark.slow
 def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> None:
     """A branch becomes a commit in the name; that name works off line and gives the same data."""
     with FakeHub(tmp_path / "hub") as hub:
@@ -90,7 +89,6 @@ def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> 
         assert len(hub.requests) == requests
 
 
-@pytest.mark.slow
 def test_columns_can_be_named(tmp_path: Path, repository: Path) -> None:
     """Roles in the query choose the columns and with them the kind."""
     with FakeHub(tmp_path / "hub") as hub:
@@ -106,7 +104,6 @@ def test_columns_can_be_named(tmp_path: Path, repository: Path) -> None:
     assert "no column 'nope'" in wrong["message"]
 
 
-@pytest.mark.slow
 def test_what_the_hub_does_not_have(tmp_path: Path, repository: Path) -> None:
     """Repository, revision, file, encoding: each has its own sentence; files are proposed."""
     with FakeHub(tmp_path / "hub") as hub:
@@ -136,7 +133,6 @@ def test_what_the_hub_does_not_have(tmp_path: Path, repository: Path) -> None:
         assert "data/test.csv" in answer["hint"]
 
 
-@pytest.mark.slow
 def test_no_network(tmp_path: Path) -> None:
     """A hub that does not answer is said to be out of reach."""
     environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)}

@@ -118,7 +118,6 @@ def _first(raw: bytes, filename: str) -> str:
     return formats.open_table(raw, filename).columns[0]
 
 
-@pytest.mark.slow
 def test_one_row_with_cells_without_end() -> None:
     """It is ragged like any other, and a sample of such rows stays small."""
     raw = b"text,label\na,b\n" + b"," * 1_000_000 + b"x\n"
@@ -145,7 +144,6 @@ def _table(n: int) -> bytes:
     return parquet(pa.table({"text": ["a line"] * n}))
 
 
-@pytest.mark.slow
 def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
     """Repetitive files of some megabytes, a long document, an embedding in columns."""
     repeated = b"the same line over and over\n" * 200_000
@@ -156,7 +154,6 @@ def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
     assert read(parquet(wide), "x.parquet", SENTENCES).sentences == ["A sentence."]
 
 
-@pytest.mark.slow
 def test_lists_in_lists_are_cut_as_they_are_looked_at() -> None:
     """A megabyte of brackets stands for millions of lists, and a preview keeps 200 rows."""
     raw = ('{"a": [' + "[]," * 300_000 + "[]]}\n").encode() * 6

@@ -43,7 +43,6 @@ COUNTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", COUNTS)
 def test_real_counts_and_order_of_parts(data_root: Path, name: str) -> None:

@@ -165,7 +165,6 @@ def spec_of(gpt2: Path, tmp_path: Path, **changes: object) -> DecoderSpec:
     return DecoderSpec("random:32", (str(file),), str(tmp_path / "out"), **usual | changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Path) -> None:
     """The loss falls, and the folder needs the base no more."""
     events = list(train_decoder(spec_of(gpt2, tmp_path)))

@@ -268,7 +268,6 @@ def test_ways_that_are_none() -> None:
         interpolate(np.ones(2), np.ones(3), 4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_a_batch_says_what_each_says_alone(method: str) -> None:
     """Of a decoder that ships and sentences that it never saw: candidates and cosines too."""

@@ -40,7 +40,6 @@ def found(decoder: Decoder, encoder: Encoder) -> Diagnosis:
     return diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"))
 
 
-@pytest.mark.slow
 def test_every_figure_is_that_of_what_was_decoded(
     found: Diagnosis, decoder: Decoder, encoder: Encoder
 ) -> None:
@@ -146,7 +145,6 @@ def test_samples_say_what_differs(found: Diagnosis) -> None:
     assert {word.fate for word in part.words} - {"kept"}
 
 
-@pytest.mark.slow
 def test_the_work_is_told(decoder: Decoder, encoder: Encoder) -> None:
     """From little to all, and never back."""
     shares: list[float] = []
@@ -156,7 +154,6 @@ def test_the_work_is_told(decoder: Decoder, encoder: Encoder) -> None:
     assert shares[-1] == 1.0
 
 
-@pytest.mark.slow
 def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
     """Equal numbers for one seed."""
     again = diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"))

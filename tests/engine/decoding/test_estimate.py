@@ -17,7 +17,6 @@ from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
 
 
-@pytest.mark.slow
 def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
     spec = small_spec(tmp_path / "out")
@@ -38,7 +37,6 @@ def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_what_cannot_be_trained_is_told_here_too(tmp_path: Path) -> None:
     """With the same words as the training."""
     file = tmp_path / "few.txt"

@@ -172,7 +172,6 @@ def test_all_that_ships_can_be_opened() -> None:
     assert size <= 25 * 10**6
 
 
-@pytest.mark.slow
 def test_what_ships_says_again_what_it_reads() -> None:
     """Each answer lies nearer to its own sentence than to the others; none is like another."""
     assert shipped(), "no decoder lies in the package"

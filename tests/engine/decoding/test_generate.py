@@ -61,7 +61,6 @@ def test_a_step_at_a_time_is_the_whole_at_once(model: DecoderModel, vectors: tor
         assert torch.allclose(logits.log_softmax(-1), whole[:, place].log_softmax(-1), atol=1e-5)
 
 
-@pytest.mark.slow
 @torch.no_grad()
 def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.Tensor) -> None:
     """Score and order of the first five, for each vector, by full enumeration."""
@@ -97,7 +96,6 @@ def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Te
             assert found.score == pytest.approx(chance(model, vector, found.ids), abs=1e-4)
 
 
-@pytest.mark.slow
 @torch.no_grad()
 def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
     """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""
@@ -120,7 +118,6 @@ def test_a_nucleus_of_nothing_is_greedy(model: DecoderModel, vectors: torch.Tens
     assert [c.ids for c in sampled] == [c.ids for c in greedy(steps_of(model), vectors, LONGEST)]
 
 
-@pytest.mark.slow
 @torch.no_grad()
 def test_the_references_beam_maximises_the_mean_probability(
     model: DecoderModel, vectors: torch.Tensor
@@ -207,7 +204,6 @@ def test_the_references_beam_ends_where_the_code_would_not() -> None:
     assert first.ids == (A, A, A)
 
 
-@pytest.mark.slow
 def test_a_nucleus_is_drawn_from_as_its_pieces_are_likely() -> None:
     """Of .5, .3, .15 and .05 a share of .7 keeps two; a temperature of a half squares them all."""
     table = Table({(): {A: 0.5, B: 0.3, END: 0.15, C: 0.05}, (C,): {END: 1.0}})

@@ -75,7 +75,6 @@ def test_words_are_runs_of_letters() -> None:
     assert coverage([], ["1980!"]) == 1.0
 
 
-@pytest.mark.slow
 def test_all_that_is_known_can_be_written(vocabulary: Vocabulary, known: KnownWords) -> None:
     """Every sentence of the text, token by token, to its end."""
     for ids in vocabulary.ids([*read_topics().sentences[::7], *ODD]):
@@ -85,7 +84,6 @@ def test_all_that_is_known_can_be_written(vocabulary: Vocabulary, known: KnownWo
             beginning = known.after(beginning, token)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_else_can_be_written(vocabulary: Vocabulary, known: KnownWords, seed: int) -> None:
     """Whoever takes any of the tokens that may follow writes known words, and can always go on."""
@@ -201,7 +199,6 @@ def test_words_that_are_damaged_are_told(decoder_folder: Path, tmp_path: Path) -
             open_decoder(tmp_path / "held")
 
 
-@pytest.mark.slow
 def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
     """Where nine of ten of the held-out words are known, and not where fewer are."""
     lines = [" ".join(row) + "." for row in itertools.product("ab", "cd", "efgh", "ij", "klmn")]
@@ -214,7 +211,6 @@ def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
     assert open_decoder(tmp_path / "free").vocabulary.known_words is None
 
 
-@pytest.mark.slow
 def test_what_ships_writes_words() -> None:
     """None of its sentences has a word that its training text had not; without that some do."""
     free = 0

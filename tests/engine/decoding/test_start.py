@@ -42,7 +42,6 @@ def spec(first: DecoderSpec, tmp_path: Path) -> DecoderSpec:
 WORDS = "cat dog fire king zebra road house tree song man bird".split()
 
 
-@pytest.mark.slow
 def test_it_begins_with_the_weights_tokens_and_standardisation(
     first: DecoderSpec, spec: DecoderSpec
 ) -> None:
@@ -69,7 +68,6 @@ def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
     assert folders.with_known_words(tokens, ["the cat"], ["other words here"]).known_words is None
 
 
-@pytest.mark.slow
 def test_it_learns_on(first: DecoderSpec, spec: DecoderSpec) -> None:
     """From the loss that the weights have, not from that of random ones; the estimate is of it."""
     spec = replace(spec, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
@@ -86,7 +84,6 @@ def finished(spec: DecoderSpec) -> Decoder:
     return open_decoder(spec.out_folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -110,7 +107,6 @@ def test_a_decoder_that_does_not_fit_is_told(
     assert not other.out_folder.exists()
 
 
-@pytest.mark.slow
 def test_longer_sentences_than_it_has_places_for_are_left_out(
     first: DecoderSpec, spec: DecoderSpec
 ) -> None:

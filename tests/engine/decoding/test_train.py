@@ -59,7 +59,6 @@ def assert_same(left: Path, right: Path) -> None:
         assert torch.equal(one[name], other[name]), name
 
 
-@pytest.mark.slow
 def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     """Losses fall, what was kept apart is looked at, samples come along, the best is kept."""
     events = list(train_decoder(spec))
@@ -87,7 +86,6 @@ def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     json.dumps([e.to_dict() for e in events])
 
 
-@pytest.mark.slow
 def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
     """The loss in the card, found again from the folder: the same points, the same pieces."""
     last = finished(list(train_decoder(spec)))
@@ -113,7 +111,6 @@ for event in train_decoder(spec, stop=lambda: next(asked) > 10 and time.sleep(60
 """
 
 
-@pytest.mark.slow
 def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     spec: DecoderSpec, tmp_path: Path
 ) -> None:
@@ -132,7 +129,6 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     assert one == other
 
 
-@pytest.mark.slow
 def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -> None:
     """From any update, with every architecture."""
     spec = replace(spec, architecture="lstm", width=16, epochs=2)
@@ -153,7 +149,6 @@ def countdown(asked: int) -> Callable[[], bool]:
     return lambda: next(count) > asked
 
 
-@pytest.mark.slow
 def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
     """What is there already of the same settings and sentences is the answer."""
     first = finished(list(train_decoder(spec)))
@@ -164,7 +159,6 @@ def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
     assert (Path(first.out) / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.slow
 def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
     """Neither another decoder, nor any folder, nor the checkpoint of another training."""
     list(train_decoder(spec))
@@ -181,7 +175,6 @@ def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
         list(train_decoder(replace(half, warmup=6)))
 
 
-@pytest.mark.slow
 def test_two_do_not_train_into_one_folder(spec: DecoderSpec) -> None:
     """The second is told, before it encodes anything; the first goes on."""
     first = train_decoder(spec)
@@ -209,7 +202,6 @@ def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> Non
     assert not spec.out_folder.exists()
 
 
-@pytest.mark.slow
 def test_a_loss_of_nan_keeps_the_last_good_weights(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,7 +223,6 @@ def test_a_loss_of_nan_keeps_the_last_good_weights(
     assert "of step 8 are kept" in (Path(last.out) / "README.md").read_text("utf-8")
 
 
-@pytest.mark.slow
 def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +252,6 @@ def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
     assert all(np.isfinite(loss) for _, loss in open_decoder(Path(last.out)).facts["curve"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
 def test_half_precision_learns_nearly_the_same(
     spec: DecoderSpec, tmp_path: Path, architecture: Architecture
@@ -312,7 +302,6 @@ def test_nan_from_the_start_is_told(spec: DecoderSpec, monkeypatch: pytest.Monke
     assert not spec.out_folder.exists()
 
 
-@pytest.mark.slow
 def test_a_full_disk_keeps_the_checkpoint_before(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -336,7 +325,6 @@ def test_a_full_disk_keeps_the_checkpoint_before(
     assert_same(tmp_path / "out", tmp_path / "unbroken")
 
 
-@pytest.mark.slow
 def test_a_disk_that_fills_at_the_very_end_loses_nothing(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

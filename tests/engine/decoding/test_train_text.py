@@ -76,7 +76,6 @@ def test_vectors_that_are_no_numbers_are_told(spec: DecoderSpec) -> None:
         list(train_decoder(spec, encoder=Broken()))
 
 
-@pytest.mark.slow
 def test_an_encoder_that_knows_nothing_still_gives_a_language_model(spec: DecoderSpec) -> None:
     """One vector for every sentence: no division by its deviation."""
 

@@ -168,7 +168,6 @@ load(spec, cache=store.vectors.of(spec)).encode(texts)
 """
 
 
-@pytest.mark.slow
 def test_killed_in_the_middle_nothing_is_sent_again(server, tmp_path):
     """What a request brought is on the disk before the next one leaves."""
     over, begun = threading.Event(), threading.Event()

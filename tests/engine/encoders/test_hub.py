@@ -54,7 +54,6 @@ def root(tmp_path_factory) -> Path:
     return root
 
 
-@pytest.mark.slow
 def test_models_revisions_and_no_network(root, tmp_path):
     """Downloaded once, pinned by revision, used offline; nothing but what is needed is fetched."""
     name = "hf:princeton/unsup-simcse-tiny"
@@ -77,7 +76,6 @@ def test_models_revisions_and_no_network(root, tmp_path):
     assert "cannot be reached" in missing["message"] and "dir:FOLDER" in missing["hint"]
 
 
-@pytest.mark.slow
 def test_mistakes_get_a_sentence(root, tmp_path):
     """No such model, no such revision, no such kind of name."""
     with FakeHub(root) as hub:

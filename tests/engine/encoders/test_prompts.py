@@ -198,7 +198,6 @@ def test_a_model_without_prompts_takes_none_from_a_task(tmp_path):
     assert query_side(encoder) is encoder and prompts_of(encoder) == {}
 
 
-@pytest.mark.slow
 def test_names_are_chosen_as_mteb_chooses_them():
     """Every combination of names that a model may have, each side, against mteb's own function."""
     from itertools import combinations

@@ -85,7 +85,6 @@ def test_a_package_that_is_not_installed_is_named():
         verified_folder("no-such-package", {"a": "b"})
 
 
-@pytest.mark.slow
 def test_packages_are_not_imported():
     """Their data are read, their code does not run; nor is torch needed for static vectors."""
     code = (
@@ -183,7 +182,6 @@ def test_borep_is_the_largest_random_projection_of_the_words(tmp_path):
     assert load("borep:5").encode(["a cat"]).shape == (1, 5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["wordllama", "random:8", "borep:8", "minilm"])
 def test_strange_texts_work(spec):
     """Empty, control characters, emoji, a lone surrogate, 100,000 characters."""
@@ -199,7 +197,6 @@ def test_parts_stand_side_by_side():
     np.testing.assert_array_equal(both[:, 8:], load("wordllama").encode(["a cat", "b"]))
 
 
-@pytest.mark.slow
 def test_minilm_equals_sentence_transformers():
     """On our own path, to 1e-5, padded and even batches alike."""
     from sentence_transformers import SentenceTransformer

@@ -60,7 +60,6 @@ def plainly(folder, pooling, sentence, layer=-1):
     return vector()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "pooling"),
     [
@@ -77,7 +76,6 @@ def test_every_pooling_is_what_it_says(folders, family, pooling):
     np.testing.assert_allclose(rows, expected, atol=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layer", [0, 1, 3, -2])
 def test_a_layer_stands_for_the_last(bert, layer):
     """0 is the embedding output."""
@@ -353,7 +351,6 @@ def test_a_listener_can_stop_a_chunk(bert):
     assert len(encoded(source, LINES)) == len(LINES)
 
 
-@pytest.mark.slow
 def test_a_batch_that_does_not_fit_the_memory_is_halved(bert):
     """And so are those that follow, before they are tried; the vectors stay the same."""
     expected, source = encoded(opened(bert), LINES), opened(bert)

@@ -72,7 +72,6 @@ def test_probabilities_are_bounded_below() -> None:
     assert (chances >= 0.4 * share - 1e-12).all() and chances.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.slow
 def test_no_difference_is_rarely_claimed() -> None:
     """Of 200 sessions without a difference no more claim one than chance allows; of 1,000 66."""
     assert judging.most_by_chance(1000) == 66
@@ -89,7 +88,6 @@ def test_adaptive_choice_needs_fewer_marks() -> None:
     assert sum(marks[judging.adaptive]) < 0.8 * sum(marks[judging.random_queries])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("encoders", judging.ENCODERS, ids=["apart", "near twins"])
 def test_claims_do_not_contradict_hidden_judgements(data_root: Path, encoders) -> None:  # type: ignore[no-untyped-def]
     """Cranfield's own judgements, hidden and played by a script, in 20 sessions of 300 marks."""

@@ -48,7 +48,6 @@ def test_unbiased_whatever_it_says(grades: list[int], heard: bool) -> None:
     assert capital == pytest.approx(np.ones((5, 2)))
 
 
-@pytest.mark.slow
 def test_the_estimate_is_that_of_prediction_powered_inference() -> None:
     """Of a pool in which all count the same and are drawn alike, by the package ppi-python 0.2.3.
 
@@ -83,7 +82,6 @@ def test_one_that_says_nothing_changes_nothing() -> None:
     assert plain and with_it and (plain.unit, with_it.seen) == (with_it.unit, 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -97,7 +95,6 @@ def test_no_second_judge_makes_intervals_invalid(kind: str) -> None:
     assert judging.false_claims(100, 10, kind) <= judging.most_by_chance(100)
 
 
-@pytest.mark.slow
 def test_a_good_one_saves_marks_and_a_useless_one_costs_few() -> None:
     """On fifteen sessions with a clear difference, beside none."""
     worlds = [judging.drawn_world(seed, 0.8) for seed in range(15)]

@@ -153,7 +153,6 @@ def test_a_task_without_data(made: Any, told: str, monkeypatch: pytest.MonkeyPat
     assert result.hint
 
 
-@pytest.mark.slow
 def test_a_single_label() -> None:
     """One cluster: every encoder has 100, and the notes say so."""
     data = LabelledSentences("given", [f"tea {i}" for i in range(40)], ["x"] * 40, ["test"] * 40)

@@ -17,7 +17,6 @@ from tests.fakes.hub import FakeHub
 
 pytest.importorskip("mteb")
 
-pytestmark = pytest.mark.slow
 TASK = "mteb:Banking77Classification"
 PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
 """Where mteb keeps its data, and at which revision."""

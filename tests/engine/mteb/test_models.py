@@ -92,7 +92,6 @@ def by_mteb(folder: Path, task: Any, side: PromptType | None = None) -> np.ndarr
     )
 
 
-@pytest.mark.slow
 def test_a_model_of_mtebs_is_an_encoder(folder: Path, listed: Callable[..., str]) -> None:
     """With mteb's vectors, for mteb's tasks by their prompts; without a task as for STS."""
     encoder = load(listed())

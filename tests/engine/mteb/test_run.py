@@ -82,7 +82,6 @@ def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Re
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
     """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""

@@ -27,7 +27,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ann_index.Bui
     return lists, ann_index.build(VECTORS, lists)
 
 
-@pytest.mark.slow
 def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None:
     """Over every vector it finds about the share of exact neighbours that it measured on 400."""
     lists, stated = built

@@ -97,7 +97,6 @@ def test_neighbours_of_each_leaves_out_itself() -> None:
     np.testing.assert_array_equal(ids, expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.95), (4.0, 0.999)])
 def test_approximate_neighbours(steepness: float, found: float) -> None:
     """Most of scikit-learn's; where codes cannot tell rows apart, all. Cosines are exact."""

@@ -22,7 +22,6 @@ def test_it_finds_what_re_finds(pattern: str, case: bool) -> None:
     assert matching(pattern, SENTENCES, case=case) == expected
 
 
-@pytest.mark.slow
 def test_a_pattern_that_would_take_years_is_stopped() -> None:
     """(a+)+$ on fifty a and a b."""
     began = time.monotonic()

@@ -46,7 +46,6 @@ def cosines(pairs):
     return [u @ v / np.sqrt(u @ u * (v @ v)) for u, v in vectors]
 
 
-@pytest.mark.slow
 def test_a_year_has_the_aggregations_of_both_versions(results, data):
     """Read from the files again and correlated by scipy; an unscored pair does not count."""
     folder = data / "downstream/STS/STS12-en-test"
@@ -71,7 +70,6 @@ def test_a_year_has_the_aggregations_of_both_versions(results, data):
     assert set(year) == {*parts, "all"}
 
 
-@pytest.mark.slow
 def test_the_benchmark_is_a_cosine_and_a_regressor(results, data):
     """The keys of SimCSE's copy and of the original, in one dictionary."""
     benchmark = results["STSBenchmark"]
@@ -86,7 +84,6 @@ def test_the_benchmark_is_a_cosine_and_a_regressor(results, data):
     assert (benchmark["ndev"], benchmark["ntest"]) == (40, 40)
 
 
-@pytest.mark.slow
 def test_predictions_come_in_the_order_of_the_reference(results, data):
     """Sorted by tokens of the first, of the second, and score: the scores tell."""
     benchmark = results["STSBenchmark"]
@@ -98,14 +95,12 @@ def test_predictions_come_in_the_order_of_the_reference(results, data):
     assert np.mean((np.array(benchmark["yhat"]) - gold) ** 2) == pytest.approx(benchmark["mse"])
 
 
-@pytest.mark.slow
 def test_finetune_selects_by_spearman(results):
     """As SimCSE's copy names it."""
     keys = {"devspearman", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"}
     assert set(results["STSBenchmark-finetune"]) == keys
 
 
-@pytest.mark.slow
 def test_classification_has_accuracies_and_counts(results):
     """One word of each sentence tells the classes of MR apart; MRPC is noise and has F1."""
     assert set(results["MR"]) == {"devacc", "acc", "ndev", "ntest"}
@@ -313,7 +308,6 @@ def full_setting(data_root):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("task", ["SICKEntailment", pytest.param("MRPC", marks=pytest.mark.long)])
 def test_accuracies_are_those_of_the_golden_file(task, data_root, golden):

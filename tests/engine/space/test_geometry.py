@@ -55,7 +55,6 @@ def test_uniformity_by_hand() -> None:
     assert geometry.uniformity(points) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 300, 4500])
 def test_uniformity_is_that_of_torch_pdist(n: int) -> None:
     """The formula of Wang and Isola with torch.pdist; 4,500 rows span several blocks."""

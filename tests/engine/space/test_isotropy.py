@@ -79,7 +79,6 @@ def test_no_hubs_where_all_are_alike() -> None:
     assert isotropy.hubness(ring).skew == 0.0
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("split", ["test", "all"])
 def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) -> None:

@@ -87,7 +87,6 @@ def test_trust_needs_fewer_neighbours_than_half_the_points() -> None:
         trust(np.eye(6), np.eye(6)[:, :2], 3)
 
 
-@pytest.mark.slow
 def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     """The divergence that is left is that of scikit-learn finding the neighbours itself."""
     vectors = _groups()
@@ -100,7 +99,6 @@ def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     np.testing.assert_array_equal(projection.tsne(vectors, perplexity=15).points, ours.points)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["umap", JIT_COMPILED, "tsne"])
 def test_groups_stay_apart(method: str) -> None:
     """Three heaps of a hundred: on the plane everybody's nearest is of the own heap."""
@@ -110,7 +108,6 @@ def test_groups_stay_apart(method: str) -> None:
     np.testing.assert_array_equal(away.argmin(axis=1) // 100, np.arange(300) // 100)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 5, 8])
 def test_tsne_of_a_few_points_and_of_equal_ones(n: int) -> None:
     """Fewer points than neighbours; points that lie on one another."""
@@ -156,7 +153,6 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
     np.testing.assert_allclose(projection.placed(vectors, vectors, plane), plane, atol=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     ["umap", "tsne", *(pytest.param(m, marks=pytest.mark.long) for m in ("umap_learn", "pacmap"))],

@@ -40,7 +40,6 @@ def test_equal_points_belong_together_fully() -> None:
     np.testing.assert_array_equal(graph.data, 1)
 
 
-@pytest.mark.slow
 def test_the_graph_is_that_of_umap_learn() -> None:
     """To rounding."""
     from threadpoolctl import threadpool_limits

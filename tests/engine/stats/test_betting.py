@@ -30,7 +30,6 @@ def test_at_the_true_mean_no_bet_wins(mean: float) -> None:
     assert total == pytest.approx(np.ones(9), abs=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (10.0, 30.0), (0.2, 0.2)])
 def test_the_interval_holds_at_every_look(a: float, b: float) -> None:
     """Of 200 sequences of 150, at most 18 ever miss the mean: 0.99 of the binomial at 5 %."""

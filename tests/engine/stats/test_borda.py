@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from theodolite.engine.stats.borda import borda, by_group, placed
 
@@ -35,7 +34,6 @@ def test_borda_by_hand() -> None:
     assert placed(points).tolist() == [1, 1, 3]
 
 
-@pytest.mark.slow
 def test_borda_ranks_as_mteb_does() -> None:
     """Its own function on the same numbers, with ties and with missing tasks."""
     import polars

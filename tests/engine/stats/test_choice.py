@@ -89,7 +89,6 @@ def test_what_is_not_known_ties_with_none_and_comes_last() -> None:
     assert made.names == ("good", "flat")
 
 
-@pytest.mark.slow
 def test_what_is_shown_to_be_within_a_margin_is() -> None:
     """Of sheets with forms that lose 2.5 points, at most 5 % recommend one of them."""
     rng = np.random.default_rng(2026)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from theodolite.engine.stats.bootstrap import Sample
 from theodolite.engine.stats.choice import Behind, choose
@@ -82,7 +81,6 @@ def promised(rng: np.random.Generator, spread: float, n: int = 400) -> tuple[boo
     return (False, False) if more.n is None else (True, not choose(drawn(n + more.n)).ties)
 
 
-@pytest.mark.slow
 def test_what_is_promised_comes_true() -> None:
     """Of the ties that name a number for 80 %, about so many end with it in a new sheet.
 

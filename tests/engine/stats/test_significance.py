@@ -95,7 +95,6 @@ def test_the_interval_is_that_of_scipy() -> None:
     assert found.high == pytest.approx(expected.high, abs=0.4)
 
 
-@pytest.mark.slow
 def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
     """The same for the difference of two Spearman correlations with one gold."""
     a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
@@ -142,7 +141,6 @@ def test_the_verdict_turns_with_the_sides() -> None:
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["correlation", "accuracy"])
 def test_coverage(kind: str) -> None:
     """Equally good encoders: the 95 % interval holds 0 in about 95 of 100 simulated sets."""

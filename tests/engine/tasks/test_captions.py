@@ -55,7 +55,6 @@ def write_folder(root: Path, data: Captions) -> Path:
     return root
 
 
-@pytest.mark.slow
 def test_the_main_score_is_the_mean_of_six_recalls() -> None:
     """And of the examples, so that encoders can be compared image by image."""
     found = measured()
@@ -80,7 +79,6 @@ def test_the_main_score_is_the_mean_of_six_recalls() -> None:
     assert bootstrap(sample, resamples=200).mean() == pytest.approx(main.score, abs=3)
 
 
-@pytest.mark.slow
 def test_fewer_images_than_five_folds_are_said_so() -> None:
     """A number that compares with no published one must not look like one."""
     details = measured().details
@@ -102,7 +100,6 @@ def test_what_cannot_be_measured_is_said(data: Captions, says: str) -> None:
         captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nobody)
 
 
-@pytest.mark.slow
 def test_the_smallest_data_and_equal_vectors_are_measured() -> None:
     """One image to tell from none is always told; a collapsed encoder is no error."""
     data = dataset(26, 1, 1)
@@ -110,7 +107,6 @@ def test_the_smallest_data_and_equal_vectors_are_measured() -> None:
     assert found.scores[0].score == 100.0
 
 
-@pytest.mark.slow
 def test_evaluation_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name and in the suite, under every protocol of SentEval and no other."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
@@ -145,7 +141,6 @@ def test_progress_can_stop_the_training(tmp_path: Path) -> None:
         list(evaluate(HashEncoder(), "ImageCaptionRetrieval", data=data, progress=stop))
 
 
-@pytest.mark.slow
 def test_the_door_returns_the_dictionary_of_senteval(tmp_path: Path) -> None:
     """Recalls and median of either direction; dev is the sum of six, as in the original."""
     import theodolite.engine.senteval as senteval

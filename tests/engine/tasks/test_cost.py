@@ -50,7 +50,6 @@ def test_the_fits_of_a_plan(data: Catalog, task: str, protocol: str, fits: int) 
     assert work(data, task, protocol).fits == fits
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "protocol"),
     [
@@ -116,7 +115,6 @@ print(json.dumps({"said": said, "taken": taken * work.passes / passes}))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol",
     [
@@ -141,7 +139,6 @@ def test_an_estimate_in_a_fresh_process_is_within_a_factor_of_two(protocol: str)
     pytest.fail(f"said over taken: {ratios}")
 
 
-@pytest.mark.slow
 def test_every_kind_of_work_has_a_speed(data: Catalog) -> None:
     """Also where nothing is trained; twice the work takes twice the time."""
     probed: dict[object, Speed] = {}
@@ -162,7 +159,6 @@ def test_every_kind_of_work_has_a_speed(data: Catalog) -> None:
     assert len({key[0] for key in probed}) == 5  # type: ignore[index]
 
 
-@pytest.mark.slow
 def test_captions_have_a_speed() -> None:
     """Training on captioned images, of which none are needed to tell; and plain cosines."""
     counted = cost.Work([], "retrieval", rows=5000, fits=1, fit_rows=5000, passes=2, image_dim=32)

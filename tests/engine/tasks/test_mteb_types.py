@@ -80,7 +80,6 @@ def labelled(sentences: list[str], labels: list[str]) -> Dataset:
     return Dataset.from_dict({"text": sentences, "label": [number[name] for name in labels]})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "metrics"), [(5, 7), (2, 9)])
 def test_few_shot_from_train(labels: int, metrics: int) -> None:
     """Ten draws, all metrics; average precision where there are two labels."""

@@ -47,7 +47,6 @@ def test_examples_are_told_in_the_order_of_the_data_set() -> None:
     assert (found.scores[0].split, found.scores[0].n) == ("test", 20)
 
 
-@pytest.mark.slow
 def test_nested_folds_tell_every_sentence_once() -> None:
     """Without splits each sentence is judged by the classifier that has not seen it."""
     data = replace(questions(90), splits=[])
@@ -60,7 +59,6 @@ def test_nested_folds_tell_every_sentence_once() -> None:
     assert (found.scores[0].split, len(found.details["fold_test"])) == ("all", 3)
 
 
-@pytest.mark.slow
 def test_pairs_are_judged_by_their_difference_and_product() -> None:
     """The features are symmetric: with the sides swapped the numbers are the same."""
     random = np.random.default_rng(0)
@@ -76,7 +74,6 @@ def test_pairs_are_judged_by_their_difference_and_product() -> None:
     assert one.scores[0].score > 60
 
 
-@pytest.mark.slow
 def test_word_content_is_linear_whatever_is_asked_for() -> None:
     """As in the reference: a hidden layer changes other tasks, not this one."""
     random = np.random.default_rng(0)

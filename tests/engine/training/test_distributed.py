@@ -34,7 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*fake.CASES, "mlm"])
 def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) -> None:
     """Summed over both, in float64; also where one has nothing to predict, or no example at all."""
@@ -51,7 +50,6 @@ def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) ->
             torch.testing.assert_close(found[key], gradient, rtol=1e-6, atol=1e-10, msg=key)
 
 
-@pytest.mark.slow
 def test_gathered_rows_stand_in_order_of_rank_whatever_their_number(folder: Path) -> None:
     """One row of rank 0, two of rank 1."""
     for rank in (0, 1):
@@ -59,7 +57,6 @@ def test_gathered_rows_stand_in_order_of_rank_whatever_their_number(folder: Path
         assert found["rows"].tolist() == [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
 
 
-@pytest.mark.slow
 def test_every_rank_starts_from_the_weights_of_the_first(folder: Path) -> None:
     """Rank 0 had fives, rank 1 sixes."""
     for rank in (0, 1):

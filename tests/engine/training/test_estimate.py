@@ -28,7 +28,6 @@ def spec(folder: Path, **changes) -> TrainSpec:
     return TrainSpec.from_dict(given | usual | {"out": str(folder / "out")} | changes)
 
 
-@pytest.mark.slow
 def test_updates_and_looks_are_counted_as_they_will_be(tmp_path, catalog) -> None:
     """256 sentences in batches of 32 are 8 updates, with looks after 3, 6 and 8."""
     found = estimate(spec(tmp_path), catalog, seconds=0.1)
@@ -38,7 +37,6 @@ def test_updates_and_looks_are_counted_as_they_will_be(tmp_path, catalog) -> Non
     assert found.device == "cpu"
 
 
-@pytest.mark.slow
 def test_nothing_is_written_and_no_generator_is_touched(tmp_path, catalog, monkeypatch) -> None:
     """Not even where a packed file has to be unpacked: that folder is gone as well."""
     temporary = tmp_path / "temporary"
@@ -54,7 +52,6 @@ def test_nothing_is_written_and_no_generator_is_touched(tmp_path, catalog, monke
     assert not list(temporary.iterdir())
 
 
-@pytest.mark.slow
 def test_nothing_of_the_model_stays_in_memory(tmp_path, catalog) -> None:
     """Not even where modules refer to each other in a circle, until Python looks for such."""
 
@@ -71,7 +68,6 @@ def test_nothing_of_the_model_stays_in_memory(tmp_path, catalog) -> None:
         gc.enable()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -92,7 +88,6 @@ def test_every_kind_of_run_can_be_estimated(tmp_path, catalog, changes) -> None:
     assert bool(found.notes) == ("compile" in changes or changes.get("objective") == "sup")
 
 
-@pytest.mark.slow
 def test_memory_counts_the_process_and_the_model(tmp_path, catalog) -> None:
     """A model of 14 million parameters takes 70 MB more than its weights alone, at the least."""
     small = estimate(spec(tmp_path), catalog, seconds=0.1).bytes
@@ -102,14 +97,12 @@ def test_memory_counts_the_process_and_the_model(tmp_path, catalog) -> None:
     assert large - small > 16 * 10e6
 
 
-@pytest.mark.slow
 def test_the_number_of_updates_decides_when_it_is_given(tmp_path, catalog) -> None:
     """Then only as many examples are read as they need."""
     found = estimate(spec(tmp_path, steps=3, limit=None), catalog, seconds=0.1)
     assert (found.steps, found.examples) == (3, 96)
 
 
-@pytest.mark.slow
 def test_a_real_run_takes_about_as_long(tmp_path, catalog) -> None:
     """Within a factor of eight, on a machine that may be busy with other things."""
     wanted = spec(tmp_path, epochs=6.0, dev_every=100)
@@ -122,7 +115,6 @@ def test_a_real_run_takes_about_as_long(tmp_path, catalog) -> None:
     assert took / 8 < expected.seconds < took * 8
 
 
-@pytest.mark.slow
 def test_what_cannot_be_trained_is_told_as_by_the_run(tmp_path, catalog) -> None:
     """Before anything is queued."""
     for changes, message in (

@@ -220,7 +220,6 @@ def test_sets_of_the_data_folder(data_root, tmp_path):
         size("banking77", "sup")
 
 
-@pytest.mark.slow
 @pytest.mark.data
 def test_files_of_the_data_folder(data_root, tmp_path):
     """Files of the data folder."""

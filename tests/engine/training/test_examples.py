@@ -106,7 +106,6 @@ def test_a_limit_keeps_the_first(tmp_path):
     assert list(opened(path, limit=3)) == [("One.",), ("Two.",), ("Three.",)]
 
 
-@pytest.mark.slow
 def test_memory_holds_offsets_only(tmp_path):
     """100 MB of text, a kilobyte a line: 100,000 offsets take less than a megabyte."""
     path = tmp_path / "large.txt"

@@ -81,7 +81,6 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pooling", "head"), CASES)
 def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, pooling, head):
     """Without options, warnings or files of other places; the pooling doctor names the pooling."""

@@ -56,7 +56,6 @@ def test_the_rarest_letters_are_left_out_of_a_small_vocabulary():
     assert "[UNK]" in words.tokenize(TEXT[3]) and "[UNK]" not in words.tokenize("the keeper lit")
 
 
-@pytest.mark.slow
 def test_the_same_sentences_and_seed_give_the_same_model_in_every_process():
     """The trainer alone numbers letters in another order each time."""
     code = (

@@ -92,7 +92,6 @@ def test_the_seed_decides_what_is_fresh_and_nothing_else(folders):
         assert torch.equal(weight, other.state_dict()[name]) != fresh
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
 def test_dropout_is_set_for_the_whole_model(folders, kind):
     """None leaves the base's; 0 makes two passes the same."""

@@ -82,7 +82,6 @@ def test_released_models_have_their_own_pooling(tmp_path, name, pooling, kept, k
     np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bin", "safetensors"])
 @pytest.mark.parametrize(
     ("name", "pooling", "kept"),

@@ -50,7 +50,6 @@ def assert_same(left, right):
         assert torch.equal(left[name], right[name]), name
 
 
-@pytest.mark.slow
 def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
     """A killed run ends with the weights of an unbroken one."""
     spec = tiny_spec(tmp_path, **EVERYTHING)
@@ -73,7 +72,6 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
     assert [e["step"] for e in record["curve"] if e["kind"] == "looked"] == [4, 8, 12, 16, 20, 24]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "changes"),
     [

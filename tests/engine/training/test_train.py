@@ -122,7 +122,6 @@ def test_without_a_dev_task_the_last_weights_are_kept(tmp_path):
     assert (events[-1].best_step, events[-1].best_score) == (5, None)
 
 
-@pytest.mark.slow
 def test_masked_language_modelling_learns_words(tmp_path):
     """Masked language modelling learns words."""
     spec = tiny_spec(tmp_path, "mlm", dev=None, steps=60, learning_rate=0.01, batch_size=30)
@@ -287,7 +286,6 @@ def limit_memory(run, most):
     run.model.heads[0].register_forward_pre_hook(grow)
 
 
-@pytest.mark.slow
 def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path):
     """Out of memory halves the micro batch and changes nothing else."""
     # In float64: AdamW makes a whole step of a gradient that is rounding error alone.
@@ -324,7 +322,6 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
     assert not ran_out(RuntimeError("shapes differ"))
 
 
-@pytest.mark.slow
 def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     """A disk that fills up stops the run with its checkpoint whole."""
     run = tiny_run(tiny_spec(tmp_path))
@@ -336,7 +333,6 @@ def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     assert told(run.spec)[0].step == 4
 
 
-@pytest.mark.slow
 def test_half_precision_on_a_processor_gives_nearly_the_same_loss(tmp_path):
     """Half precision on a processor gives nearly the same loss."""
     losses = {}
@@ -395,7 +391,6 @@ def test_biases_and_norms_are_not_decayed():
     assert len(free["params"]) == 3
 
 
-@pytest.mark.slow
 def test_training_needs_neither_index_nor_map():
     """Training needs neither index nor map."""
     script = "import sys, engine.train; print([m for m in ('faiss', 'umap') if m in sys.modules])"

@@ -167,7 +167,6 @@ def test_an_example_stands_where_nothing_was_measured() -> None:
     assert html.startswith("An example, measured on ") and rows["minilm"]["machine"] in html
 
 
-@pytest.mark.slow
 def test_a_job_measures_in_a_process_of_its_own(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,7 +190,6 @@ def test_published_models_are_filtered_by_what_their_folder_says(only: Workspace
         assert [one.model for one in found] == shown
 
 
-@pytest.mark.slow
 def test_a_suite_of_mtebs_on_the_board(only: Workspace) -> None:
     """It takes of a task the subset that it names; with mteb asked once, types are known."""
     board = service.board(only)

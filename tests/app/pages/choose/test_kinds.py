@@ -118,7 +118,6 @@ def test_judgements_that_contradict_each_other(ready: Workspace, tmp_path: Path)
     assert ready.store.uploads.list() == [] and ready.store.runs.list() == []
 
 
-@pytest.mark.slow
 def test_an_endpoint_is_chosen_from_like_any_other(
     ready: Workspace, server: FakeOpenAI, tmp_path: Path
 ) -> None:
@@ -139,7 +138,6 @@ def test_an_endpoint_is_chosen_from_like_any_other(
     assert len(server.requests) == requests_before
 
 
-@pytest.mark.slow
 def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Path) -> None:
     """Its prompts, of which none is asked for: said, with the encoder's name."""
     folder = save_sentence_transformer(tmp_path / "model", prompts={"query": "the cat "})
@@ -152,7 +150,6 @@ def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Pat
     )
 
 
-@pytest.mark.slow
 def test_an_endpoint_vanishes_in_the_middle(
     ready: Workspace, server: FakeOpenAI, tmp_path: Path
 ) -> None:

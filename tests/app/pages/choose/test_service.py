@@ -97,7 +97,6 @@ def test_who_knows_words_beats_who_does_not(ready: Workspace, tmp_path: Path) ->
     assert len(ready.store.runs.list()) == again
 
 
-@pytest.mark.slow
 @pytest.mark.vnni
 @pytest.mark.parametrize(("ms", "taken"), [(4.0, "minilm?dtype=int8"), (9.0, "minilm")])
 def test_a_transformer_is_offered_in_int8(
@@ -276,7 +275,6 @@ def test_encoders_that_do_the_same_are_never_told_apart(ready: Workspace, tmp_pa
     assert all(one["n"] is None for one in alike)
 
 
-@pytest.mark.slow
 def test_limits_leave_out_and_shrink(ready: Workspace, tmp_path: Path) -> None:
     """What is too slow is not chosen from; too large vectors are measured smaller."""
     file = written(tmp_path / "topics.csv", topics(40))
@@ -309,7 +307,6 @@ def test_a_queued_job_is_the_same_work(ready: Workspace, tmp_path: Path) -> None
     assert job.is_stored(ready)
 
 
-@pytest.mark.slow
 def test_the_sheet_as_files(home: Path) -> None:
     """HTML shows text as text, in it and in Markdown and JSON stands the same decision."""
     made = Workspace(home / "store")
@@ -331,7 +328,6 @@ def test_the_sheet_as_files(home: Path) -> None:
     assert "sheet.pdf has no ending of a supported format" in refused
 
 
-@pytest.mark.slow
 def test_the_verb(home: Path) -> None:
     """An object for each encoder, and the sheet last; exit 0 with labels and without."""
     made = Workspace(home / "store")
@@ -361,7 +357,6 @@ def test_the_verb(home: Path) -> None:
     assert Store.open(home / "store").runs.get(queued["id"])["kind"] == "choose"
 
 
-@pytest.mark.slow
 def test_texts_that_an_encoder_was_trained_on_are_said(ready: Workspace, tmp_path: Path) -> None:
     """Its files name a set that is here, and the data are of it."""
     ready.store.encoders.add("wordllama", {"trained_on": ["starter-topics"]})

@@ -44,7 +44,6 @@ def checked(workspace: Workspace, pairs: int) -> null_check.NullRate:
     return rate
 
 
-@pytest.mark.slow
 def test_equal_encoders_are_not_told_apart(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

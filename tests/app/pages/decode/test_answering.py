@@ -90,7 +90,6 @@ def asked_behind_each_other(
     return seen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [DecodeOptions("greedy"), DecodeOptions("beam"), DecodeOptions("beam", rounds=1)]
 )
@@ -119,7 +118,6 @@ def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Enco
     assert found == decoder.decode(points, encoder=encoder, method="vec2sent-ref")
 
 
-@pytest.mark.slow
 def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
     """The same point with the same options; another option is another question."""
     decoder.go.set()
@@ -135,7 +133,6 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: 
     assert decoder.passes == [3, 1]
 
 
-@pytest.mark.slow
 def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
     """The draws of a request are its own, whoever asks beside it."""
     decoder.go.set()
@@ -161,7 +158,6 @@ def test_any_word_can_be_asked_for(decoder: Counting, encoder: Encoder) -> None:
         assert bool(strange) != known_words
 
 
-@pytest.mark.slow
 def test_a_point_that_is_none_fails_alone(decoder: Counting, encoder: Encoder) -> None:
     """Numbers that are not finite are refused; whoever waited with them is answered."""
     good = encoder.encode(known_sentences()[:2])

@@ -59,7 +59,6 @@ def objects(done: Result) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
 def test_a_sentence_is_decoded(theodolite: Run) -> None:
     """As a table, and as an object with what became of each word."""
     known = known_sentences()[0]
@@ -156,7 +155,6 @@ def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_path: Path) -> None:
     """One list of all kinds, the newest first; the curve of a decoder is its losses."""
     workspace = Workspace(home)
@@ -241,7 +239,6 @@ def test_what_cannot_be_is_said_in_a_sentence(
     assert said in output["error"]
 
 
-@pytest.mark.slow
 def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     """Every event is an object, the last the outcome; then it decodes and is diagnosed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32", epochs=0.5)
@@ -269,7 +266,6 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     assert "already exists, from this same training" in " ".join(again.stderr.split())
 
 
-@pytest.mark.slow
 def test_what_it_takes_is_said_before(theodolite: Run, tmp_path: Path, home: Path) -> None:
     """After a probe; the next first guess knows the speed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32")

@@ -53,7 +53,6 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 # A sentence -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
     """Every word is kept, the cosine of the round trip is 1."""
     (decoded,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
@@ -77,7 +76,6 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
     )
 
 
-@pytest.mark.slow
 def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known):
     """The decoder learned from at most seven words."""
     (decoded,) = decode.decode(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")

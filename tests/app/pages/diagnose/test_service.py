@@ -60,7 +60,6 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.slow
 def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> None:
     """Of sentences that are new alone; all of it is read back from the store."""
     run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, str(text), 10))
@@ -78,7 +77,6 @@ def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> 
     assert {row.system for row in found.rows} == {"decoder", "nearest", "another"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("named", ["news.txt", diagnosing.HELD_OUT])
 def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: str) -> None:
     """A file as its run named it, a known text by its name alone; what was lost is back then."""
@@ -221,7 +219,6 @@ def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
     assert "No decoder diagnosed yet" in found.problem.message
 
 
-@pytest.mark.slow
 def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     empty: Workspace,
 ) -> None:
@@ -234,7 +231,6 @@ def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     assert all(one.nearest != one.sentence for one in found.samples)
 
 
-@pytest.mark.slow
 def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     empty: Workspace, tmp_path: Path
 ) -> None:

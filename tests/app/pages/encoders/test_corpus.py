@@ -202,7 +202,6 @@ def test_an_encoder_and_sentences_go_as_before(home: Path) -> None:
     assert json.loads(first[0])["sentence"] == "a boat"
 
 
-@pytest.mark.slow
 def test_killed_twice_it_loses_and_doubles_nothing(home: Path) -> None:
     """The small case."""
     file = corpus(home, 4000)

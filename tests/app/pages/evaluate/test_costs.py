@@ -39,7 +39,6 @@ def cached_bytes(workspace: Workspace) -> int:
     )
 
 
-@pytest.mark.slow
 def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
     """To the byte, for a model in one piece; the probe itself has kept some of it."""
     tasks = ["SST5", "StarterSTS"]
@@ -65,7 +64,6 @@ def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
     assert more.training > 0
 
 
-@pytest.mark.slow
 def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path: Path) -> None:
     """The others are estimated all the same."""
     bad, good = made(workspace, [f"dir:{tmp_path / 'nothing'}", A], ["StarterSTS"])

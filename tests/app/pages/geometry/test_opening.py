@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.fakes.results import invent
 from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.workspace import Workspace
 
 
-@pytest.mark.slow
 def test_geometry_begins_with_sts_b_once_it_was_measured(data_root: Path, tmp_path: Path) -> None:
     """Before, with what ships."""
     workspace = Workspace(tmp_path / "store", data_root)

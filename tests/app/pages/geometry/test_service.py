@@ -147,7 +147,6 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     assert "75" in readings.split("Chosen on dev")[1]
 
 
-@pytest.mark.slow
 @pytest.mark.data
 def test_the_whole_sts_b_has_its_golden_counts(data_root: Path, tmp_path: Path) -> None:
     """Pairs and sentences of the table in the golden README, through the app."""

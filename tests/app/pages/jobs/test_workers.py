@@ -60,7 +60,6 @@ def test_the_local_worker(workspace: Workspace) -> None:
     assert "--fleet" in workers_views.homes(found)
 
 
-@pytest.mark.slow
 def test_a_fleet(workspace: Workspace, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its workers and homes, what each has, and what nobody can do; visitors see none of it."""
     monkeypatch.setenv(VARIABLE, database)
@@ -87,7 +86,6 @@ def test_a_fleet(workspace: Workspace, database: str, monkeypatch: pytest.Monkey
     roster.close()
 
 
-@pytest.mark.slow
 def test_a_fleet_that_does_not_answer(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,7 +94,6 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI) -> Non
     assert len(server.judged) == len(set(server.judged))
 
 
-@pytest.mark.slow
 def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenAI) -> None:
     """Fewer marks are enough; both intervals are told, and how far it agrees with the person."""
     plain = service.begin(workspace, service.spec(STARTER, PAIR, draw=25))
@@ -208,7 +207,6 @@ def test_an_endpoint_that_vanishes_keeps_what_it_said(
     assert standing["marked"] == keys and len(server.requests) == keys - before
 
 
-@pytest.mark.slow
 def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI) -> None:
     """Killed while the server is slow: what was answered is there, and only the rest is asked."""
     session = begun(workspace, server)

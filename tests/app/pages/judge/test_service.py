@@ -117,7 +117,6 @@ def test_several_judges(workspace: Workspace, session: str) -> None:
     assert found.values[0] == 0.0 and report.disagreements(found) == []
 
 
-@pytest.mark.slow
 def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
     """Is told so, and separates nothing: both return as many documents."""
     session = service.begin(workspace, service.spec(STARTER, PAIR, draw=8))

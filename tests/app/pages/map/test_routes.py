@@ -50,7 +50,6 @@ def reader(site: str) -> Iterator[httpx.Client]:
 PARTS = ["points", "column/length", "texts?ids=0", "texts", "find?text=a", "point?id=0"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_strangers_get_nothing(site: str, pca: maps.StoredMap, part: str) -> None:
     """401 without the login, whether or not there is such a map."""
@@ -108,7 +107,6 @@ def test_words_are_found_there(reader: httpx.Client, pca: maps.StoredMap) -> Non
     assert np.frombuffer(body, "<u4").tolist() == expected != []
 
 
-@pytest.mark.slow
 def test_patterns_are_found_there_and_stopped(
     reader: httpx.Client, pca: maps.StoredMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,7 +117,6 @@ def test_a_missing_package_is_said_plainly(
     assert "theodolite[maps]" in caught.value.hint
 
 
-@pytest.mark.slow
 def test_points_are_the_principal_components_of_scikit_learn(
     workspace: Workspace, pca: maps.StoredMap
 ) -> None:
@@ -208,7 +207,6 @@ def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -
     assert maps.stored(workspace, key) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pca", "umap", "tsne"])
 @pytest.mark.parametrize(
     "lines",

@@ -13,7 +13,6 @@ from theodolite.app.pages.map.routes import routes
 from theodolite.engine.space import projection
 
 
-@pytest.mark.slow
 def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:
     """Over HTTP, as many as the map has; nothing is left when it is made."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)

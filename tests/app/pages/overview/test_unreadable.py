@@ -57,7 +57,6 @@ def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
     return workspace.store.results.folder / row["examples"]
 
 
-@pytest.mark.slow
 def test_a_comparison_stands_without_it(evaluated: Workspace, harm) -> None:
     """Its score is shown and said to be unreadable; the other encoder and task are tested."""
     harm(file_of(evaluated, B))
@@ -74,7 +73,6 @@ def test_a_comparison_stands_without_it(evaluated: Workspace, harm) -> None:
         assert table(report, [], {}).count("unreadable") == 1
 
 
-@pytest.mark.slow
 def test_a_comparison_with_an_unreadable_baseline(evaluated: Workspace, harm) -> None:
     """Nothing is tested on its task, everything on the others."""
     harm(file_of(evaluated, A))
@@ -83,7 +81,6 @@ def test_a_comparison_with_an_unreadable_baseline(evaluated: Workspace, harm) ->
     assert set(report.groups[TASK]) == {B, C}
 
 
-@pytest.mark.slow
 def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
     file_of(evaluated, B).unlink()
@@ -99,7 +96,6 @@ def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
     assert "--repair" not in views.card(evaluated, kept or 0)
 
 
-@pytest.mark.slow
 def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     """What cannot be read can be evaluated again there."""
     harm(file_of(evaluated, B))
@@ -113,7 +109,6 @@ def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     assert shown["picture"], "the other encoder is drawn"
 
 
-@pytest.mark.slow
 def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm) -> None:
     """Once; its new row takes the place of the old, and what was shown before is whole again."""
     before: dict[str, Any] = evaluated.store.results.table(encoders=[B], tasks=[TASK])[0]
@@ -142,7 +137,6 @@ def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace
     assert workspace.store.results.put(failed) == row["id"]
 
 
-@pytest.mark.slow
 def test_the_command_repairs(evaluated: Workspace, harm) -> None:
     """It exits with 1, as something was found."""
     harm(file_of(evaluated, B))

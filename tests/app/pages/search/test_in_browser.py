@@ -164,7 +164,6 @@ def near(
     return max(apart), float(np.mean(overlap))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["wordllama", "random:256"])
 def test_the_nearest_are_those_of_python(tmp_path: Path, spec: str) -> None:
     """Of the sentences that ship, by queries that are not among them."""

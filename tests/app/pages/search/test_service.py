@@ -91,7 +91,6 @@ def test_a_pattern_among_some(workspace: Workspace) -> None:
     assert [hit.index for hit in hits] == expected[:5]
 
 
-@pytest.mark.slow
 def test_the_least_cosine_and_the_chosen_positions(workspace: Workspace) -> None:
     """By plain NumPy."""
     sentences, _ = workspace.catalog.sentences(TOPICS)
@@ -175,7 +174,6 @@ def runs_of(workspace: Workspace, encoder: str) -> list[str]:
     return [run["kind"] for run in runs if run["spec"].get("encoder") == encoder]
 
 
-@pytest.mark.slow
 def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
     """What a run made is opened, its recall is told, and its hits are nearly the exact ones."""
     (exact,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
@@ -219,7 +217,6 @@ def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: W
     assert runs_of(large, name) == ["index"]
 
 
-@pytest.mark.slow
 def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
     """And not before; what it prints is searched by it."""
     name = "random:49"
@@ -231,7 +228,6 @@ def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
         assert searchable.so_far(large, name, TOPICS).is_exact is not made
 
 
-@pytest.mark.slow
 def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: Workspace) -> None:
     """One spec for both: the same sentences, and the same words for what cannot be."""
     data = workspace.catalog.load(TOPICS)
@@ -261,7 +257,6 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
         retrieval.spec(["rain"], mode="sound")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["random:42", "random:43 | normalise", "random:44 + random:45"])
 def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     workspace: Workspace, spec: str
@@ -295,7 +290,6 @@ def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: 
     assert opened[0].encoder is opened[1].encoder and opened[0].lacking == 0
 
 
-@pytest.mark.slow
 def test_what_is_too_large_for_memory_waits_for_its_index(
     large: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,7 +98,6 @@ def test_one_encoder_is_no_pair() -> None:
         SpacesJob.of("random:32 | normalise", "random:32|normalise", "starter-topics")
 
 
-@pytest.mark.slow
 def test_the_figures_are_those_of_the_full_vectors(workspace: Workspace, pair: spaces.Pair) -> None:
     """Not of the plane: worked out anew from the encoders' vectors."""
     sentences, _ = workspace.catalog.sentences("starter-topics")
@@ -112,7 +111,6 @@ def test_the_figures_are_those_of_the_full_vectors(workspace: Workspace, pair: s
     np.testing.assert_array_equal(column, pair.second.values["change"])
 
 
-@pytest.mark.slow
 def test_the_floor_and_chance_stand_below(pair: spaces.Pair) -> None:
     """An encoder shares more with itself than with another, and anything more than chance."""
     rows = pair.report["rows"]
@@ -123,7 +121,6 @@ def test_the_floor_and_chance_stand_below(pair: spaces.Pair) -> None:
     assert max(residuals[1:3]) < residuals[0] < residuals[3]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeded", "other"),
     [
@@ -282,7 +279,6 @@ def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
     assert spaces_views.flow(quick.report) == ("", None)
 
 
-@pytest.mark.slow
 def test_both_maps_open_on_the_same_place(pair: spaces.Pair) -> None:
     """Centre and the length that is seen are equal, and every point is in it."""
     seen = []
@@ -309,7 +305,6 @@ def test_the_list_escapes_and_marks_what_is_shared() -> None:
     assert "−0.250" in text
 
 
-@pytest.mark.slow
 def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> None:
     """One object a line, told apart by `what`; and what cannot be done, in a sentence."""
     arguments = [

@@ -86,7 +86,6 @@ def test_a_decoder_to_start_from_has_the_name_of_the_list(
     assert len(listed) == 4
 
 
-@pytest.mark.slow
 def test_a_training_is_a_run_with_a_course_and_a_decoder(
     workspace: Workspace, spec: DecoderSpec
 ) -> None:
@@ -112,7 +111,6 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     assert workspace.store.encoders.names() == ["random:32"]
 
 
-@pytest.mark.slow
 def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, out: Path) -> None:
     """Whatever they are called; of two the newer; never one of another dimension."""
     found = decoders.decoder_of(workspace, "random:32")
@@ -134,7 +132,6 @@ def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, 
     assert found.name == "out"
 
 
-@pytest.mark.slow
 def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> None:
     """A fingerprint that nobody has any more does not hide a decoder of that very spec."""
     facts = decoders.facts_of(out) | {"fingerprint": "0" * 32}
@@ -158,7 +155,6 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
         decoders.opened(workspace, row)
 
 
-@pytest.mark.slow
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) -> None:
     """The word is in the store, so that any page or terminal can give it."""
     events = here(workspace, replace(spec, epochs=1000.0))
@@ -192,7 +188,6 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     assert own(workspace) == []
 
 
-@pytest.mark.slow
 def test_an_interrupted_training_goes_on_in_its_row(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +254,6 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     assert workspace.store.runs.lost_unit(run, 0) == (1 if seconds == 0.0 else 3)
 
 
-@pytest.mark.slow
 def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderSpec) -> None:
     """Its process may be killed between the last file and the note that it ended."""
     list(here(workspace, spec))
@@ -287,7 +281,6 @@ def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: Decode
     assert workspace.store.runs.list() == []
 
 
-@pytest.mark.slow
 def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: DecoderSpec) -> None:
     """The terminal says so."""
     events = here(workspace, replace(spec, epochs=1000.0))

@@ -78,7 +78,6 @@ def ranks() -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_several_processes_train_as_one(workspace: Workspace, tmp_path: Path, processes) -> None:
     """And one of them tells."""
@@ -108,7 +107,6 @@ def test_a_killed_process_ends_all_and_the_training_goes_on(
     assert_trained(tmp_path / "together", tmp_path)
 
 
-@pytest.mark.slow
 def test_what_cannot_be_trained_is_said_in_a_sentence(workspace: Workspace, tmp_path: Path) -> None:
     """As by one process, and nothing of it stays."""
     wanted = spec(tmp_path, "together", processes=2)
@@ -133,7 +131,6 @@ def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> N
     assert ranks() == []
 
 
-@pytest.mark.slow
 def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
     """With the command that says the same."""
     verb = ["unsup", BASE, "--train", "starter", "--dev", "none", "--processes", "2"]

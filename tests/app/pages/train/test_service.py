@@ -91,7 +91,6 @@ def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
     assert run["spec"]["dev"] == "starter-pairs"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_what_a_training_takes_is_said_before(
     workspace: Workspace, tmp_path: Path, kind: str
@@ -110,7 +109,6 @@ def test_what_a_training_takes_is_said_before(
     assert workspace.store.runs.list() == []
 
 
-@pytest.mark.slow
 def test_what_a_sweep_takes_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
     """Child by child, then in all; those that differ in the seed alone share a probe."""
     spec = small(write_sentences(tmp_path / "s.txt"), tmp_path / "out")

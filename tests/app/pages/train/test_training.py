@@ -58,7 +58,6 @@ def past_a_checkpoint(events: Iterator[Event], spec: TrainSpec) -> None:
     next(event for event in events if [*Path(f"{spec.out}.training").glob("step-*[0-9]")])
 
 
-@pytest.mark.slow
 def test_a_training_is_a_run_with_curves_and_an_encoder(
     workspace: Workspace, spec: TrainSpec
 ) -> None:
@@ -87,7 +86,6 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     assert row.seconds > 0
 
 
-@pytest.mark.slow
 def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: TrainSpec) -> None:
     """Its curves go on too, and hold no step twice."""
     spec = replace(spec, steps=100)
@@ -107,7 +105,6 @@ def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: 
     assert len(set(column(found.steps, "step"))) == len(found.steps)
 
 
-@pytest.mark.slow
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) -> None:
     """The word is in the store, so that any page or terminal can give it."""
     events = here(workspace, replace(spec, steps=100_000))
@@ -135,7 +132,6 @@ def test_a_run_that_waits_is_cancelled_when_it_is_to_stop(
     assert workspace.store.runs.get(run)["state"] == "cancelled"
 
 
-@pytest.mark.slow
 def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: TrainSpec) -> None:
     """The terminal says so; the checkpoint stays."""
     events = here(workspace, replace(spec, steps=100_000))
@@ -148,7 +144,6 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Train
     assert [*Path(f"{spec.out}.training").glob("step-*")]
 
 
-@pytest.mark.slow
 def test_one_trains_at_a_time(workspace: Workspace, spec: TrainSpec) -> None:
     """What another terminal is at is followed, event by event; a dead worker's is refused."""
     run = EncoderTraining(workspace).queue(spec)
@@ -201,7 +196,6 @@ def test_a_unit_that_was_over_is_not_trained_again(workspace: Workspace, spec: T
     assert len(workspace.store.encoders.list()) == 1
 
 
-@pytest.mark.slow
 def test_a_sweep_trains_its_children_and_tells_the_best(
     workspace: Workspace, spec: TrainSpec
 ) -> None:
@@ -236,7 +230,6 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     assert runs.differences([row.settings for row in rows[:1]]) == {}
 
 
-@pytest.mark.slow
 def test_a_sweep_goes_on_with_the_child_that_was_at_work(
     workspace: Workspace, spec: TrainSpec
 ) -> None:
@@ -252,7 +245,6 @@ def test_a_sweep_goes_on_with_the_child_that_was_at_work(
     assert len(workspace.store.runs.list()) == 1
 
 
-@pytest.mark.slow
 def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSpec) -> None:
     """The child at work keeps its best."""
     children = [(f"seed {n}", {"seed": n, "steps": 100_000}) for n in (1, 2, 3)]

@@ -102,7 +102,6 @@ def test_a_head_that_trickles_in_gets_no_more_time(port: int) -> None:
             time.sleep(0.1)
 
 
-@pytest.mark.slow
 def test_who_takes_in_no_response_is_left(port: int) -> None:
     """A connection that is not read from ends before all was sent."""
     with _open(port, b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n") as connection:
@@ -124,7 +123,6 @@ def test_who_goes_on_sending_what_was_refused_is_left(port: int) -> None:
         connection.sendall(bytes(2**28))
 
 
-@pytest.mark.slow
 def test_what_takes_long_is_not_cut_off(port: int) -> None:
     """A stream that is silent, an upload that goes on, an app that has not begun to read."""
 
@@ -139,7 +137,6 @@ def test_what_takes_long_is_not_cut_off(port: int) -> None:
     assert httpx.post(f"{address}/busy", content=b"x" * 2**20).text == str(2**20)
 
 
-@pytest.mark.slow
 def test_a_crowd_of_half_requests_locks_nobody_out(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,7 +68,6 @@ def test_a_page_that_opens_is_noted_for_evaluations(
 # Pages of others
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["", "search", "map"])
 def test_no_page_of_others_can_frame_ours(client: httpx.Client, page: str) -> None:
     """Neither a browser of today nor an older one shows a page of ours inside another's."""
@@ -109,7 +108,6 @@ def test_a_page_of_others_is_not_told_what_it_may_do(client: httpx.Client) -> No
     assert "access-control-allow-origin" not in answer.headers
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["theodolite.example", "10.0.0.7:8000"])
 def test_under_a_name_of_ones_own_no_other_origin_is_allowed(
     stranger: httpx.Client, name: str
@@ -120,7 +118,6 @@ def test_under_a_name_of_ones_own_no_other_origin_is_allowed(
         assert not [header for header in answer.headers if header.startswith("access-control")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [{}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "{origin}"}, {"Sec-Fetch-Site": "none"}],

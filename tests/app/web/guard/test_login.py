@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from theodolite.app import ui
 from theodolite.app.web.guard.accounts import Accounts
@@ -79,7 +78,6 @@ def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
     asyncio.run(guess())
 
 
-@pytest.mark.slow
 def test_the_app_answers_guesses_so(tmp_path: Path) -> None:
     """Of a hundred guesses over HTTP five are looked at, and then not even the right one is."""
     workspace = Workspace(tmp_path / "store")

@@ -101,7 +101,6 @@ def handlers(client: httpx.Client) -> list[tuple[dict[str, Any], list[Any]]]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [192, 512])
 def test_the_app_can_be_installed(client: httpx.Client, size: int) -> None:
     """Its manifest names icons that are there, of the size they claim."""
@@ -149,7 +148,6 @@ HOSTILE_PATHS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", HOSTILE_PATHS, ids=lambda path: path[:40])
 def test_a_hostile_address_is_refused_calmly(client: httpx.Client, path: str) -> None:
     """No error of the server's, no file from outside, nothing of its inside."""
@@ -213,7 +211,6 @@ def test_calls_of_random_bytes_are_refused_calmly(client: httpx.Client) -> None:
         assert not any(sign in answer.text for sign in SIGNS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("about", NONSENSE, ids=lambda about: json.dumps(about)[:40])
 def test_every_part_of_a_page_stands_nonsense(
     client: httpx.Client, workspace: Workspace, about: Any
@@ -251,14 +248,12 @@ def test_halves_of_characters_are_told_from_whole_ones(body: str, mended: str) -
     assert whole_characters(body.encode()).decode() == mended
 
 
-@pytest.mark.slow
 def test_a_call_has_an_end(client: httpx.Client) -> None:
     """More than any page sends is not even read to the end."""
     answer = client.post("/gradio_api/queue/join", content=b"[" * (CALL_BYTES + 1))
     assert answer.status_code == 413
 
 
-@pytest.mark.slow
 def test_every_control_stands_null(
     client: httpx.Client, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -270,7 +265,6 @@ def test_every_control_stands_null(
     assert "Traceback" not in capfd.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_choice_that_is_none_is_a_line_in_the_log(
     client: httpx.Client, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -294,7 +288,6 @@ def test_a_choice_that_is_none_is_a_line_in_the_log(
     assert "Traceback" not in capfd.readouterr().err
 
 
-@pytest.mark.slow
 def test_every_control_stands_nonsense(client: httpx.Client) -> None:
     """Sixty events of any kind with values that no control has: no inside of the app comes out."""
     drawn = random.Random(29)

@@ -86,7 +86,6 @@ def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: An
     raise AssertionError("no answer")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("act", ["remove", "audit", "cancel", "retry", "again"])
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list and panel is sent an act it did not offer; those of runs say why they refuse."""
@@ -105,7 +104,6 @@ def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, a
         assert sum("change nothing" in text for text in streams) >= 12  # two of each of six panels
 
 
-@pytest.mark.slow
 def test_nothing_can_be_uploaded(visitor: httpx.Client) -> None:
     """Gradio's address for uploads is there on every app; here it refuses."""
     answer = visitor.post("/gradio_api/upload", files={"files": ("a.csv", b"text\na\n")})
