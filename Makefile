@@ -29,7 +29,7 @@ test: ## all tests except those in a browser
 	$(PYTHON) -m pytest
 
 ui: ## the tests in a real browser (needs chromium)
-	$(PYTHON) -m pytest tests/ui -m 'ui and not long'
+	$(PYTHON) -m pytest -p tests.flaky tests/ui -m 'ui and not long'
 
 long: ## tests that take long, and every extra; resumes where it was stopped
 	$(PYTHON) -m tests.long
