@@ -97,8 +97,8 @@ def publish(
     theodolite publish demo --target zerogpu --encoder minilm --upload ada/encoders
 
     static is a folder of files that any web server shows. The others are the app itself, for
-    looking only, with its source, pinned requirements and a small store: space and zerogpu for a
-    Space of the hub, docker for a container.
+    looking only, with its source, pinned requirements and a small store: zerogpu for a Space of
+    the hub, docker for a container.
 
     Before anything is written, everything that would leave this machine is listed for you to
     confirm: pages, encoders, tasks, data sets whose texts can be read, paths in names, files with

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 STARTS = {
     "static": "    python -m http.server --directory .",
-    "space": f"    pip install -r requirements.txt\n    python {targets.SCRIPT}",
     "zerogpu": f"    pip install -r requirements.txt gradio spaces torch\n"
     f"    python {targets.SCRIPT}",
     "docker": f"    docker build -t theodolite-demo .\n"

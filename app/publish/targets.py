@@ -15,7 +15,7 @@ import yaml
 
 from theodolite.app.publish import source
 
-Name = Literal["static", "zerogpu", "space", "docker"]
+Name = Literal["static", "zerogpu", "docker"]
 SOURCE, STORE, DATA = "source", "demo/store", "demo/data"
 """Folders of a published app. None has the name of our package, which it would shadow."""
 SCRIPT = "start.py"
@@ -45,7 +45,7 @@ class Target:
     sdk: Literal["static", "gradio", "docker"]
     hardware: str | None = None
     managed: frozenset[str] = frozenset()
-    hosting: str = "Gradio and container Spaces need a paid plan of the hub."
+    hosting: str = "Container Spaces need a paid plan of the hub."
 
     @property
     def live(self) -> bool:
@@ -65,7 +65,6 @@ TARGETS: Mapping[Name, Target] = {
             "A free account, its address verified and older than 30 days, may host two Spaces on "
             "ZeroGPU, a paid one ten.",
         ),
-        Target("space", "gradio"),
         Target("docker", "docker"),
     )
 }

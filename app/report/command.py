@@ -45,7 +45,6 @@ class Out:
 
     Args:
         out: the file, or a folder for Markdown.
-        pictures: whether Markdown has pictures.
     """
 
     def __init__(
@@ -54,15 +53,9 @@ class Out:
             Path,
             typer.Option(
                 metavar="FILE",
-                help="FILE.html; FILE.md or a folder for Markdown, with tables and pictures.",
+                help="FILE.html; FILE.md or a folder for Markdown, with tables.",
             ),
         ],
-        pictures: Annotated[
-            bool,
-            typer.Option(
-                "--pictures/--no-pictures", help="In Markdown: drawn by an installed browser."
-            ),
-        ] = True,
     ) -> None:
         from theodolite.engine.errors import UserError
 
@@ -74,17 +67,14 @@ class Out:
             )
         self.markdown = out.suffix.lower() != ".html"
         self.path = out if out.suffix else out / f"{REPORT}.md"
-        self._browser: tuple[str, ...] = ()
-        if self.markdown and pictures:
-            self._browser = _browser()
         check_writable(self.path if out.suffix or out.is_dir() else out)
 
     def write(self, report: Report, as_json: bool) -> None:
         """Write a report, and print where it is."""
-        from theodolite.app.report import file
+        from theodolite.app.report import file, markdown
 
         made = (
-            self._markdown(report)
+            markdown.files(report, self.path.stem)
             if self.markdown
             else {self.path.name: file.html(report).encode()}
         )
@@ -100,28 +90,6 @@ class Out:
             "bytes": size,
         }
         done(row, f"{report.title}: {self.path}, {size / 1e6:.1f} MB.", as_json)
-
-    def _markdown(self, report: Report) -> dict[str, bytes]:
-        from theodolite.app.report import markdown, pictures
-
-        browser = self._browser
-        picture = (lambda piece: pictures.drawn(piece, browser)) if browser else None
-        return markdown.files(report, self.path.stem, picture)
-
-
-def _browser() -> tuple[str, ...]:
-    """The command of the browser that draws pictures."""
-    from theodolite.app.desktop import browsers
-    from theodolite.engine.errors import UserError
-
-    found = browsers.find()
-    if found is None:
-        raise UserError(
-            "The pictures of a Markdown report are drawn by Chrome, Chromium or Edge, and none was "
-            "found here.",
-            "Install one, or add --no-pictures, or write FILE.html, which needs none.",
-        )
-    return found.command
 
 
 def _written(command: Any) -> Any:

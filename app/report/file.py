@@ -1,4 +1,4 @@
-"""A report and its file formats: one HTML document, or Markdown with its pictures and tables."""
+"""A report and its file formats: one HTML document, or Markdown with its tables."""
 
 from __future__ import annotations
 

@@ -1,45 +1,30 @@
-"""A report as Markdown: the text and tables of its HTML, pictures, and its numbers as files."""
+"""A report as Markdown: the text and tables of its HTML, and its numbers as files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 
-from theodolite.app.publish.standalone import MAP, Piece
 from theodolite.app.report.file import CAPS, Report, left_out, made
 
-PICTURED = ("chart", MAP)
-"""Names of the pieces that become pictures."""
 MOST_ROWS = 100
 """Rows of a table in the text; its file has all."""
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _HEADS = {"h1": "# ", "h2": "## ", "h3": "### "}
 _BLOCKS = (*_HEADS, "p", "li", "dt", "dd", "summary", "div", "section", "ul", "ol", "dl", "small")
 _SILENT = ("script", "style", "svg")
-Picture = Callable[[Piece], bytes]
-"""Draws a chart or a map as a PNG."""
 
 
-def files(report: Report, stem: str, picture: Picture | None) -> dict[str, bytes]:
-    """The files of a report, by name: `STEM.md` and what it shows or links to.
+def files(report: Report, stem: str) -> dict[str, bytes]:
+    """The files of a report, by name: `STEM.md`, and the tables that it links to.
 
-    Args:
-        report: to write.
-        stem: begins the name of each file.
-        picture: draws a chart or a map; None to leave them out.
+    Charts and maps are left out: the HTML document has them.
     """
     cap = CAPS[0]
     tables = [table.cut(cap) for table in report.tables]
     found: dict[str, bytes] = {}
     text = [f"# {_text(report.title)}", _text(report.about)]
-    for part in report.draw(cap):
-        if isinstance(part, str):
-            text.append(of_html(part))
-        elif part.name in PICTURED and part.value is not None and picture is not None:
-            name = f"{stem}-{len(found) + 1}.png"
-            found[name] = picture(part)
-            text.append(f"![{_text(part.value['label'])}]({name})")
+    text += [of_html(part) for part in report.draw(cap) if isinstance(part, str)]
     text.append("## Numbers")
     for table in tables:
         name = f"{stem}-{table.name}.csv"

@@ -11,8 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from theodolite.engine.encoders.spec import from_legacy
-
 if TYPE_CHECKING:
     import gradio as gr
 
@@ -21,14 +19,7 @@ def every(request: gr.Request, name: str) -> list[str]:
     """All values of one name, in order; empty when the address has none."""
     query = request.request.query_params if request.request else {}
     values = query.getlist(name) if hasattr(query, "getlist") else []
-    return [_upgraded(name, value) for value in values]
-
-
-def _upgraded(name: str, value: str) -> str:
-    """Translate `cls` in an old link: the raw token in a training, else the pooler's output."""
-    if name == "pooling":
-        return "cls_token" if value == "cls" else value
-    return from_legacy(value)
+    return list(values)
 
 
 def first(request: gr.Request, name: str, default: str = "") -> str:
@@ -37,7 +28,7 @@ def first(request: gr.Request, name: str, default: str = "") -> str:
 
 
 def choice(request: gr.Request, name: str, allowed: Sequence[str], default: str) -> str:
-    """The first value if it is allowed, else the default: links may be old."""
+    """The first value if it is allowed, else the default: anybody can write a link."""
     value = first(request, name, default)
     return value if value in allowed else default
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageColor
 from playwright.sync_api import Browser, Page, expect
 
-from tests.fakes import reported
-from tests.fakes.command_line import theodolite
 from tests.ui.conftest import NARROW
-from theodolite.app.publish.standalone import chart
-from theodolite.app.report import pictures
-from theodolite.app.web.theme import SERIES
-from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 
 
 @pytest.fixture
@@ -98,56 +89,3 @@ def test_a_map_is_handed_out_and_is_the_map_of_the_page(visitor, site, alone, tm
     with saved.value.path().open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert rows and all("harbour" in row["sentence"].lower() for row in rows)
-
-
-def test_the_picture_of_a_map_is_drawn(tmp_path) -> None:
-    """Its points in the colours of their labels, without the tools."""
-    theodolite(
-        "report",
-        "map",
-        "minilm",
-        "starter-topics",
-        "--out",
-        str(tmp_path / "map"),
-        "--store",
-        str(tmp_path / "store"),
-    )
-    (file,) = tmp_path.glob("map/*.png")
-    with Image.open(file) as picture:
-        assert picture.width == 2 * pictures.WIDTH
-        colours = {colour: n for n, colour in picture.convert("RGB").getcolors(2**24) or []}
-    for name in SERIES[:4]:
-        assert colours.get(ImageColor.getrgb(name)[:3], 0) > 100, name
-
-
-def test_the_pictures_of_markdown_are_drawn(browser, tmp_path) -> None:
-    """Each chart of a training: large, and with its curve in the curve's own colour."""
-    made = Workspace(tmp_path / "store")
-    run = reported.training(made)
-    made.close()
-    out = tmp_path / "training"
-    theodolite("report", "training", run, "--out", str(out), "--store", str(tmp_path / "store"))
-    files = sorted(out.glob("*.png"))
-    assert len(files) >= 4
-    text = (out / "report.md").read_text()
-    red, green, blue = ImageColor.getrgb(SERIES[0])[:3]
-    for file in files:
-        assert f"]({file.name})" in text
-        with Image.open(file) as picture:
-            assert picture.width == 2 * pictures.WIDTH
-            assert picture.height > 300
-            colours = picture.convert("RGB").getcolors(2**24) or []
-        drawn = sum(
-            n for n, (r, g, b) in colours if abs(r - red) + abs(g - green) + abs(b - blue) < 24
-        )
-        assert drawn > 200, file.name
-
-
-def test_a_blank_picture_is_an_error() -> None:
-    """A browser that draws nothing is said to, not handed out."""
-    blank = io.BytesIO()
-    Image.new("RGB", (10, 10), "white").save(blank, "PNG")
-    with pytest.raises(OSError, match="blank"):
-        pictures._trimmed(blank.getvalue())
-    with pytest.raises(UserError, match="could not draw"):
-        pictures.drawn(chart(None), ("false",))

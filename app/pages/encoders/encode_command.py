@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,6 @@ import typer
 
 from theodolite.app import endpoints
 from theodolite.app.formats import encodable
-from theodolite.app.pages.encoders.corpus_command import MOST_ROWS, ROWS, encode_files
 from theodolite.app.terminal import (
     JsonOption,
     PriceOption,
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from theodolite.engine.encoders.endpoint import Sending
 
 ENDINGS = (".npy", ".parquet", ".csv", ".jsonl")
-
-_former = partial(typer.Option, hidden=True)
-"""Option of the former `encode --corpus`, today `encode-corpus`."""
 
 
 @verb
@@ -79,13 +74,9 @@ def encode(
     ] = False,
     price: PriceOption = None,
     queue: QueueOption = False,
-    corpus: Annotated[list[Path] | None, _former("--corpus")] = None,
     column: Annotated[
         str | None, typer.Option("--column", help="The column of a table given as --file.")
     ] = None,
-    shard_format: Annotated[str, _former("--format")] = "npy",
-    dtype: Annotated[str, _former("--dtype")] = "float32",
-    shard_rows: Annotated[int, _former("--shard-rows", min=1, max=MOST_ROWS)] = ROWS,
     as_json: JsonOption = False,
 ) -> None:
     """Turn sentences into vectors; files of any size: `theodolite encode-corpus`.
@@ -98,17 +89,6 @@ def encode(
 
     The vectors of a data set are kept in the store for whatever asks for them next.
     """
-    if corpus:
-        say("`encode --corpus` is now: theodolite encode-corpus ENCODER FILE… --out FOLDER.")
-        files = [*corpus, *(Path(one) for one in (given, *(texts or ())) if one is not None)]
-        if encoder is None or out is None or file is not None or dataset is not None:
-            raise UserError(
-                "A corpus needs an encoder and a folder, and nothing else.",
-                "Write: theodolite encode-corpus ENCODER FILE… --out FOLDER.",
-            )
-        form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
-        encode_files(workspace, files, column, encoder, out, form, queue=queue, as_json=as_json)
-        return
     # With --encoder, the first argument is a sentence as well.
     if encoder is not None:
         texts = [*([] if given is None else [given]), *(texts or ())]

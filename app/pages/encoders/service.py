@@ -44,7 +44,7 @@ def names(workspace: Workspace) -> list[str]:
 def list_shipped(workspace: Workspace) -> None:
     """List the encoders that ship, once per store: one that is removed later stays so."""
     settings = workspace.store.settings
-    if workspace.store.reading or settings.get("shipped") or settings.get("welcomed"):
+    if workspace.store.reading or settings.get("shipped"):
         return
     with contextlib.suppress(StoreError):  # a full disk: what is listed is shown
         ensure_listed(workspace, STARTERS)

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from theodolite.app import formats
-from theodolite.app.jobs.job import Job, Spec, Upgrades
+from theodolite.app.jobs.job import Job
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapJob
 from theodolite.app.pages.map.service import StoredMap
 from theodolite.app.pages.spaces import making
-from theodolite.engine.encoders.spec import to_legacy
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.store.hashing import hash_of, to_json
@@ -36,11 +35,6 @@ Method = Literal["umap", "pca", "quick"]
 MOST_GROUPS = 500
 
 Part = Callable[["Workspace", "Reporter"], object]
-
-
-def _drawn_by_umap(spec: Spec) -> Spec:
-    """Upgrade the spec of a comparison made before its `method` was stored."""
-    return {"method": "umap", **spec}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +67,6 @@ class SpacesJob(Job):
 
     kind = "spaces"
     interactive = True
-    version = 2
-    upgrades: ClassVar[Upgrades] = {1: _drawn_by_umap}
 
     first: str
     second: str
@@ -157,7 +149,7 @@ class SpacesJob(Job):
             "size": self.size,
             "library": f"scikit-learn {version('scikit-learn')}",
             # The stored pair contains the names: other names for the same vectors are another pair.
-            "names": [to_legacy(self.first), to_legacy(self.second)],
+            "names": [self.first, self.second],
         }
         return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 

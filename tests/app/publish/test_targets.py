@@ -31,7 +31,7 @@ from theodolite.app.web.frozen import Choice
 from theodolite.app.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
-LIVE = ("zerogpu", "space", "docker")
+LIVE = ("zerogpu", "docker")
 NAMES = ("random:64", "random:16")
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 
@@ -104,32 +104,31 @@ def test_requirements_are_those_that_the_tests_ran_with(name: targets.Name) -> N
 def test_the_source_is_what_an_installation_has() -> None:
     """Modules, and the data beside them that pyproject.toml names: nothing that lies there."""
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert {name: tuple(held) for name, held in tool["package-data"].items()} == source.DATA
-    assert tuple(name.rstrip("*") for name in tool["packages"]["find"]["include"]) == source.OURS
+    data = {f"theodolite.{name}": held for name, held in source.DATA.items() if held}
+    assert {name: tuple(held) for name, held in tool["package-data"].items()} == data
     files = source.files()
-    assert {"app/serve.py", "app/web/static/mark.svg", "engine/datasets/starter/pairs.tsv"} < set(
-        files
-    )
+    ours = ("app/serve.py", "app/web/static/mark.svg", "engine/datasets/starter/pairs.tsv")
+    assert {"theodolite/__init__.py", *(f"theodolite/{name}" for name in ours)} < set(files)
     assert not [name for name in files if "__pycache__" in name or name.endswith((".pyc", ".db"))]
 
 
 def test_only_what_was_chosen_goes_along(kept: Workspace) -> None:
     """Results and vectors of the two encoders; without texts no vectors either."""
-    site = published(kept, "space")
+    site = published(kept, "docker")
     held = {name: data for name, data in site.files.items() if name.startswith(targets.STORE)}
     assert not [name for name, data in held.items() if b"random:32" in data]
     assert any(b"random:64" in data for data in held.values())
     assert not [data for data in held.values() if str(kept.store.folder).encode() in data]
     assert site.texts.keys() == {"starter-pairs"}
     assert len([name for name in held if "/vectors/" in name and name.endswith(".f32")]) == 2
-    bare = published(kept, "space", texts=False)
+    bare = published(kept, "docker", texts=False)
     assert bare.texts == {}
     assert not [name for name in bare.files if "/vectors/" in name or targets.DATA in name]
 
 
 def test_vectors_that_go_along_are_those_that_were_made(kept: Workspace, tmp_path: Path) -> None:
     """Of every published sentence, to the bit."""
-    folder.write(tmp_path / "made", published(kept, "space").files)
+    folder.write(tmp_path / "made", published(kept, "docker").files)
     small = Workspace(tmp_path / "made" / targets.STORE, demo=True)
     sentences, _ = kept.catalog.sentences("starter-pairs")
     keys = [live.sentence_key(text) for text in sentences]
@@ -248,7 +247,7 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
         "publish",
         str(target),
         "--target",
-        "space",
+        "docker",
         "--pages",
         "compare",
         "--yes",
@@ -262,7 +261,7 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
             "publish",
             str(target),
             "--target",
-            "space",
+            "docker",
             "-e",
             NAMES[0],
             "-e",

@@ -51,7 +51,6 @@ def put(files: dict[str, bytes] = FILES, target: str = "static", name: str = NAM
     [
         ("static", "static", None),
         ("zerogpu", "gradio", "zero-a10g"),
-        ("space", "gradio", None),
         ("docker", "docker", None),
     ],
 )

@@ -158,7 +158,7 @@ def test_as_many_points_are_drawn_as_rows_are_kept(kept: Workspace) -> None:
 def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> None:
     """The words of the page; no text of others is HTML, a link or a picture there."""
     session, out = reported.session(kept), home / "told.md"
-    theodolite("report", "judgement", session, "--out", str(out), "--no-pictures")
+    theodolite("report", "judgement", session, "--out", str(out))
     text = out.read_text("utf-8")
     assert text.startswith("# Judgement of random:8 and random:4 on starter-topics\n")
     assert "undecided" in text and "| query | document | relevant |" in text
@@ -169,19 +169,13 @@ def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> No
     assert link == r"\!\[x\](http://tracker/x.png) \[a\](b) \<b\> 1 \| 2"
 
 
-def test_without_a_browser_there_are_no_pictures_and_it_is_said(
-    kept: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before anything is written: what is missing, and how to do without."""
-    monkeypatch.delenv("THEODOLITE_BROWSER", raising=False)
-    monkeypatch.setenv("PATH", str(home))
-    command = ("report", "comparison", *PAIR, "--out", str(home / "told"))
-    output = theodolite(*command, code=2)[-1]
-    assert "none was found" in output and "--no-pictures" in output and not (home / "told").exists()
+def test_markdown_into_a_folder(kept: Workspace, home: Path) -> None:
     reported.results(kept)
-    (made,) = objects(theodolite(*command, "--no-pictures", "--json"))
+    out = home / "told"
+    command = ("report", "comparison", *PAIR, "--out", str(out), "--json")
+    (made,) = objects(theodolite(*command))
     assert made["files"] == ["report.md", "report-comparison.csv"]
-    assert {file.name for file in (home / "told").iterdir()} == set(made["files"])
+    assert {file.name for file in out.iterdir()} == set(made["files"])
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:

@@ -15,14 +15,10 @@ def asked(query: str) -> Any:
     return SimpleNamespace(request=SimpleNamespace(query_params=QueryParams(query)))
 
 
-def test_an_old_link_is_read_as_what_it_meant() -> None:
-    """The pooler's output in an encoder, the raw first token in the form of a training."""
-    link = "encoder=hf:a/b?pooling=cls%26layer=1&encoder=dir:/c?pooling=cls_before_pooler&encoder=d"
-    assert address.every(asked(link), "encoder") == [
-        "hf:a/b?pooling=pooler_output&layer=1",
-        "dir:/c?pooling=cls_token",
-        "d",
-    ]
-    assert address.first(asked("pooling=cls"), "pooling") == "cls_token"
-    assert address.first(asked("pooling=avg"), "pooling") == "avg"
-    assert address.first(asked("query=what+is+pooling=cls"), "query") == "what is pooling=cls"
+def test_values_are_read_in_order_and_as_they_are() -> None:
+    request = asked("encoder=hf:a/b?pooling=avg%26layer=1&encoder=d&k=nan")
+    assert address.every(request, "encoder") == ["hf:a/b?pooling=avg&layer=1", "d"]
+    assert address.first(request, "q", "none") == "none"
+    assert address.choice(request, "k", ["1", "2"], "1") == "1"
+    assert [address.number(text) for text in ("nan", "x", "-1e3")] == [None, None, -1000]
+    assert address.link("p", a=["1", "2"], b=None, c="&") == "./p?a=1&a=2&c=%26"

@@ -166,33 +166,22 @@ def test_a_corpus_that_is_gone_is_encoded_again_by_whoever_needs_it(home: Path) 
     workspace.close()
 
 
-def test_the_former_form_does_the_same(home: Path) -> None:
-    """`encode --corpus`, with more files behind the first."""
-    files = [str(corpus(home, 9).rename(home / "first.txt")), str(corpus(home, 3))]
-    theodolite("encode-corpus", "random:8", *files, "--out", str(home / "new"))
-    former = ["encode", "--corpus", *files, "-e", "random:8", "--out", str(home / "old"), "--json"]
-    (row,) = objects(theodolite(*former))
-    assert (row["count"], row["hash"]) == (12, EncodedCorpus(home / "new").hash)
-
-
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("encoder", "more", "named"),
     [
-        (["--encoder", "random:8"], "needs an encoder and a folder"),
-        (["--out", "out"], "needs an encoder and a folder"),
-        (["--encoder", "random:8", "--out", "out", "--dtype", "int8"], "There is no dtype 'int8'"),
-        (["--encoder", "random:8", "--out", "out", "--format", "h5"], "There is no format 'h5'"),
-        (["--encoder", "minilm|center:@task", "--out", "out"], "needs a task"),
+        ("random:8", ["--dtype", "int8"], "int8"),
+        ("random:8", ["--format", "h5"], "h5"),
+        ("minilm|center:@task", [], "@task"),
     ],
 )
-def test_what_cannot_be_encoded_is_said(
-    more: list[str], told: str, home: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_encoded_is_refused_before_anything_is_written(
+    encoder: str, more: list[str], named: str, home: Path
 ) -> None:
-    """Before anything is written."""
-    monkeypatch.chdir(home)
-    lines = theodolite("encode", "--corpus", str(corpus(home, 3)), *more, code=2)
-    assert told in lines[-1]
-    assert not (home / "out").exists()
+    out = home / "out"
+    file = str(corpus(home, 3))
+    lines = theodolite("encode-corpus", encoder, file, "--out", str(out), *more, code=2)
+    assert named in lines[-1]
+    assert not out.exists()
 
 
 def test_an_encoder_and_sentences_go_as_before(home: Path) -> None:
