@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { crowding, labelColours, painted, rampColour, rgb } from "../../app/components/js/map/colours.js";
-import { forward, interleaved, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
+import { crowding, labelColours, paint, rampColour, rgb } from "../../app/components/js/map/colours.js";
+import { forward, interleave, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
 import { markLook, pointLook, webglScene } from "../../app/components/js/map/scene.js";
-import { fitted, placedLabels, projected, readView, writtenView, zoomed } from "../../app/components/js/map/view.js";
+import { fitted, placeLabels, project, readView, formatView, zoomAt } from "../../app/components/js/map/view.js";
 
 // Points drawn with a fixed seed, and the slow way to each answer.
 function cloud(n, seed = 7) {
@@ -58,9 +58,9 @@ test("no points and points on one spot make a grid too", () => {
 });
 
 test("an interleaved order has every number once, is the same on every visit, and begins anywhere", () => {
-  const order = interleaved(100_000);
+  const order = interleave(100_000);
   assert.deepEqual(Array.from(order).sort((a, b) => a - b), Array.from({ length: 100_000 }, (_, i) => i));
-  assert.deepEqual(order, interleaved(100_000));
+  assert.deepEqual(order, interleave(100_000));
   const tenths = new Uint32Array(10);
   for (const i of order.subarray(0, 5000)) tenths[Math.floor(i / 10_000)]++;
   assert.ok(tenths.every((count) => count > 450 && count < 550), String(tenths));
@@ -90,33 +90,33 @@ test("what is marked comes first, in its order, after a sample that stays, and n
 
 test("a place on the screen goes to the plane and back", () => {
   const view = { ...fitted({ left: -2, right: 6, bottom: 1, top: 3 }), span: 0.4 };
-  const at = projected(view, 900, 600, 2);
+  const at = project(view, 900, 600, 2);
   const [x, y] = at.toPlane(...at.toScreen(1.25, 2.5));
   assert.ok(Math.abs(x - 1.25) < 1e-9 && Math.abs(y - 2.5) < 1e-9);
 });
 
 test("zooming leaves the place under the pointer where it is, and has an end", () => {
   const view = fitted({ left: 0, right: 1, bottom: 0, top: 1 });
-  const before = projected(view, 800, 600, 1).toPlane(200, 450);
-  const closer = zoomed(view, 800, 600, 200, 450, 0.25);
-  const after = projected(closer, 800, 600, 1).toPlane(200, 450);
+  const before = project(view, 800, 600, 1).toPlane(200, 450);
+  const closer = zoomAt(view, 800, 600, 200, 450, 0.25);
+  const after = project(closer, 800, 600, 1).toPlane(200, 450);
   assert.ok(Math.hypot(before[0] - after[0], before[1] - after[1]) < 1e-9);
-  assert.equal(zoomed(view, 800, 600, 0, 0, 1e-12).span, 1e-5);
+  assert.equal(zoomAt(view, 800, 600, 0, 0, 1e-12).span, 1e-5);
 });
 
 test("a view in the address is read as it was written; what is none is the whole", () => {
   const whole = fitted({ left: 0, right: 10, bottom: 0, top: 10 });
   const view = { ...whole, x: 1.23456, y: 9.87654, span: 0.015 };
-  const again = readView(writtenView(view), whole);
+  const again = readView(formatView(view), whole);
   assert.ok(Math.abs(again.x - view.x) < 1e-4 && Math.abs(again.y - view.y) < 1e-4);
   assert.equal(again.span, 0.015);
   for (const text of ["", "1,2", "a,b,c", "1,2,0", "1,2,9", "NaN,1,1"]) assert.equal(readView(text, whole), whole);
 });
 
 test("names do not lie over each other, and the larger region keeps its own", () => {
-  const at = projected(fitted({ left: 0, right: 1, bottom: 0, top: 1 }), 600, 600, 1);
+  const at = project(fitted({ left: 0, right: 1, bottom: 0, top: 1 }), 600, 600, 1);
   const regions = [{ text: "large", x: 0.5, y: 0.5 }, { text: "small", x: 0.505, y: 0.5 }, { text: "far", x: 0.2, y: 0.8 }];
-  assert.deepEqual(placedLabels(regions, at, () => 60).map((one) => one.text), ["large", "far"]);
+  assert.deepEqual(placeLabels(regions, at, () => 60).map((one) => one.text), ["large", "far"]);
 });
 
 test("labels beyond the palette have colours of their own", () => {
@@ -137,7 +137,7 @@ test("a selected point lies above others, a filtered one below, and what was not
   const column = { kind: "number", values: Float32Array.of(0, 1, NaN), low: 0, high: 1 };
   const colours = Array.from({ length: 256 }, (_, i) => [i, i, i]);
   const crowd = Uint8Array.of(5, 6, 7);
-  const rgba = painted(new Uint8Array(12), 3, column, colours, [9, 9, 9], Uint8Array.of(1, 0, 1), Uint8Array.of(1, 0, 0), crowd);
+  const rgba = paint(new Uint8Array(12), 3, column, colours, [9, 9, 9], Uint8Array.of(1, 0, 1), Uint8Array.of(1, 0, 0), crowd);
   assert.deepEqual([3, 7, 11].map((at) => rgba[at] >> 6), [3, 1, 1]);
   assert.deepEqual([3, 7, 11].map((at) => rgba[at] & 63), [5, 6, 7]);
   assert.deepEqual(Array.from(rgba.subarray(0, 3)), [0, 0, 0]);

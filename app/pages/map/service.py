@@ -308,13 +308,13 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
         raise UserError("A map to be published no longer exists.", "Compute it again.")
     k = min(NEIGHBOURS, len(found.points) - 1) if value["neighbours"] else 0
     parts, shared = _parts(found, k)
-    unserved = {"parts": parts, "placing": False, "decoding": False, "training": ""}
+    static = {"parts": parts, "placing": False, "decoding": False, "training": ""}
 
     def numbers() -> dict[str, bytes]:
         near = _marked(found, *nearest(workspace, found, k)) if k else None
         return dict(_numbers(found, near))
 
-    return dict(value) | unserved, {value["url"]: numbers, **shared}
+    return dict(value) | static, {value["url"]: numbers, **shared}
 
 
 def _parts(found: StoredMap, k: int) -> tuple[dict[str, Any], Folders]:

@@ -84,7 +84,7 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
 def contained(found: StoredMap) -> dict[str, Any]:
     """The value of a map in a document that loads nothing, with all its files in it."""
     colour = _default_colour(found)
-    unserved, files = service.contained(found)
+    static, files = service.contained(found)
     value = points(
         "",
         _label(found),
@@ -97,7 +97,7 @@ def contained(found: StoredMap) -> dict[str, Any]:
         neighbours=True,
     )
     held = {name: base64.b64encode(file).decode() for name, file in files.items()}
-    return value | {"parts": unserved, "held": held}
+    return value | {"parts": static, "held": held}
 
 
 def _default_colour(found: StoredMap) -> str | None:

@@ -2,40 +2,40 @@
 // colour, size, names, filters, what was looked for, and a selection that is not long.
 
 import { column } from "./data.js";
-import { decodeAt, readPlace, writtenPlace } from "./decode.js";
+import { decodeAt, readPlace, formatPlace } from "./decode.js";
 import { find } from "./find.js";
-import { legendary } from "./legend.js";
-import { chosenAnew, chosenNumbers } from "./tools.js";
-import { writtenView } from "./view.js";
+import { renderLegend } from "./legend.js";
+import { onSelectionChange, chosenNumbers } from "./tools.js";
+import { formatView } from "./view.js";
 
-const MOST_IDS = 100;
-const MOST_WRITTEN = 1500; // characters of all filters
+const MAX_IDS = 100;
+const MAX_FILTER_CHARACTERS = 1500; // characters of all filters
 
 // Only the map of a page with one writes to its address, and not before it has read it.
-export function noted(ui) {
+export function syncUrl(ui) {
   if (!ui.map.value.address || !ui.map.settled) return;
-  const view = writtenView(ui.map.view);
-  const filters = writtenFilters(ui);
-  const ids = chosenNumbers(ui, MOST_IDS + 1);
+  const view = formatView(ui.map.view);
+  const filters = formatFilters(ui);
+  const ids = chosenNumbers(ui, MAX_IDS + 1);
   ui.map.unwritten = [
-    filters.join("").length > MOST_WRITTEN ? "the filter" : "", ids.length > MOST_IDS ? "the selection" : "",
+    filters.join("").length > MAX_FILTER_CHARACTERS ? "the filter" : "", ids.length > MAX_IDS ? "the selection" : "",
   ].filter(Boolean).join(" and ");
   const state = {
-    view: view === writtenView(ui.map.whole) ? "" : view,
+    view: view === formatView(ui.map.whole) ? "" : view,
     colour: ui.map.colour === ui.map.value.plain ? "" : ui.map.colour ?? "none",
     size: ui.map.size === "usual" ? "" : ui.map.size,
     names: ui.map.names ? "" : "none",
     find: ui.map.sought?.text ?? "",
     pattern: ui.map.sought?.pattern ? "1" : "",
-    filter: filters.join("").length > MOST_WRITTEN ? [] : filters,
-    said: ui.map.said ? writtenPlace(ui.map.said) : "",
-    ids: ids.length > MOST_IDS ? "" : ids.join(","),
+    filter: filters.join("").length > MAX_FILTER_CHARACTERS ? [] : filters,
+    said: ui.map.decoded ? formatPlace(ui.map.decoded) : "",
+    ids: ids.length > MAX_IDS ? "" : ids.join(","),
   };
   window.theodolite.address(Object.keys(state), Object.values(state), {});
 }
 
 // `label:sea` for every label that is kept, `length:12~50` for a range.
-export function writtenFilters(ui, of = ui.map) {
+export function formatFilters(ui, of = ui.map) {
   return Object.entries(of.filters).flatMap(([key, filter]) => {
     const { kind, labels } = of.columns[key];
     return kind === "number" ? [`${key}:${filter.join("~")}`] : [...filter].map((i) => `${key}:${labels[i]}`);
@@ -58,20 +58,20 @@ export async function readFilters(ui, texts) {
 }
 
 // What Python reads of the address for a map that is served: the value with the view that is asked for.
-export function asAddressed(value) {
+export function readAddress(value) {
   const query = new URLSearchParams(location.search);
-  const said = (name) => query.get(name) ?? "";
-  const colour = value.columns.some(({ key }) => key === said("colour")) ? said("colour") : value.colour;
+  const given = (name) => query.get(name) ?? "";
+  const colour = value.columns.some(({ key }) => key === given("colour")) ? given("colour") : value.colour;
   return {
-    ...value, view: said("view"), colour: said("colour") === "none" ? null : colour, find: said("find"),
-    pattern: said("pattern") === "1", filters: query.getAll("filter"), names: said("names") !== "none",
-    size: ["small", "large"].includes(said("size")) ? said("size") : "usual", canvas: said("draw") === "canvas",
-    chosen: said("ids").split(",").filter((id) => /^\d{1,9}$/.test(id)).map(Number),
+    ...value, view: given("view"), colour: given("colour") === "none" ? null : colour, find: given("find"),
+    pattern: given("pattern") === "1", filters: query.getAll("filter"), names: given("names") !== "none",
+    size: ["small", "large"].includes(given("size")) ? given("size") : "usual", canvas: given("draw") === "canvas",
+    chosen: given("ids").split(",").filter((id) => /^\d{1,9}$/.test(id)).map(Number),
   };
 }
 
 // As the address has it, once, when the first map of a page is there.
-export async function opened(ui, value) {
+export async function restoreAddress(ui, value) {
   const mine = ui.map;
   if (value.chosen.length) {
     const chosen = new Uint8Array(ui.map.n);
@@ -79,8 +79,8 @@ export async function opened(ui, value) {
     ui.map.chosen = chosen.includes(1) ? chosen : null;
   }
   ui.map.settled = true;
-  chosenAnew(ui);
-  legendary(ui);
+  onSelectionChange(ui);
+  renderLegend(ui);
   if (value.find) await find(ui, value.find, value.pattern);
   const place = value.decoding ? readPlace(value.said) : null;
   if (place && ui.map === mine) decodeAt(ui, ...place);

@@ -59,7 +59,7 @@ export function crowding(grid) {
 //   column: null, or {kind, values, labels | low, high}; allowed(i): whether a filter lets it pass;
 //   chosen: Uint8Array with 1 where selected, or null when nothing is.
 //   crowd: of each point, from `crowding`.
-export function painted(rgba, n, column, colours, one, allowed, chosen, crowd) {
+export function paint(rgba, n, column, colours, one, allowed, chosen, crowd) {
   for (let i = 0; i < n; i++) {
     const fits = allowed === null || allowed[i];
     const lit = fits && (chosen === null || chosen[i]);

@@ -1,14 +1,12 @@
 // What the map fetches from the server, and what of it is seen: coordinates, columns, texts.
 
 import { ratio } from "./dom.js";
-import { readTexts } from "./kept.js";
-import { SIZES } from "./sizes.js";
-import { fetched } from "./source.js";
-import { projected } from "./view.js";
+import { fetched, readTexts } from "./parts.js";
+import { SIZES, project } from "./view.js";
 
-export const asked = (ui, part, at = ui.props.value.url) => fetched(ui.props.value, at, part);
+export const request = (ui, part, at = ui.props.value.url) => fetched(ui.props.value, at, part);
 
-export const binary = async (ui, part, at) => (await asked(ui, part, at)).arrayBuffer();
+export const binary = async (ui, part, at) => (await request(ui, part, at)).arrayBuffer();
 
 export async function column(ui, key) {
   if (key === null) return null;
@@ -37,7 +35,7 @@ export async function texts(ui, numbers) {
 }
 
 // Where on the screen a place of the plane lies, as things stand.
-export const seen = (ui) => ({ ...projected(ui.map.view, ui.stage.clientWidth, ui.stage.clientHeight, ratio()), grow: SIZES[ui.map.size] });
+export const seen = (ui) => ({ ...project(ui.map.view, ui.stage.clientWidth, ui.stage.clientHeight, ratio()), grow: SIZES[ui.map.size] });
 
 // Whether a point passes the filters.
 export const passes = (ui, i) => ui.map.allowed === null || ui.map.allowed[i] === 1;

@@ -1,12 +1,12 @@
 // A place of the map in words: what the decoder says of it, through its nearest points.
 //
 
-import { noted } from "./address.js";
-import { asked } from "./data.js";
+import { syncUrl } from "./address.js";
+import { request } from "./data.js";
 import { el, pressable, token } from "./dom.js";
 import { busy, say } from "./draw.js";
 import { annotate, placeOf, ring } from "./overlay.js";
-import { closePoint, openPoint, panelled, searchLink } from "./panel.js";
+import { closePoint, openPoint, renderPanel, searchLink } from "./panel.js";
 
 const CROSS = 9;
 
@@ -20,19 +20,19 @@ export function decodeHere(ui) {
 export async function decodeAt(ui, x, y) {
   const mine = ui.map;
   const ticket = (mine.asking = (mine.asking ?? 0) + 1);
-  mine.said = { x, y };
-  [mine.point, mine.guest] = [null, null];
+  mine.decoded = { x, y };
+  [mine.point, mine.placedPoint] = [null, null];
   annotate(ui);
   busy(ui, "Decoding that place; a decoder that is not loaded yet takes some seconds");
   try {
-    const said = await (await asked(ui, `decode?x=${x}&y=${y}`)).json();
-    if (ui.map !== mine || mine.asking !== ticket || !mine.said) return; // another place meanwhile
-    mine.said = said;
+    const decoded = await (await request(ui, `decode?x=${x}&y=${y}`)).json();
+    if (ui.map !== mine || mine.asking !== ticket || !mine.decoded) return; // another place meanwhile
+    mine.decoded = decoded;
     say(ui);
     annotate(ui);
-    panelled(ui);
-    noted(ui);
-    ui.status.textContent += ` ${said.failure ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
+    renderPanel(ui);
+    syncUrl(ui);
+    ui.status.textContent += ` ${decoded.failure ?? (decoded.lacking ? `There is no decoder for ${decoded.lacking} yet.` : `Decoded: ${decoded.sentence}`)}`;
   } catch (error) {
     if (ui.map === mine && mine.asking === ticket) ui.status.textContent = error.message;
   }
@@ -43,42 +43,42 @@ export function readPlace(text) {
   return place.length === 2 && place.every(Number.isFinite) ? place : null;
 }
 
-export const writtenPlace = ({ x, y }) => [x, y].map((v) => Number(v.toPrecision(7))).join(",");
+export const formatPlace = ({ x, y }) => [x, y].map((v) => Number(v.toPrecision(7))).join(",");
 
-export function saidCard(ui, said) {
+export function decodedCard(ui, decoded) {
   const close = pressable("Close", () => closePoint(ui));
-  if (said.lacking) {
+  if (decoded.lacking) {
     const way = ui.map.value.training
-      ? el("a", { href: `${ui.map.value.training}?encoder=${encodeURIComponent(said.lacking)}` }, "Train a decoder") : "";
+      ? el("a", { href: `${ui.map.value.training}?encoder=${encodeURIComponent(decoded.lacking)}` }, "Train a decoder") : "";
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
-      el("h3", {}, `No decoder for ${said.lacking} yet`),
+      el("h3", {}, `No decoder for ${decoded.lacking} yet`),
       el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
-        (way && said.time ? ` That takes ${said.time}, as far as can be told beforehand.` : "")),
+        (way && decoded.time ? ` That takes ${decoded.time}, as far as can be told beforehand.` : "")),
       el("p", { class: "t-map-acts" }, way, close));
   }
-  if (said.failure) {
+  if (decoded.failure) {
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
-      el("h3", {}, said.failure), el("p", {}, said.hint), el("p", { class: "t-map-acts" }, close));
+      el("h3", {}, decoded.failure), el("p", {}, decoded.hint), el("p", { class: "t-map-acts" }, close));
   }
-  if (said.sentence === undefined) return ""; // on its way
-  const rows = said.neighbours.map((one) => el("tr", {},
+  if (decoded.sentence === undefined) return ""; // on its way
+  const rows = decoded.neighbours.map((one) => el("tr", {},
     el("td", {}, pressable(one.text, () => openPoint(ui, one.id))), el("td", { class: "t-num" }, `${(100 * one.weight).toFixed(1)} %`)));
-  const n = said.neighbours.length;
+  const n = decoded.neighbours.length;
   return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
-    el("h3", { dir: "auto" }, said.sentence || "The decoder says nothing at all."),
-    el("p", { class: "t-small" }, `Decoded from the weighted mean of the ${n === 1 ? "nearest point" : `${n} nearest points`}, in all ${said.dim} dimensions. ` +
-      `Cosine of the sentence to that mean: ${said.cosine.toFixed(3).replace("-", "−")}.`),
+    el("h3", { dir: "auto" }, decoded.sentence || "The decoder says nothing at all."),
+    el("p", { class: "t-small" }, `Decoded from the weighted mean of the ${n === 1 ? "nearest point" : `${n} nearest points`}, in all ${decoded.dim} dimensions. ` +
+      `Cosine of the sentence to that mean: ${decoded.cosine.toFixed(3).replace("-", "−")}.`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
       el("table", { class: "t-table" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
         el("tbody", {}, ...rows))),
-    el("p", { class: "t-map-acts" }, said.sentence ? searchLink(ui, said.sentence) ?? "" : "", close));
+    el("p", { class: "t-map-acts" }, decoded.sentence ? searchLink(ui, decoded.sentence) ?? "" : "", close));
 }
 
 // The place, with lines to the points that have a say, wider for those with more.
-export function saidMark(ui, context, view) {
-  const at = view.toScreen(ui.map.said.x, ui.map.said.y);
-  for (const { id, weight } of ui.map.said.neighbours ?? []) {
+export function decodedMark(ui, context, view) {
+  const at = view.toScreen(ui.map.decoded.x, ui.map.decoded.y);
+  for (const { id, weight } of ui.map.decoded.neighbours ?? []) {
     context.strokeStyle = token("accent");
     context.lineWidth = 0.5 + 4 * weight;
     context.beginPath();

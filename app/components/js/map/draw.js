@@ -1,18 +1,18 @@
 // Drawing the map and saying what is on it.
 
-import { noted } from "./address.js";
-import { labelColours, painted, rampColour, rgb } from "./colours.js";
+import { syncUrl } from "./address.js";
+import { labelColours, paint, rampColour, rgb } from "./colours.js";
 import { passes, seen, texts } from "./data.js";
 import { count, el, isDark, ratio, sum } from "./dom.js";
-import { tellOthers } from "./link.js";
+import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
 import { openPoint } from "./panel.js";
-import { FEW } from "./scene.js";
+import { MAX_MOVING_POINTS } from "./scene.js";
 import { inView } from "./tools.js";
-import { writtenView } from "./view.js";
+import { formatView } from "./view.js";
 
 export const SETTLE_MS = 140;
-const LISTED = 50;
+const MAX_LISTED = 50;
 
 // Gives both canvases the size of the stage, which empties them; false when they had it.
 export function sized(ui) {
@@ -30,19 +30,19 @@ export function resize(ui) {
 // While the view moves only a sample is drawn; all of it once it rests.
 export function draw(ui, moving = false) {
   if (!ui.map || !ui.stage.clientWidth || !ui.stage.clientHeight) return;
-  ui.map.scene.draw(seen(ui), moving && ui.map.n > FEW);
+  ui.map.scene.draw(seen(ui), moving && ui.map.n > MAX_MOVING_POINTS);
   annotate(ui);
   if (!moving) return;
   clearTimeout(ui.settling);
-  ui.settling = setTimeout(() => rested(ui), SETTLE_MS);
-  tellOthers(ui, { view: { ...ui.map.view, share: ui.map.view.span * ui.map.view.size } });
+  ui.settling = setTimeout(() => onRest(ui), SETTLE_MS);
+  broadcast(ui, { view: { ...ui.map.view, share: ui.map.view.span * ui.map.view.size } });
 }
 
-function rested(ui) {
+function onRest(ui) {
   draw(ui);
   list(ui);
-  ui.trigger("view", { view: writtenView(ui.map.view) });
-  noted(ui);
+  ui.trigger("view", { view: formatView(ui.map.view) });
+  syncUrl(ui);
 }
 
 // The same for every map; of one that is hidden and shown again Gradio forgets all but its value.
@@ -57,10 +57,10 @@ export function repaint(ui) {
     : by ? Array.from({ length: 256 }, (_, i) => rampColour(i / 255)) : [];
   ui.map.shades = colours;
   const lit = chosen && found ? chosen.map((one, i) => one | found[i]) : chosen ?? found;
-  painted(rgba, n, by, colours, rgb(palette[0]), ui.map.allowed, lit, ui.map.crowd);
+  paint(rgba, n, by, colours, rgb(palette[0]), ui.map.allowed, lit, ui.map.crowd);
   ui.map.scene.colours(rgba);
   draw(ui);
-  noted(ui);
+  syncUrl(ui);
   say(ui);
 }
 
@@ -90,7 +90,7 @@ export const valueOf = (ui, by, i) =>
 export async function list(ui) {
   if (ui.listing.hidden || !ui.map) return;
   const kept = Array.from(inView(ui)).filter((i) => passes(ui, i));
-  const first = (ui.map.chosen ? kept.filter((i) => ui.map.chosen[i]) : kept).slice(0, LISTED);
+  const first = (ui.map.chosen ? kept.filter((i) => ui.map.chosen[i]) : kept).slice(0, MAX_LISTED);
   const words = await texts(ui, first);
   const by = ui.map.colour === null ? null : ui.map.columns[ui.map.colour];
   const rows = first.map((i, k) => {

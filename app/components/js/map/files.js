@@ -5,7 +5,7 @@ import { el, token } from "./dom.js";
 import { namesInView, placeOf } from "./overlay.js";
 import { layerOf, markLook, pointLook } from "./scene.js";
 import { chosenNumbers, inView } from "./tools.js";
-import { tableOf } from "./unserved.js";
+import { tableOf } from "./staticSource.js";
 
 const SVG_POINTS = 50000;
 const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };

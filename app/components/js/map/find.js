@@ -1,14 +1,14 @@
 // Finding points by their text, and placing a sentence that is not on the map. The server searches: it can
 // stop a pattern that would take for ever.
 
-import { asked } from "./data.js";
+import { request } from "./data.js";
 import { el, pressable } from "./dom.js";
 import { busy, repaint, say } from "./draw.js";
-import { tellOthers } from "./link.js";
+import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
-import { panelled } from "./panel.js";
+import { renderPanel } from "./panel.js";
 import { select } from "./tools.js";
-import { foundIn } from "./unserved.js";
+import { findIn } from "./staticSource.js";
 
 export function finding(ui) {
   const { sought } = ui.map;
@@ -47,20 +47,20 @@ export async function find(ui, text, pattern = false, own = true) {
   if (sought) {
     busy(ui, pattern ? "Looking; a pattern that takes too long is stopped" : "Looking");
     try {
-      found = await foundThere(ui, sought);
+      found = await findPoints(ui, sought);
     } catch (error) {
       failure = error.message;
     }
     if (ui.map !== mine || mine.sought !== sought) return; // something else was looked for meanwhile
     if (failure) mine.sought = null;
   }
-  lit(ui, found, mine.sought);
-  if (own) tellOthers(ui, { found, sought: mine.sought });
+  highlight(ui, found, mine.sought);
+  if (own) broadcast(ui, { found, sought: mine.sought });
   if (failure) ui.status.textContent = failure;
 }
 
 // The points that were found stand out; the boxes say what was looked for.
-export function lit(ui, found, sought) {
+export function highlight(ui, found, sought) {
   ui.map.found = found;
   ui.map.sought = sought;
   const [words, pattern] = ui.finder.querySelectorAll("input");
@@ -70,9 +70,9 @@ export function lit(ui, found, sought) {
   repaint(ui);
 }
 
-async function foundThere(ui, { text, pattern }) {
-  if (ui.map.value.parts) return foundIn(ui, { text, pattern });
-  const answer = await asked(ui, `find?text=${encodeURIComponent(text)}${pattern ? "&pattern=1" : ""}`);
+async function findPoints(ui, { text, pattern }) {
+  if (ui.map.value.parts) return findIn(ui, { text, pattern });
+  const answer = await request(ui, `find?text=${encodeURIComponent(text)}${pattern ? "&pattern=1" : ""}`);
   if (answer.headers.get("Content-Type").startsWith("text/")) throw new Error(await answer.text());
   const found = new Uint8Array(ui.map.n);
   for (const i of new Uint32Array(await answer.arrayBuffer())) found[i] = 1;
@@ -89,11 +89,11 @@ async function place(ui, text) {
     if (!answer.ok) throw new Error(await answer.text());
     const placed = await answer.json();
     if (ui.map !== mine) return;
-    mine.guest = { ...placed, text };
-    [mine.point, mine.said] = [null, null];
+    mine.placedPoint = { ...placed, text };
+    [mine.point, mine.decoded] = [null, null];
     say(ui);
     annotate(ui);
-    panelled(ui);
+    renderPanel(ui);
   } catch (error) {
     ui.status.textContent = error.message;
   }

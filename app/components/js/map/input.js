@@ -5,11 +5,11 @@ import { passes, seen, texts } from "./data.js";
 import { decodeAt, decodeHere } from "./decode.js";
 import { el } from "./dom.js";
 import { valueOf } from "./draw.js";
-import { tellOthers } from "./link.js";
+import { broadcast } from "./link.js";
 import { annotate, placeOf } from "./overlay.js";
 import { openPoint } from "./panel.js";
 import { nearestPoint, pointsInside } from "./points.js";
-import { choose, clear, fit, inView, pan, release, select, travel, zoom } from "./tools.js";
+import { choose, clear, fit, inView, pan, release, select, undoRedo, zoom } from "./tools.js";
 
 const STEP = 0.12;
 const CLICK_PX = 4;
@@ -107,7 +107,7 @@ function hover(ui, x, y) {
 export async function hoverOn(ui, found, own = true) {
   ui.hovered = found;
   annotate(ui);
-  if (own) tellOthers(ui, { hovered: ui.hovered });
+  if (own) broadcast(ui, { hovered: ui.hovered });
   ui.tip.hidden = true;
   if (found < 0) return;
   const mine = ui.map;
@@ -152,7 +152,7 @@ function key(ui, event) {
     " ": () => ui.hovered >= 0 && select(ui, [ui.hovered], ui.map.chosen?.[ui.hovered] ? "subtract" : "add"),
     "/": () => ui.finder.querySelector("input")?.focus(),
   };
-  const act = undo ? () => (event.shiftKey ? travel(ui, ui.future, ui.past) : travel(ui, ui.past, ui.future)) : acts[event.key];
+  const act = undo ? () => (event.shiftKey ? undoRedo(ui, ui.future, ui.past) : undoRedo(ui, ui.past, ui.future)) : acts[event.key];
   if (!act || (!undo && (event.ctrlKey || event.metaKey || event.altKey))) return;
   event.preventDefault();
   act();

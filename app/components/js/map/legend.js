@@ -1,15 +1,15 @@
 // What the colours stand for, and filtering by it; names, size of points and files below it.
 
-import { noted } from "./address.js";
+import { syncUrl } from "./address.js";
 import { rampColour } from "./colours.js";
 import { count, el } from "./dom.js";
 import { save, tables } from "./files.js";
-import { tellOthers } from "./link.js";
+import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
-import { SIZES } from "./sizes.js";
 import { colourBy, filterBy, sizeAs } from "./tools.js";
+import { SIZES } from "./view.js";
 
-const LEGEND_ROWS = 300;
+const MAX_LEGEND_ROWS = 300;
 
 // The choices around the legend, anew for every map.
 export function choices(ui) {
@@ -17,7 +17,7 @@ export function choices(ui) {
     ...ui.map.value.columns.map((c) => el("option", { value: c.key }, c.name)));
   pick.addEventListener("change", () => {
     colourBy(ui, pick.value || null);
-    tellOthers(ui, { colour: pick.value || null });
+    broadcast(ui, { colour: pick.value || null });
   });
   ui.map.picked = () => { pick.value = ui.map.colour ?? ""; };
   const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
@@ -29,7 +29,7 @@ export function choices(ui) {
 
 function named(ui) {
   const box = el("input", { type: "checkbox", checked: ui.map.names });
-  box.addEventListener("change", () => { ui.map.names = box.checked; annotate(ui); noted(ui); });
+  box.addEventListener("change", () => { ui.map.names = box.checked; annotate(ui); syncUrl(ui); });
   return el("label", {}, box, " Names");
 }
 
@@ -41,7 +41,7 @@ function pointSize(ui) {
   return pick;
 }
 
-export function legendary(ui) {
+export function renderLegend(ui) {
   ui.map.picked();
   const by = ui.map.colour === null ? null : ui.map.columns[ui.map.colour];
   ui.legend.replaceChildren();
@@ -55,7 +55,7 @@ function labelLegend(ui, by) {
   const counts = new Uint32Array(by.labels.length + 1);
   for (const value of by.values) counts[Math.min(value, by.labels.length)]++;
   const order = by.labels.map((_, i) => i).sort((a, b) => counts[b] - counts[a]);
-  const rows = order.slice(0, LEGEND_ROWS).map((i) => {
+  const rows = order.slice(0, MAX_LEGEND_ROWS).map((i) => {
     const [r, g, b] = ui.map.shades[i];
     const on = !filter || filter.has(i);
     const row = el("button", { type: "button", "aria-pressed": String(on), class: "t-map-label", title: "Show only this, again for all; with Shift, this one more or less" },

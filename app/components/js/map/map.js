@@ -1,10 +1,10 @@
 // The map of a page: `mount` is given what Gradio gives the script of a component. Events for Python:
-// "select" with the numbers of the chosen points (at most SENT of them) and how many there are, "click"
+// "select" with the numbers of the chosen points (at most MAX_SENT of them) and how many there are, "click"
 // with one number, "view" with what is seen.
 //
 // Every other module works on the `ui` that is made here: its elements, and in `ui.map` what is loaded.
 
-import { asAddressed, opened, readFilters, writtenFilters } from "./address.js";
+import { readAddress, restoreAddress, readFilters, formatFilters } from "./address.js";
 import { tools } from "./bar.js";
 import { crowding } from "./colours.js";
 import { binary, column, seen } from "./data.js";
@@ -12,17 +12,16 @@ import { el } from "./dom.js";
 import { busy, draw, list, repaint, resize, sized } from "./draw.js";
 import { find, finding } from "./find.js";
 import { listen } from "./input.js";
-import { choices, legendary } from "./legend.js";
-import { laying } from "./laying.js";
-import { heard } from "./link.js";
-import { moving } from "./moving.js";
-import { panelled } from "./panel.js";
+import { choices, renderLegend } from "./legend.js";
+import { onMessage } from "./link.js";
+import { laying, moving } from "./moving.js";
+import { renderPanel } from "./panel.js";
 import { pointGrid } from "./points.js";
 import { canvasScene, webglScene } from "./scene.js";
-import { colourBy, filtered } from "./tools.js";
+import { colourBy, applyFilters } from "./tools.js";
 import { fitted, readView } from "./view.js";
 
-const MOVED_POINTS = 50000; // more do not glide to their new places, they are there
+const MAX_GLIDING_POINTS = 50000; // more do not glide to their new places, they are there
 const GLIDE_MS = 700;
 const AGAIN_MS = 1500;
 
@@ -33,9 +32,9 @@ export function mount({ element, props, trigger, watch }) {
     past: [], future: [], mode: "move", drag: null, hovered: -1, settling: 0, turn: 0,
   };
   ui.element.replaceChildren(ui.root);
-  new MutationObserver(() => ui.map && (repaint(ui), legendary(ui))).observe(document.body, { attributeFilter: ["class"] });
+  new MutationObserver(() => ui.map && (repaint(ui), renderLegend(ui))).observe(document.body, { attributeFilter: ["class"] });
   new ResizeObserver(() => resize(ui)).observe(ui.stage);
-  window.addEventListener("theodolite:map", (event) => heard(ui, event));
+  window.addEventListener("theodolite:map", (event) => onMessage(ui, event));
   listen(ui);
   watch("value", () => load(ui));
   load(ui);
@@ -71,7 +70,7 @@ async function load(ui) {
   let { value } = ui.props;
   ui.root.hidden = !value;
   if (!value) return;
-  if (value.parts && value.address && !ui.map) value = asAddressed(value);
+  if (value.parts && value.address && !ui.map) value = readAddress(value);
   if (ui.map && ui.map.value.url === value.url && ui.map.value.canvas === value.canvas) {
     const [anew, moves] = [ui.map.value.colour !== value.colour, ui.map.value.towards !== value.towards];
     ui.map.value = value;
@@ -100,7 +99,7 @@ async function show(ui, value, xy) {
     texts: same ? before.texts : new Map(), chosen: same ? before.chosen : null, found: same ? before.found : null,
     sought: before ? before.sought : value.find ? { text: value.find, pattern: value.pattern } : null,
     view: before ? whole : readView(value.view, whole), size: before?.size ?? value.size, names: before?.names ?? value.names,
-    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, guest: null, said: null, settled: before !== null,
+    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, placedPoint: null, decoded: null, settled: before !== null,
   };
   renew(ui, before);
   if (!same) {
@@ -120,16 +119,16 @@ async function show(ui, value, xy) {
   // All that decides on colours is known before the first point is drawn: each drawing of a million takes a second.
   const mine = ui.map;
   const by = await column(ui, wanted ?? null);
-  const filters = await readFilters(ui, !before ? value.filters : same ? writtenFilters(ui, before) : []);
+  const filters = await readFilters(ui, !before ? value.filters : same ? formatFilters(ui, before) : []);
   if (ui.map !== mine) return;
   ui.map.colour = by ? wanted : null;
   ui.map.filters = filters;
-  filtered(ui);
-  if (!before) await opened(ui, value);
+  applyFilters(ui);
+  if (!before) await restoreAddress(ui, value);
   else {
     repaint(ui);
-    legendary(ui);
-    panelled(ui);
+    renderLegend(ui);
+    renderPanel(ui);
     if (same) await glide(ui, before);
     else if (ui.map.sought) find(ui, ui.map.sought.text, ui.map.sought.pattern);
   }
@@ -150,21 +149,21 @@ function renew(ui, before, plain = ui.map.value.canvas) {
   const lost = () => {
     if (ui.map !== mine) return;
     renew(ui, ui.map, true);
-    repainted(ui);
-    setTimeout(() => { if (ui.map === mine) { renew(ui, ui.map, ui.map.value.canvas); repainted(ui); } }, AGAIN_MS);
+    refresh(ui);
+    setTimeout(() => { if (ui.map === mine) { renew(ui, ui.map, ui.map.value.canvas); refresh(ui); } }, AGAIN_MS);
   };
   ui.map.scene = (!plain && webglScene(fresh(), ui.map.grid, lost)) || canvasScene(fresh(), ui.map.xy);
   ui.root.dataset.scene = ui.map.scene.kind;
 }
 
-function repainted(ui) {
+function refresh(ui) {
   sized(ui);
   repaint(ui);
 }
 
 function glide(ui, before) {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (ui.map.n > MOVED_POINTS || still) return null;
+  if (ui.map.n > MAX_GLIDING_POINTS || still) return null;
   const { xy, whole, scene } = ui.map;
   const factor = whole.size / before.whole.size;
   const from = before.xy.map((v, i) => (i % 2 ? whole.y + (v - before.whole.y) * factor : whole.x + (v - before.whole.x) * factor));

@@ -2,9 +2,9 @@
 // the ring around a point, its neighbours.
 
 import { seen } from "./data.js";
-import { saidMark, sight } from "./decode.js";
+import { decodedMark, sight } from "./decode.js";
 import { ratio, token } from "./dom.js";
-import { placedLabels } from "./view.js";
+import { placeLabels } from "./view.js";
 
 export function annotate(ui) {
   const context = ui.over.getContext("2d");
@@ -13,8 +13,8 @@ export function annotate(ui) {
   context.clearRect(0, 0, view.width, view.height);
   regionNames(ui, context, view);
   if (ui.map.point) neighbourLines(ui, context, view);
-  if (ui.map.guest) guestMark(ui, context, view);
-  if (ui.map.said) saidMark(ui, context, view);
+  if (ui.map.placedPoint) placedPointMark(ui, context, view);
+  if (ui.map.decoded) decodedMark(ui, context, view);
   sight(ui, context, view);
   if (ui.drag?.line?.length) handDrawn(context, ui.drag.line);
   if (ui.hovered >= 0) ring(context, placeOf(ui, view, ui.hovered), 7, "ink", 2);
@@ -67,8 +67,8 @@ function neighbourLines(ui, context, view) {
 }
 
 // A sentence that was placed afterwards.
-function guestMark(ui, context, view) {
-  const [x, y] = view.toScreen(ui.map.guest.x, ui.map.guest.y);
+function placedPointMark(ui, context, view) {
+  const [x, y] = view.toScreen(ui.map.placedPoint.x, ui.map.placedPoint.y);
   context.strokeStyle = token("bad");
   context.lineWidth = 2.5;
   context.beginPath();
@@ -89,7 +89,7 @@ export function namesInView(ui, context, view) {
   const levels = [...new Set(regions.map((r) => r.level))].sort((a, b) => a - b);
   const wanted = levels.filter((l) => l <= level).pop() ?? levels[0];
   context.font = LABEL_FONT;
-  return placedLabels(regions.filter((r) => r.level === wanted), view, (text) => context.measureText(text).width);
+  return placeLabels(regions.filter((r) => r.level === wanted), view, (text) => context.measureText(text).width);
 }
 
 function regionNames(ui, context, view) {

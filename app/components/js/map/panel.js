@@ -1,33 +1,33 @@
 // Under the map: the point that is open with its true neighbours, and the sentences selected.
 //
 
-import { noted } from "./address.js";
-import { asked, texts } from "./data.js";
-import { saidCard } from "./decode.js";
+import { syncUrl } from "./address.js";
+import { request, texts } from "./data.js";
+import { decodedCard } from "./decode.js";
 import { count, el, pressable, sum } from "./dom.js";
 import { busy, say } from "./draw.js";
 import { save, tables } from "./files.js";
-import { tellOthers } from "./link.js";
+import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
 import { chosenNumbers, clear, select } from "./tools.js";
-import { pointOf } from "./unserved.js";
+import { pointOf } from "./staticSource.js";
 
-const IN_PANEL = 100;
+const MAX_IN_PANEL = 100;
 
 export async function openPoint(ui, id, own = true) {
   ui.trigger("click", { id });
-  if (own) tellOthers(ui, { opened: id });
+  if (own) broadcast(ui, { opened: id });
   if (!ui.map.value.neighbours) return;
   const mine = ui.map;
   busy(ui, "Looking for its neighbours in the full space");
   try {
-    const found = await (mine.value.parts ? pointOf(ui, id) : (await asked(ui, `point?id=${id}`)).json());
+    const found = await (mine.value.parts ? pointOf(ui, id) : (await request(ui, `point?id=${id}`)).json());
     if (ui.map !== mine) return;
-    [mine.guest, mine.said] = [null, null];
+    [mine.placedPoint, mine.decoded] = [null, null];
     mine.point = { id, ...found };
     say(ui);
     annotate(ui);
-    panelled(ui);
+    renderPanel(ui);
   } catch (error) {
     ui.status.textContent = error.message;
   }
@@ -35,18 +35,18 @@ export async function openPoint(ui, id, own = true) {
 
 export function closePoint(ui) {
   ui.map.point = null;
-  ui.map.guest = null;
-  ui.map.said = null;
+  ui.map.placedPoint = null;
+  ui.map.decoded = null;
   annotate(ui);
-  panelled(ui);
-  noted(ui);
+  renderPanel(ui);
+  syncUrl(ui);
 }
 
-export function panelled(ui) {
+export function renderPanel(ui) {
   const parts = [];
   if (ui.map.point) parts.push(pointCard(ui, ui.map.point));
-  if (ui.map.guest) parts.push(guestCard(ui, ui.map.guest));
-  if (ui.map.said) parts.push(saidCard(ui, ui.map.said));
+  if (ui.map.placedPoint) parts.push(placedPointCard(ui, ui.map.placedPoint));
+  if (ui.map.decoded) parts.push(decodedCard(ui, ui.map.decoded));
   if (ui.map.chosen) parts.push(chosenCard(ui));
   ui.panel.replaceChildren(...parts);
 }
@@ -73,12 +73,12 @@ function pointCard(ui, point) {
       pressable("Close", () => closePoint(ui))));
 }
 
-function guestCard(ui, guest) {
+function placedPointCard(ui, placedPoint) {
   return el("section", { class: "t-map-card", "aria-label": "The sentence placed" },
-    el("h3", {}, guest.text),
+    el("h3", {}, placedPoint.text),
     el("p", { class: "t-small" }, "Placed, at the cross, where its nearest sentences lie; the map itself did not move for it."),
-    neighbourTable(ui, guest.neighbours),
-    el("p", { class: "t-map-acts" }, searchLink(ui, guest.text) ?? "", pressable("Close", () => closePoint(ui))));
+    neighbourTable(ui, placedPoint.neighbours),
+    el("p", { class: "t-map-acts" }, searchLink(ui, placedPoint.text) ?? "", pressable("Close", () => closePoint(ui))));
 }
 
 function neighbourTable(ui, neighbours) {
@@ -93,12 +93,12 @@ function neighbourTable(ui, neighbours) {
 }
 
 function chosenCard(ui) {
-  const [numbers, all] = [chosenNumbers(ui, IN_PANEL), sum(ui.map.chosen)];
+  const [numbers, all] = [chosenNumbers(ui, MAX_IN_PANEL), sum(ui.map.chosen)];
   const items = el("ol", {});
   const card = el("section", { class: "t-map-card", "aria-label": "Selected" },
     el("h3", {}, `${count(all)} selected`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
-    all > IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${IN_PANEL}; a CSV has all.`) : "",
+    all > MAX_IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${MAX_IN_PANEL}; a CSV has all.`) : "",
     el("p", { class: "t-map-acts" }, ...tables(ui).filter((kind) => !kind.includes(" ")).map((kind) => pressable(kind, () => save(ui, kind))), pressable("Clear", () => clear(ui))));
   texts(ui, numbers).then((words) => {
     items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(ui, numbers[k])))));

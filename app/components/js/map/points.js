@@ -118,7 +118,7 @@ const STRIDES = 8191; // a prime, so that what alternates in the data does not i
 
 // A permutation of 0 … n-1 that is the same on every visit: its first m make a fair sample. It goes through
 // all numbers in strides, which memory serves much faster than leaps.
-export function interleaved(n) {
+export function interleave(n) {
   const order = new Uint32Array(n);
   let k = 0;
   for (const first of shuffled(STRIDES)) for (let i = first; i < n; i += STRIDES) order[k++] = i;

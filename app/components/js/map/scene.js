@@ -10,10 +10,10 @@
 // The layer of a point says what lies over what and how opaque it is; where it is crowded, points
 // are smaller and thinner, where it is lonely larger and more solid.
 
-import { forward, interleaved, topmost } from "./points.js";
+import { forward, interleave, topmost } from "./points.js";
 
 export const LAYERS = { context: 1, plain: 2, chosen: 3 };
-export const FEW = 30000; // points drawn while the view moves
+export const MAX_MOVING_POINTS = 30000; // points drawn while the view moves
 export const PART = 500000;
 export const CANVAS_POINTS = 20000;
 const TOPMOST = 4; // points of a cell of the grid that are drawn where the others would be buried
@@ -68,8 +68,8 @@ export function webglScene(canvas, grid, lost) {
   const gl = canvas.getContext("webgl", { antialias: false, preserveDrawingBuffer: true, premultipliedAlpha: true });
   if (!gl) return null;
   const n = grid.n;
-  const order = interleaved(n);
-  let [top, layers] = [forward(order, topmost(grid, TOPMOST), FEW), 0];
+  const order = interleave(n);
+  let [top, layers] = [forward(order, topmost(grid, TOPMOST), MAX_MOVING_POINTS), 0];
   const program = linked(gl);
   if (!program) return null;
   gl.useProgram(program);
@@ -121,10 +121,10 @@ export function webglScene(canvas, grid, lost) {
       gl.viewport(0, 0, canvas.width, canvas.height);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-      const look = pointLook(few ? Math.min(n, FEW) : n, view);
+      const look = pointLook(few ? Math.min(n, MAX_MOVING_POINTS) : n, view);
       const over = TOPMOST * (look.size / (grid.cell * view.unit)) ** 2; // how many lie over a place of a full cell
       const oneLayer = (layers & (layers - 1)) === 0;
-      const count = few ? Math.min(n, FEW) : over > BURIED && oneLayer ? top : n;
+      const count = few ? Math.min(n, MAX_MOVING_POINTS) : over > BURIED && oneLayer ? top : n;
       gl.uniform2f(scale, view.scaleX, view.scaleY);
       gl.uniform2f(shift, view.shiftX, view.shiftY);
       gl.uniform1f(size, look.size * view.ratio);
@@ -164,7 +164,7 @@ export function linked(gl) {
 export function canvasScene(canvas, xy) {
   const context = canvas.getContext("2d");
   const n = xy.length / 2;
-  const sample = interleaved(n).subarray(0, CANVAS_POINTS);
+  const sample = interleave(n).subarray(0, CANVAS_POINTS);
   let shades = new Uint8Array(4 * n);
   let at = xy;
   return {

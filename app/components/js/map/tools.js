@@ -1,43 +1,43 @@
 // What the tools of the map do: selections, filters, undo, view.
 
-import { noted } from "./address.js";
+import { syncUrl } from "./address.js";
 import { column, passes, seen } from "./data.js";
 import { sum } from "./dom.js";
 import { draw, list, repaint } from "./draw.js";
 import { find } from "./find.js";
-import { legendary } from "./legend.js";
-import { tellOthers } from "./link.js";
+import { renderLegend } from "./legend.js";
+import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
-import { closePoint, panelled } from "./panel.js";
+import { closePoint, renderPanel } from "./panel.js";
 import { pointsInside } from "./points.js";
-import { zoomed } from "./view.js";
+import { zoomAt } from "./view.js";
 
-const UNDONE = 100;
-const SENT = 10000; // numbers that Python is told of
+const MAX_UNDO = 100;
+const MAX_SENT = 10000; // numbers that Python is told of
 
 // What undo brings back: selection, filters and colour, not the view.
 const present = (ui) => ({ chosen: ui.map.chosen, filters: ui.map.filters, colour: ui.map.colour });
 
 function remember(ui) {
   ui.past.push(present(ui));
-  if (ui.past.length > UNDONE) ui.past.shift();
+  if (ui.past.length > MAX_UNDO) ui.past.shift();
   ui.future = [];
 }
 
-export function travel(ui, from, to) {
+export function undoRedo(ui, from, to) {
   const state = from.pop();
   if (!state) return;
   to.push(present(ui));
   Object.assign(ui.map, state);
-  filtered(ui);
-  colourBy(ui, ui.map.colour, false).then(() => chosenAnew(ui));
+  applyFilters(ui);
+  colourBy(ui, ui.map.colour, false).then(() => onSelectionChange(ui));
 }
 
 // After the selection has changed, however.
-export function chosenAnew(ui) {
-  ui.trigger("select", { ids: chosenNumbers(ui, SENT), count: ui.map.chosen ? sum(ui.map.chosen) : 0 });
-  tellOthers(ui, { chosen: ui.map.chosen });
-  panelled(ui);
+export function onSelectionChange(ui) {
+  ui.trigger("select", { ids: chosenNumbers(ui, MAX_SENT), count: ui.map.chosen ? sum(ui.map.chosen) : 0 });
+  broadcast(ui, { chosen: ui.map.chosen });
+  renderPanel(ui);
   list(ui);
   repaint(ui);
 }
@@ -48,19 +48,19 @@ export function select(ui, numbers, how) {
   const flag = how === "subtract" ? 0 : 1;
   for (let k = 0; k < numbers.length; k++) if (passes(ui, numbers[k])) chosen[numbers[k]] = flag;
   ui.map.chosen = chosen.includes(1) ? chosen : null;
-  chosenAnew(ui);
+  onSelectionChange(ui);
 }
 
 export function clear(ui) {
   if (!ui.map.chosen) return;
   remember(ui);
   ui.map.chosen = null;
-  chosenAnew(ui);
+  onSelectionChange(ui);
 }
 
 // Escape lets go of one thing at a time: the open point, what was found, the selection.
 export function release(ui) {
-  if (ui.map.point || ui.map.guest || ui.map.said) closePoint(ui);
+  if (ui.map.point || ui.map.placedPoint || ui.map.decoded) closePoint(ui);
   else if (ui.map.found) find(ui, "");
   else clear(ui);
 }
@@ -75,12 +75,12 @@ export async function colourBy(ui, key, undoable = true) {
   if (undoable) remember(ui);
   ui.map.colour = (await column(ui, key)) ? key : null;
   repaint(ui);
-  legendary(ui);
+  renderLegend(ui);
   list(ui);
 }
 
 // A filter is a set of labels, or the lowest and highest value; a point must pass all of them.
-export function filtered(ui) {
+export function applyFilters(ui) {
   const active = Object.entries(ui.map.filters).filter(([key]) => ui.map.columns[key]);
   ui.map.allowed = active.length ? new Uint8Array(ui.map.n).fill(1) : null;
   for (const [key, filter] of active) {
@@ -97,11 +97,11 @@ export function filterBy(ui, key, filter) {
   ui.map.filters = { ...ui.map.filters };
   if (filter === null) delete ui.map.filters[key];
   else ui.map.filters[key] = filter;
-  tellOthers(ui, { filters: ui.map.filters });
-  filtered(ui);
+  broadcast(ui, { filters: ui.map.filters });
+  applyFilters(ui);
   repaint(ui);
   const at = [...ui.legend.querySelectorAll("button, input")].indexOf(document.activeElement);
-  legendary(ui);
+  renderLegend(ui);
   if (at >= 0) ui.legend.querySelectorAll("button, input")[at]?.focus();
   list(ui);
 }
@@ -116,15 +116,15 @@ export function choose(ui, name) {
 export function sizeAs(ui, size, own = true) {
   ui.map.size = size;
   ui.map.sizePicked();
-  if (own) tellOthers(ui, { size });
+  if (own) broadcast(ui, { size });
   draw(ui);
-  noted(ui);
+  syncUrl(ui);
 }
 
 // View --------------------------------------------------------------------------------------
 
 export function zoom(ui, factor, px = ui.stage.clientWidth / 2, py = ui.stage.clientHeight / 2) {
-  ui.map.view = zoomed(ui.map.view, ui.stage.clientWidth, ui.stage.clientHeight, px, py, factor);
+  ui.map.view = zoomAt(ui.map.view, ui.stage.clientWidth, ui.stage.clientHeight, px, py, factor);
   draw(ui, true);
 }
 

@@ -10,7 +10,7 @@ export function fitted(box) {
 }
 
 // Everything the scene wants to know, from the view and the size of the canvas in pixels.
-export function projected(view, width, height, ratio) {
+export function project(view, width, height, ratio) {
   const shorter = Math.min(width, height);
   const unit = shorter / (view.size * view.span); // pixels a unit of the plane
   const [scaleX, scaleY] = [(2 * unit) / width, (2 * unit) / height];
@@ -25,16 +25,16 @@ export function projected(view, width, height, ratio) {
 }
 
 // Closer by a factor (below 1) or farther, with the place under (px, py) staying where it is.
-export function zoomed(view, width, height, px, py, factor) {
-  const before = projected(view, width, height, 1).toPlane(px, py);
+export function zoomAt(view, width, height, px, py, factor) {
+  const before = project(view, width, height, 1).toPlane(px, py);
   const span = Math.max(CLOSEST, Math.min(4, view.span * factor));
   const next = { ...view, span };
-  const after = projected(next, width, height, 1).toPlane(px, py);
+  const after = project(next, width, height, 1).toPlane(px, py);
   return { ...next, x: view.x + before[0] - after[0], y: view.y + before[1] - after[1] };
 }
 
 // `x,y,span` with as many digits as can be seen, for the address.
-export function writtenView(view) {
+export function formatView(view) {
   const digits = Math.max(2, Math.ceil(-Math.log10(view.size * view.span)) + 5);
   return [view.x.toFixed(digits), view.y.toFixed(digits), Number(view.span.toPrecision(6))].join(",");
 }
@@ -46,7 +46,7 @@ export function readView(text, whole) {
 }
 
 // Names of regions that do not overlap, the larger regions first; `regions` are sorted by size.
-export function placedLabels(regions, at, measure) {
+export function placeLabels(regions, at, measure) {
   const taken = [];
   const placed = [];
   for (const region of regions) {
@@ -61,3 +61,6 @@ export function placedLabels(regions, at, measure) {
   }
   return placed;
 }
+
+// How large points are drawn, by the names that the address knows.
+export const SIZES = { small: 0.6, usual: 1, large: 1.8 };

@@ -3,7 +3,7 @@
 
 import { column, texts } from "./data.js";
 import { valueOf } from "./draw.js";
-import { file, place } from "./kept.js";
+import { file, place } from "./parts.js";
 
 const columns = (ui) => Promise.all(ui.map.value.columns.map(({ key }) => column(ui, key)));
 
@@ -27,16 +27,16 @@ export async function pointOf(ui, id) {
   return { text, facts, neighbours: neighbours.map((one, at) => ({ ...one, text: others[at] })) };
 }
 
-export async function foundIn(ui, { text, pattern }) {
+export async function findIn(ui, { text, pattern }) {
   const test = pattern ? expression(text) : ((words) => (one) => one.toLowerCase().includes(words))(text.toLowerCase());
   const { map } = ui;
   const { per } = map.value.parts;
   const found = new Uint8Array(map.n);
   for (let from = 0; from < map.n; from += per) {
     const numbers = Array.from({ length: Math.min(per, map.n - from) }, (_, i) => from + i);
-    const said = await texts(ui, numbers);
+    const words = await texts(ui, numbers);
     if (ui.map !== map) return found;
-    said.forEach((one, at) => { if (test(one)) found[from + at] = 1; });
+    words.forEach((one, at) => { if (test(one)) found[from + at] = 1; });
   }
   return found;
 }
@@ -53,8 +53,8 @@ function expression(text) {
 export async function tableOf(ui, numbers, spreadsheet) {
   const { xy } = ui.map;
   const known = (await columns(ui)).filter(Boolean);
-  const said = await texts(ui, numbers);
-  const rows = numbers.map((i, at) => [i, said[at], shortest(xy[2 * i]), shortest(xy[2 * i + 1]),
+  const words = await texts(ui, numbers);
+  const rows = numbers.map((i, at) => [i, words[at], shortest(xy[2 * i]), shortest(xy[2 * i + 1]),
     ...known.map((by) => (by.kind === "label" ? by.labels[by.values[i]] : shortest(by.values[i])))]);
   return window.theodolite.csv([["id", "sentence", "x", "y", ...known.map((by) => by.key)], ...rows], spreadsheet);
 }
