@@ -14,7 +14,6 @@ from theodolite.app.pages.encoders.service import ensure_listed, names
 from theodolite.app.recent import Recent
 from theodolite.engine import paths
 from theodolite.engine.decoding.presets import default_texts
-from theodolite.engine.encoders.spec import from_legacy
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.presets import STARTER
 
@@ -234,7 +233,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
             f"{folder.name} contains no readable decoder.",
             "Give a folder written by `theodolite train-decoder`.",
         ) from error
-    return found | {"encoder": from_legacy(str(found["encoder"]))}
+    return found | {"encoder": str(found["encoder"])}
 
 
 _LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds")

@@ -62,28 +62,6 @@ class Loaded:
         apart = typed.NothingKept if self._store.reading else typed.TypedApart
         kept = corpora.WithCorpora(self._store.vectors.of(name), self._store)
         cache = apart(kept, self._typed)
-        encoder = encoders.load(
+        return encoders.load(
             name, cache=cache, datasets=self._catalog.every_sentence, send_texts=send_texts
         )
-        self._settle_precision(name)
-        return encoder
-
-    def _settle_precision(self, name: str) -> None:
-        """Move half-precision results of a spec without a precision to the spec that names it."""
-        unsaid = self._store.precisions.unsaid(name)
-        if not unsaid or self._store.reading:
-            return
-        from theodolite.engine import encoders
-
-        settled = encoders.as_a_gpu_chose(name)
-        prints: set[str] = set()
-        if settled is not None:
-            half = encoders.load(settled, datasets=self._catalog.every_sentence)
-            prints = {
-                fingerprint
-                for fingerprint, data_hash in unsaid
-                if encoders.bind_task(half, (), data_hash).fingerprint == fingerprint
-            }
-        moved = self._store.precisions.settle(name, settled or name, prints)
-        if moved and settled and self._store.encoders.get(name):
-            self._store.encoders.add(settled, encoders.describe(settled))

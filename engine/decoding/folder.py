@@ -30,7 +30,6 @@ from theodolite.engine.decoding.lstm import ConditionedLSTM
 from theodolite.engine.decoding.prefix import PrefixTransformer
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.vocabulary import Vocabulary, Words
-from theodolite.engine.encoders.spec import from_legacy
 from theodolite.engine.errors import UserError
 
 FORMAT = 1
@@ -188,7 +187,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
         raise _missing(folder) from error
     except Exception as error:  # as above
         raise _damaged(folder, error) from error
-    return facts | {"encoder": from_legacy(str(facts.get("encoder", "")))}
+    return facts | {"encoder": str(facts.get("encoder", ""))}
 
 
 def _vocabulary(folder: Path, facts: dict[str, Any]) -> Words:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from theodolite.engine.encoders.spec import from_legacy, to_legacy
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import BaseSpec, Ranges, relative_path
 from theodolite.engine.training.spec import PrecisionName
@@ -72,7 +70,6 @@ class DecoderSpec(BaseSpec):
 
     version = VERSION
     name = "decoder's training spec"
-    later = frozenset({"start", "precision"})
 
     encoder: str
     train: tuple[str, ...]
@@ -121,20 +118,6 @@ class DecoderSpec(BaseSpec):
     def to_dict(self) -> dict[str, Any]:
         """Every field and the version, JSON-able."""
         return super().to_dict() | {"train": list(self.train)}
-
-    @classmethod
-    def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert the output of `to_dict` of any version to today's form, `train` as a tuple."""
-        today = dict(given)
-        if "encoder" in today:
-            today["encoder"] = from_legacy(today["encoder"])
-        if "train" in today:
-            today["train"] = tuple(today["train"])
-        return today
-
-    def to_legacy(self) -> dict[str, Any]:
-        """The encoder with the earlier names of poolings, which older decoders were hashed with."""
-        return {"encoder": to_legacy(self.encoder)}
 
     def command(self) -> list[str]:
         """The words of the command line that runs the same training."""

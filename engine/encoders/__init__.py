@@ -3,7 +3,7 @@
 from theodolite.engine.encoders.base import Encoder, VectorCache, is_encoder
 from theodolite.engine.encoders.cached import MemoryCache
 from theodolite.engine.encoders.facts import cuts_of, describe, warnings_of
-from theodolite.engine.encoders.loading import as_a_gpu_chose, load
+from theodolite.engine.encoders.loading import load
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, prompts_of, query_side, similarity_of
 from theodolite.engine.encoders.spec import parse
@@ -14,7 +14,6 @@ __all__ = [
     "MemoryCache",
     "PromptTask",
     "VectorCache",
-    "as_a_gpu_chose",
     "bind_task",
     "cuts_of",
     "describe",

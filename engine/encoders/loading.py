@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -50,27 +49,6 @@ def load(
     if not parsed.steps:
         return encoder
     return SteppedEncoder(str(parsed), encoder, parsed.steps, datasets)
-
-
-def as_a_gpu_chose(spec: str) -> str | None:
-    """The spec with the half precision that was once the default on GPUs; None if that is the same.
-
-    Models that sentence-transformers runs were in float32 even then.
-    """
-    parsed = parse(spec)
-    halved = replace(parsed, sources=tuple(map(_in_half, parsed.sources)))
-    return None if halved == parsed else str(halved)
-
-
-def _in_half(spec: SourceSpec) -> SourceSpec:
-    if spec.kind not in MODELS or spec.option("dtype"):
-        return spec
-    checkpoint = checkpoint_at(spec)
-    if runs_modules(checkpoint, spec):
-        return spec
-    stored = str(checkpoint.config.get("dtype") or checkpoint.config.get("torch_dtype"))
-    half = "bfloat16" if "bfloat16" in stored else "float16"
-    return spec.with_options(dtype=half)
 
 
 def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:

@@ -25,9 +25,6 @@ MEANING = {
     "max": "largest value over tokens of the last layer",
     "last": "the last token's last hidden state",
 }
-HASHED_AS = {"cls_token": "cls_before_pooler", "pooler_output": "cls"}
-"""Former names, of which fingerprints are still made; their meaning has not changed."""
-NAMED_BEFORE = {name: today for today, name in HASHED_AS.items()}
 ALL_LAYERS = frozenset({"avg_top2", "avg_first_last", "avg_first_last_2021"})
 """Poolings that use more than the last layer, and so take no `layer`."""
 

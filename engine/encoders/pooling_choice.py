@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.modules import every
-from theodolite.engine.encoders.pooling import MEANING, NAMED_BEFORE
+from theodolite.engine.encoders.pooling import MEANING
 from theodolite.engine.errors import UserError
 
 OURS = {"cls": "cls_token", "mean": "avg", "max": "max", "lasttoken": "last"}
@@ -98,7 +98,6 @@ def own_pooling(checkpoint: Checkpoint) -> str | None:
     A folder that we trained names it itself, since a mean over two layers takes several modules.
     """
     own = str(checkpoint.trained.get("pooling"))
-    own = NAMED_BEFORE.get(own, own)
     if checkpoint.modules and own in MEANING:
         return own
     modes = [mode for part in checkpoint.parts for mode in part.poolings]

@@ -41,13 +41,12 @@ POOLINGS = (
     "max",
     "last",
 )
-_ALIASES = {"cls_before_pooler": "cls_token"}
 TWO_MEANINGS = (
     "pooling=cls means two things: SimCSE's code and sentence-transformers do not agree.",
     "Write pooling=cls_token for the first token's last hidden state, or pooling=pooler_output for "
     "what the model's head makes of it.",
 )
-"""Message and hint for `cls`, a pooling of earlier versions."""
+"""Message and hint for `cls`."""
 WORD_POOLINGS = ("avg", "max", "sif", "pmean", "gem", "hier")
 """Poolings of word vectors: see `engine.encoders.averaging`."""
 DTYPES = ("float32", "float16", "bfloat16", "int8")
@@ -203,27 +202,6 @@ def parse(spec: str) -> EncoderSpec:
     )
 
 
-def from_legacy(spec: str) -> str:
-    """Translate a spec of an old link or record, in which `cls` was the pooler's output.
-
-    Any other text is returned as it is.
-    """
-    return re.sub(
-        r"(?<=[?&]pooling=)(cls_before_pooler|cls)(?!\w)",
-        lambda found: "pooler_output" if found[1] == "cls" else "cls_token",
-        spec,
-    )
-
-
-def to_legacy(spec: str) -> str:
-    """The inverse of `from_legacy`: the form that hashes were made of, and still are."""
-    return re.sub(
-        r"(?<=[?&]pooling=)(cls_token|pooler_output)(?!\w)",
-        lambda found: "cls" if found[1] == "pooler_output" else "cls_before_pooler",
-        spec,
-    )
-
-
 def _source(piece: str, spec: str) -> SourceSpec:
     head, mark, tail = piece.partition("?")
     kind, _, value = head.partition(":")
@@ -270,10 +248,8 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
 
 def _option_value(kind: str, name: str, value: str) -> str:
     allowed = {"pooling": SOURCES[kind].poolings, "dtype": DTYPES}
-    if name == "pooling" and SOURCES[kind].poolings is POOLINGS:
-        value = _ALIASES.get(value, value)
-        if value == "cls":
-            raise UserError(*TWO_MEANINGS)
+    if name == "pooling" and value == "cls" and SOURCES[kind].poolings is POOLINGS:
+        raise UserError(*TWO_MEANINGS)
     if name in allowed and value not in allowed[name]:
         raise UserError(
             f"Unknown {name} '{value}'.",

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from theodolite.engine.encoders.batching import TokenBudget, padded
 from theodolite.engine.encoders.checkpoint import NO_LIMIT, Checkpoint
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
-from theodolite.engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
+from theodolite.engine.encoders.pooling import ALL_LAYERS, States, pool
 from theodolite.engine.encoders.pooling_choice import examine
 from theodolite.engine.encoders.probe import Probe, positions, probe
 from theodolite.engine.encoders.source import CHUNK, Source, clean, slices
@@ -182,9 +182,9 @@ class TransformerSource(Source):
         self._weights: Weights[Transformer] = weights(
             Transformer, *self._hashes, settings.max_length, self._dtype, device
         )
-        pooling = HASHED_AS.get(settings.pooling, settings.pooling)
-        hashed = astuple(replace(settings, pooling=pooling))
-        self.fingerprint = fingerprint("transformer", *self._hashes, *hashed, self._dtype)
+        self.fingerprint = fingerprint(
+            "transformer", *self._hashes, *astuple(settings), self._dtype
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:

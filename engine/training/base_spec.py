@@ -29,7 +29,6 @@ class BaseSpec:
     Attributes:
         version: of the fields.
         name: of this kind of spec, for people.
-        later: fields added after the first version; left out of the hash at their defaults.
         out: the folder to which the trained model is written.
         seed: of everything random.
     """
@@ -37,7 +36,6 @@ class BaseSpec:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     version: ClassVar[int]
     name: ClassVar[str]
-    later: ClassVar[frozenset[str]] = frozenset()
 
     if TYPE_CHECKING:  # fields of the subclasses: declared here they would come before all others
 
@@ -67,13 +65,16 @@ class BaseSpec:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
         """The spec that `to_dict` wrote; fields with a default may be missing."""
-        given = cls.upgraded(given)
         if given.get("version", cls.version) != cls.version:
             raise UserError(
                 f"This {cls.name} is of version {given['version']}, not {cls.version}.",
                 "Use the program that wrote it, or a newer one.",
             )
-        wanted = {field: value for field, value in given.items() if field != "version"}
+        wanted = {  # JSON has no tuples
+            field: tuple(value) if isinstance(value, list) else value
+            for field, value in given.items()
+            if field != "version"
+        }
         known = {field.name: field for field in fields(cls)}
         if unknown := sorted(wanted.keys() - known.keys()):
             raise UserError(
@@ -84,15 +85,6 @@ class BaseSpec:
         if missing := sorted(needed - wanted.keys()):
             raise UserError(f"A {cls.name} needs the field {missing[0]!r}.", "Give it.")
         return cls(**wanted)
-
-    @classmethod
-    def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Bring the output of `to_dict` from any version to the current one."""
-        return dict(given)
-
-    def to_legacy(self) -> dict[str, Any]:
-        """The fields that are hashed in an earlier form, so that old hashes stay valid."""
-        return {}
 
     def command(self) -> list[str]:
         """The command line that trains the same, as a list of words."""
@@ -119,13 +111,8 @@ class BaseSpec:
     @property
     def hash(self) -> str:
         """32 hexadecimal digits over everything that determines the weights; not over `out`."""
-        usual = {f.name: f.default for f in fields(self) if f.name in self.later}
-        facts = {
-            name: value
-            for name, value in self.to_dict().items()
-            if name != "out" and (name not in usual or value != usual[name])
-        }
-        text = json.dumps(facts | self.to_legacy(), sort_keys=True)
+        facts = {name: value for name, value in self.to_dict().items() if name != "out"}
+        text = json.dumps(facts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @property

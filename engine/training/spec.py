@@ -6,18 +6,16 @@ Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import contains
 from typing import Any, Literal, get_args, get_type_hints
 
-from theodolite.engine.encoders.spec import TWO_MEANINGS, from_legacy, to_legacy
+from theodolite.engine.encoders.spec import TWO_MEANINGS
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import BaseSpec, Ranges, relative_path
 
-VERSION = 2
-"""Version 1 called the pooling `cls_token` `cls`."""
+VERSION = 1
 
 ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence"]
 Similarity = Literal["cosine", "dot"]
@@ -82,7 +80,6 @@ class TrainSpec(BaseSpec):
 
     version = VERSION
     name = "training spec"
-    later = frozenset({"processes"})
 
     objective: ObjectiveName
     base: str
@@ -128,23 +125,6 @@ class TrainSpec(BaseSpec):
             raise UserError(*_OF_ENCODERS[self.pooling])
         self.check(_CHOICES)
         self.check(_RANGES)
-
-    @classmethod
-    def upgraded(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Bring the output of `to_dict` from any version to the current one."""
-        if given.get("version") != 1:
-            return dict(given)
-        today = {**given, "version": VERSION}
-        if "base" in today:
-            today["base"] = from_legacy(str(today["base"]))
-        if today.get("pooling") == "cls":
-            today["pooling"] = "cls_token"
-        return today
-
-    def to_legacy(self) -> dict[str, Any]:
-        """The fields as version 1 named them."""
-        pooling = "cls" if self.pooling == "cls_token" else self.pooling
-        return {"version": 1, "pooling": pooling, "base": to_legacy(self.base)}
 
     def command(self) -> list[str]:
         """The command line that trains the same, as a list of words."""

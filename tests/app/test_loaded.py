@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sqlite_utils
 
 from tests.engine.encoders.models import save
 from theodolite.app.pages.evaluate.results import evaluated
@@ -15,7 +14,6 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
-from theodolite.store.migrations import migrations
 
 
 def words(path: Path, seed: int) -> Path:
@@ -95,38 +93,6 @@ def test_weights_that_change_before_they_are_read_are_refused(
     write(tmp_path / name, 1)
     with pytest.raises(UserError, match="have changed"):
         encoder.encode(Catalog().load("starter-pairs").sentences[:1])
-
-
-def test_half_precision_that_was_not_said_stands_apart(tmp_path: Path) -> None:
-    """Results of a GPU and of a CPU under one spec, as they were before `dtype` was float32."""
-    spec = f"dir:{save(tmp_path / 'bert')}?pooling=avg"
-    half = load(f"{spec}&dtype=float16").fingerprint
-    full = load(spec, device="cpu").fingerprint
-    folder = tmp_path / "store"
-    folder.mkdir()
-    old = sqlite_utils.Database(folder / "theodolite.db")
-    migrations.apply(old, stop_before="m016_unsaid_precisions")
-    for task, fingerprint in (("A", half), ("B", full), ("C", half), ("C", full)):
-        old.execute(
-            "INSERT INTO results (encoder, fingerprint, dim, task, protocol, seed, data_hash,"
-            " score, details, seconds, hint, created)"
-            " VALUES (?, ?, 32, ?, 'simcse-2021', 0, 'd', 50.0, '{}', 1.0, '', 1.0)",
-            [spec, fingerprint, task],
-        )
-    old.conn.commit()
-    old.close()
-    workspace = Workspace(folder)
-    table = workspace.store.results.table
-    assert len(table(encoders=[spec], all_versions=True)) == 4
-    workspace.load(spec)
-    assert {(r["task"], r["fingerprint"]) for r in table(encoders=[spec], all_versions=True)} == {
-        ("B", full),
-        ("C", full),
-    }
-    apart = table(encoders=[f"{spec}&dtype=float16"], all_versions=True)
-    assert {(r["task"], r["fingerprint"]) for r in apart} == {("A", half), ("C", half)}
-    assert workspace.store.precisions.unsaid(spec) == []
-    workspace.close()
 
 
 def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path) -> None:

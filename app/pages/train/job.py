@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from theodolite.app.fleet import outs
 from theodolite.app.formats import last_part
-from theodolite.app.jobs.job import Job, Upgrades
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.job import Spec as JobSpec
 from theodolite.app.jobs.processes import under_torchrun
 from theodolite.app.pages.encoders.service import refresh
@@ -197,7 +197,6 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     kind = "train"
     version = TrainSpec.version
-    upgrades: ClassVar[Upgrades] = {1: TrainSpec.upgraded}
     spec_type = TrainSpec
     event_types = EVENTS
     record = RECORD

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
-from theodolite.engine.encoders import as_a_gpu_chose, load
+from tests.engine.encoders.models import SENTENCES, save
+from theodolite.engine.encoders import load
 from theodolite.engine.encoders.float32 import exact_float32
 
 MINILM = "442be9242b6d975e1f20b7fd378dc6ee"
@@ -84,20 +84,6 @@ def test_the_last_thread_out_restores_what_was_allowed() -> None:
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def test_what_a_gpu_once_chose(bert: Path, tmp_path: Path) -> None:
-    """float16, bfloat16 for what is stored so, nothing for sentence-transformers and words."""
-    assert as_a_gpu_chose("minilm") == "minilm?dtype=float16"
-    assert as_a_gpu_chose("random:8 + minilm?max_length=9 | normalise") == (
-        "random:8 + minilm?max_length=9&dtype=float16 | normalise"
-    )
-    stored = edit_config(save(tmp_path / "stored"), dtype="bfloat16")
-    assert as_a_gpu_chose(f"dir:{stored}") == f"dir:{stored}?dtype=bfloat16"
-    whole = save_sentence_transformer(tmp_path / "whole")
-    for spec in (f"dir:{whole}", "minilm?dtype=float32", "wordllama", f"dir:{bert}?dtype=float16"):
-        assert as_a_gpu_chose(spec) is None
-    assert as_a_gpu_chose(f"dir:{whole}?pooling=avg") is not None
 
 
 def _precisions() -> tuple[str, ...]:

@@ -82,6 +82,8 @@ def test_knows_whether_it_needs_a_task():
         ("api:https://x/v1#m?prompt=@task", "prompts of its own", "Write them out"),
         ("hf:a/b?poling=avg", "poling", "'pooling'"),
         ("hf:a/b?pooling=avg_frist_last", "avg_frist_last", "'avg_first_last'"),
+        ("hf:a/b?pooling=cls", "cls", "cls_token"),
+        ("dir:/x?pooling=cls", "cls", "pooler_output"),
         ("hf:a/b?layer=first", "first", "whole number"),
         ("hf:a/b?dtype=int4", "int4", "bfloat16"),
         ("hf:a/b?layer=1&layer=2", "layer", "twice"),

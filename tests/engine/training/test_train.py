@@ -194,6 +194,9 @@ def test_a_batch_of_one_does_for_masked_language_modelling_and_hard_negatives(tm
 
 def test_the_temperature_is_above_zero(tmp_path):
     """The temperature is above zero."""
+    for pooling in ("cls", "pooler_output"):  # an encoder's; a training has a head instead
+        with pytest.raises(UserError, match="pooling=cls_token"):
+            tiny_spec(tmp_path, pooling=pooling)
     with pytest.raises(UserError, match="temperature cannot be 0"):
         tiny_spec(tmp_path, temperature=0)
 

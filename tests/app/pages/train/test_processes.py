@@ -145,11 +145,8 @@ def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
     workspace.close()
 
 
-def test_how_many_decides_no_hash_where_it_is_one(tmp_path: Path) -> None:
-    """What was trained before is found again."""
-    alone = spec(tmp_path, "a")
-    assert "processes" in alone.later
-    assert alone.hash != spec(tmp_path, "a", processes=2).hash
+def test_their_number_decides_the_hash_and_is_checked(tmp_path: Path) -> None:
+    assert spec(tmp_path, "a").hash != spec(tmp_path, "a", processes=2).hash
     for number in (0, 65, 1.5):
         with pytest.raises(UserError, match="The processes cannot be"):
             spec(tmp_path, "a", processes=number)
