@@ -7,21 +7,25 @@ an encoder is loaded, so that the first page does not wait for torch.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import fields
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app import corpora, endpoints
-from theodolite.app.loaded import Loaded
+from theodolite.app import corpora, endpoints, typed
+from theodolite.app.recent import Recent
 from theodolite.engine.datasets import Catalog, Upload
 from theodolite.engine.errors import UserError
 from theodolite.store import Store
 
 if TYPE_CHECKING:
+    from theodolite.engine.encoders import MemoryCache
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.results import Result
 
+IN_MEMORY = 4
+"""Loaded encoders that are cached, each until the files that it was loaded from change."""
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
 
 
@@ -95,7 +99,7 @@ class Workspace:
             partial(corpora.folders, self.store),
             hub_files=hub_files and not self.read_only,
         )
-        self._loaded = Loaded(self.store, self.catalog)
+        self._encoders: Recent[tuple[str, object], Encoder] = Recent(IN_MEMORY)
 
     def refuse_visitors(self) -> None:
         """Check that the workspace may be changed; every operation with effects starts with this.
@@ -111,7 +115,8 @@ class Workspace:
     def load(self, spec: str) -> Encoder:
         """Return the encoder for a spec, with the store's vectors as its cache.
 
-        The last few stay in memory, as long as their files and data do not change.
+        The last few stay in memory, as long as their files and data do not change. Concurrent
+        requests for one model share it.
         """
         from theodolite.engine import encoders
 
@@ -124,7 +129,28 @@ class Workspace:
             raise UserError(
                 f"{name} would be sent what visitors ask.", "They can use encoders that are here."
             )
-        return self._loaded.get(name)
+        # Read each time: a permission can be revoked.
+        urls = {one.url for one in endpoints.addresses(name)}
+        send_texts = frozenset(urls.intersection(endpoints.allowed(self.store) if urls else ()))
+        stamp = (encoders.stamp_of(name, self.catalog.stamp), send_texts)
+        self._encoders.forget(lambda key: key[0] == name and key[1] != stamp)
+        return self._encoders.get((name, stamp), partial(self._load, name, send_texts))
+
+    @cached_property
+    def _typed(self) -> MemoryCache:
+        """Vectors of typed sentences, of all encoders."""
+        from theodolite.engine.encoders import MemoryCache
+
+        return MemoryCache(typed.MEMORY_BYTES)
+
+    def _load(self, name: str, send_texts: Collection[str]) -> Encoder:
+        from theodolite.engine import encoders
+
+        apart = typed.NothingKept if self.store.reading else typed.TypedApart
+        cache = apart(corpora.WithCorpora(self.store.vectors.of(name), self.store), self._typed)
+        return encoders.load(
+            name, cache=cache, datasets=self.catalog.every_sentence, send_texts=send_texts
+        )
 
     def bound(self, spec: str, dataset: str) -> Encoder:
         """The encoder for a spec, with a data set in place of `@task`.

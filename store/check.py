@@ -19,20 +19,16 @@ from theodolite.store.errors import (
     damaged,
 )
 from theodolite.store.files import is_whole
-from theodolite.store.hashing import from_json
 from theodolite.store.results import REPAIR
 
 if TYPE_CHECKING:
-    from theodolite.store.decoders import DecoderRow
     from theodolite.store.folder import Store
+    from theodolite.store.nouns import DecoderRow
 
 _CHECKPOINT = ".training"
 """Suffix of a folder that holds the checkpoint of a training."""
 GRACE = 3600.0
 """Seconds for which an unreferenced file is left alone: its row may not be written yet."""
-
-_JSON = "data details draw facts files info mapping pool scores spec value".split()
-"""Names of the columns that hold JSON, in any table."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ def _checkpoint(store: Store) -> None:
 def _forget_lost(store: Store) -> None:
     """Forget derived results and decoders whose files are gone or damaged."""
     for noun in (store.projections, store.derived):
-        for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):  # noqa: S608
+        for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):
             if any(_failure(noun.folder / file) for file in _files(row)):
                 noun.remove(row["key"])
     for gone in _gone(store):
@@ -142,7 +138,7 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
 def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
     """Checkpoint folders of trainings in the store that no run will resume."""
     rows = store.database.rows("SELECT spec FROM runs WHERE spec LIKE '%\"out\"%'")
-    outs = {out for row in rows for out in _outs(from_json(row["spec"]))}
+    outs = {out for row in rows for out in _outs(row["spec"])}
     latest = time.time() - grace
     for folder in sorted(store.folder.glob(f"*/**/*{_CHECKPOINT}")):
         # Compared relative to the store, which may have been moved since the run was queued.
@@ -187,9 +183,8 @@ def _database(store: Store) -> Iterator[Finding]:
                 "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"
                 " WHERE m.type = 'table'"
             ).fetchall():
-                if kind == "TEXT" and column in _JSON:
-                    for (text,) in connection.execute(f'SELECT "{column}" FROM "{table}"'):  # noqa: S608
-                        from_json(text)
+                if kind == "JSON_TEXT":  # converted as it is read
+                    connection.execute(f'SELECT "{column}" FROM "{table}"').fetchall()
     except StoreDamaged as error:
         yield _damage(error)
 
@@ -273,7 +268,7 @@ def _gone(store: Store) -> list[DecoderRow]:
 
 
 def _files(row: dict[str, Any]) -> list[str]:
-    return list(from_json(row["files"]).values())
+    return list(row["files"].values())
 
 
 def _failure(path: Path) -> str:

@@ -1,7 +1,8 @@
-"""The SQLite file: one connection per thread, transactions, migrations."""
+"""The SQLite file: one connection per thread, transactions, columns of JSON."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import shutil
@@ -9,10 +10,9 @@ import sqlite3
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filelock import FileLock
 
@@ -25,9 +25,8 @@ from theodolite.store.errors import (
     as_store_errors,
     damaged,
 )
-
-if TYPE_CHECKING:
-    import sqlite_utils
+from theodolite.store.hashing import from_json, to_json
+from theodolite.store.schema import bring_up_to_date
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -37,24 +36,26 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA foreign_keys = ON;
 """
-
-
 _READING = "PRAGMA query_only = ON;"
+
+sqlite3.register_converter("JSON_TEXT", lambda text: from_json(text.decode()))
 
 
 class _Held:
     """A connection that is closed with the last reference to it.
 
-    `sqlite_utils.Database` is part of a reference cycle: left to itself it would stay open until
-    the next garbage collection, and a server's threads come and go by the thousand.
+    `sqlite3.Connection` is part of a reference cycle: left to itself it would stay open until the
+    next garbage collection, and a server's threads come and go by the thousand.
     """
 
     def __init__(self, path: str, *, reading: bool) -> None:
-        import sqlite_utils
-
-        raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self.connection = sqlite_utils.Database(raw)
-        raw.executescript(_PRAGMAS + _READING if reading else _PRAGMAS)
+        self.connection = sqlite3.connect(
+            path,
+            detect_types=sqlite3.PARSE_DECLTYPES,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        self.connection.executescript(_PRAGMAS + _READING if reading else _PRAGMAS)
 
     def __del__(self) -> None:
         if hasattr(self, "connection"):
@@ -71,7 +72,7 @@ class Database:
     reading: SQLite writes beside what it reads.
 
     Args:
-        path: of the file, which is created or migrated in any case.
+        path: of the file, which is created, or brought up to date, in any case.
         reading: whether to refuse writes after that; SQLite refuses them as well.
     """
 
@@ -99,18 +100,13 @@ class Database:
             self.close()
 
     def _open(self) -> None:
-        from theodolite.store.migrations import (
-            migrations,  # imports pandas: only where one is opened
-        )
-
         with (
             as_store_errors(self.path.parent),
             FileLock(Path(self._name).with_suffix(".lock"), timeout=60.0),
         ):
             if _was_emptied(self.path):
                 raise damaged(self.path.parent, "it is empty, though the folder is not")
-            _refuse_newer(self.connection, self.path.parent)
-            migrations.apply(self.connection)
+            bring_up_to_date(self.connection, self.path.parent)
             self._file = _identity(self._name)
 
     @property
@@ -119,7 +115,7 @@ class Database:
         return self.refusal is not None
 
     @property
-    def connection(self) -> sqlite_utils.Database:
+    def connection(self) -> sqlite3.Connection:
         """This thread's connection, in autocommit mode; `write` begins transactions.
 
         Raises:
@@ -155,12 +151,12 @@ class Database:
         It is the highest id ever assigned, as ids are never reused, and the number of rows.
         """
         newest = "SELECT seq FROM sqlite_sequence WHERE name = ?"
-        sql = f"SELECT ({newest}) AS newest, count(*) AS many FROM {table}"  # noqa: S608
+        sql = f"SELECT ({newest}) AS newest, count(*) AS many FROM {table}"
         row = self.row(sql, [table])
         return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
 
-    @contextmanager
-    def write(self) -> Iterator[sqlite_utils.Database]:
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction, holding the write lock from the start.
 
         A transaction that reads first and asks for the lock later is refused at once when another
@@ -199,6 +195,13 @@ class Database:
         self._local = threading.local()
 
 
+def where(**columns: Iterable[Any] | None) -> tuple[str, list[str]]:
+    """The condition that each column is among its values, or anything for None; its parameters."""
+    given = {column: list(values) for column, values in columns.items() if values is not None}
+    tests = [f"{column} IN (SELECT value FROM json_each(?))" for column in given]
+    return " AND ".join(tests) or "1", [to_json(values) for values in given.values()]
+
+
 def _identity(path: str) -> tuple[int, int] | None:
     """Device and inode of the file at a path; None when there is no file."""
     try:
@@ -232,16 +235,3 @@ def _copied(path: Path) -> Path | None:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
     return None
-
-
-def _refuse_newer(connection: sqlite_utils.Database, folder: Path) -> None:
-    import sqlite_utils
-
-    from theodolite.store.migrations import migrations
-
-    known = {m.name for m in migrations.pending(sqlite_utils.Database(memory=True))}
-    if {m.name for m in migrations.applied(connection)} - known:
-        raise StoreError(
-            f"The store at {folder} was written by a newer version of Theodolite.",
-            "Update this one, or choose another folder with --store.",
-        )

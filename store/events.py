@@ -1,16 +1,21 @@
-"""Events of runs, appended and read by cursor."""
+"""What runs report: events, appended and read by cursor, and the output of their processes."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from theodolite.store.database import Database
-from theodolite.store.hashing import from_json, to_json
+from theodolite.store.hashing import to_json
+from theodolite.store.runs import Runs
 
+RUN = re.compile(r"[0-9a-f]{12}")
 _ROW = 64
 """Approximate bytes of an event besides its data, in the table and its indexes."""
+_LIMIT = 2 << 20  # bytes read from the end of a log; nobody reads more in a page
 
 
 class Events:
@@ -37,18 +42,17 @@ class Events:
         self, run_id: str, position: int = 0, after: int = 0, limit: int = 1000
     ) -> list[dict[str, Any]]:
         """Events of a unit with an `id` above `after`, the oldest first."""
-        rows = self._database.rows(
+        return self._database.rows(
             "SELECT id, time, kind, data FROM events WHERE run = ? AND position = ? AND id > ?"
             " ORDER BY id LIMIT ?",
             [run_id, position, after, limit],
         )
-        return [row | {"data": from_json(row["data"])} for row in rows]
 
     def sizes(self, run_id: str | None = None) -> dict[str, int]:
         """Approximate bytes of the events of each run, or of one run if given."""
         only, given = ("", []) if run_id is None else ("WHERE run = ?", [run_id])
         rows = self._database.rows(
-            f"SELECT run, sum(length(data) + {_ROW}) AS size FROM events {only} GROUP BY run",  # noqa: S608
+            f"SELECT run, sum(length(data) + {_ROW}) AS size FROM events {only} GROUP BY run",
             given,
         )
         return {row["run"]: int(row["size"]) for row in rows}
@@ -70,4 +74,36 @@ class Events:
             " AND (? = '' OR data LIKE ?) ORDER BY id DESC LIMIT 1",
             [run_id, position, kind, having, f'%"{having}": true%'],
         )
-        return None if row is None else from_json(row["data"])
+        return None if row is None else row["data"]
+
+
+class Logs:
+    """The output of runs' processes, one file per run."""
+
+    def __init__(self, runs: Runs, folder: Path) -> None:
+        self._runs = runs
+        self.folder = folder
+
+    def path(self, run_id: str) -> Path:
+        """The file that a run's processes write to."""
+        return self.folder / f"{self._runs.get(run_id)['id']}.log"
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every log, by run."""
+        return {path.stem: path.stat().st_size for path in self.folder.glob("*.log")}
+
+    def remove(self, run_id: str) -> None:
+        """Delete the log of a run that is forgotten."""
+        if RUN.fullmatch(run_id):  # no other file is ever named
+            (self.folder / f"{run_id}.log").unlink(missing_ok=True)
+
+    def lines(self, run_id: str, after: int = 0) -> list[str]:
+        """The lines of a run's log from number `after` on; of a huge log only the end."""
+        path = self.path(run_id)
+        if not path.exists():
+            return []
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _LIMIT))
+            text = file.read().decode("utf-8", "replace")
+        return text.splitlines()[after:]

@@ -8,23 +8,16 @@ from theodolite.store.check import Finding
 from theodolite.store.check import check as check_folder
 from theodolite.store.check import clean as clean_folder
 from theodolite.store.database import Database
-from theodolite.store.decoders import Decoders
 from theodolite.store.derived import Derived, Projections
-from theodolite.store.encoders import Encoders
 from theodolite.store.errors import DATABASE, StoreError, as_store_errors
-from theodolite.store.events import Events
+from theodolite.store.events import Events, Logs
 from theodolite.store.judgements import Judgements
-from theodolite.store.logs import Logs
-from theodolite.store.precisions import Precisions
-from theodolite.store.published import Published
-from theodolite.store.results import Results
+from theodolite.store.nouns import Decoders, Encoders, Settings, Visits, Workers
+from theodolite.store.results import Published, Results
 from theodolite.store.runs import Runs
-from theodolite.store.settings import Settings
 from theodolite.store.terminals import Terminals
 from theodolite.store.uploads import Uploads
 from theodolite.store.vectors import VectorStore
-from theodolite.store.visits import Visits
-from theodolite.store.workers import Workers
 
 
 class Store:
@@ -32,7 +25,7 @@ class Store:
 
     Attributes:
         folder: of the store.
-        encoders, decoders, uploads, results, published, precisions, judgements, runs, logs, events,
+        encoders, decoders, uploads, results, published, judgements, runs, logs, events,
             terminals, visits, workers, vectors, projections, derived, settings: one object a noun.
     """
 
@@ -45,7 +38,6 @@ class Store:
         self.uploads = Uploads(self.database, folder / "uploads")
         self.results = Results(self.database, folder / "examples")
         self.published = Published(self.database)
-        self.precisions = Precisions(self.database)
         self.judgements = Judgements(self.database)
         self.runs = Runs(self.database)
         self.logs = Logs(self.runs, folder / "logs")
@@ -59,7 +51,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, *, reading: bool = False) -> Store:
-        """Open the store in a folder, creating or migrating it as needed.
+        """Open the store in a folder, creating it or bringing it up to date as needed.
 
         Args:
             folder: of the store.

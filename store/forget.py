@@ -21,7 +21,7 @@ def run(store: Store, run_id: str) -> bool:
         NoSuchRun: when there is none.
     """
     store.runs.get(run_id)
-    sql = f"DELETE FROM runs WHERE id = ? AND {_OVER}"  # noqa: S608
+    sql = f"DELETE FROM runs WHERE id = ? AND {_OVER}"
     if not store.database.change(sql, [run_id]):
         return False
     store.logs.remove(run_id)
@@ -48,7 +48,7 @@ def sizes(store: Store) -> dict[str, int]:
 def runs_older(store: Store, days: float) -> int:
     """Forget the runs that ended more than `days` ago; return how many."""
     rows = store.database.rows(
-        f"SELECT id FROM runs WHERE {_OVER} AND coalesce(finished, updated) < ?",  # noqa: S608
+        f"SELECT id FROM runs WHERE {_OVER} AND coalesce(finished, updated) < ?",
         [time.time() - days * _DAY],
     )
     return sum(run(store, row["id"]) for row in rows)

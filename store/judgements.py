@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from theodolite.store.database import Database
+from theodolite.store.database import Database, where
 from theodolite.store.errors import StoreError
-from theodolite.store.hashing import from_json, to_json
+from theodolite.store.hashing import to_json
 
 
 class JudgingRow(TypedDict):
@@ -59,7 +58,7 @@ class Judgements:
     def list(self) -> list[JudgingRow]:
         """All sessions, newest first, with the number of marks in force."""
         rows = self._database.rows(f"{_LISTED} ORDER BY created DESC, rowid DESC")
-        return [self._read(row) for row in rows]
+        return [JudgingRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
     def get(self, session: str) -> JudgingRow:
         """The session of that id."""
@@ -69,13 +68,12 @@ class Judgements:
                 f"There is no session of judging {session[:80]!r}.",
                 "`theodolite judge list` shows them.",
             )
-        return self._read(row)
+        return JudgingRow(**row)  # type: ignore[typeddict-item]
 
     def pool(self, session: str) -> dict[str, Any]:
         """The pool of a session; empty when there is no such session."""
         row = self._database.row("SELECT pool FROM judgings WHERE id = ?", [session])
-        found: dict[str, Any] = from_json(row["pool"]) if row else {}
-        return found
+        return row["pool"] if row else {}
 
     def remove(self, session: str) -> None:
         """Forget a session with all its marks."""
@@ -92,7 +90,7 @@ class Judgements:
         rows = self._database.rows(
             "SELECT draw FROM draws WHERE judging = ? ORDER BY position", [session]
         )
-        return [from_json(row["draw"]) for row in rows]
+        return [row["draw"] for row in rows]
 
     def add_mark(self, session: str, position: int, judge: str, mark: float | None) -> bool:
         """Append a mark, or None to withdraw the last one; return whether anything changed.
@@ -141,17 +139,9 @@ class Judgements:
 
     def second_marks(self, keys: Sequence[str]) -> dict[str, tuple[int, int | None]]:
         """Key -> (id, mark) of the answered keys; ids grow with every answer."""
+        condition, given = where(key=keys)
         rows = self._database.rows(
-            "SELECT key, id, mark FROM second_marks WHERE key IN (SELECT value FROM json_each(?))",
-            [json.dumps(list(keys))],
+            f"SELECT key, id, mark FROM second_marks WHERE {condition}",
+            given,
         )
         return {row["key"]: (row["id"], row["mark"]) for row in rows}
-
-    def _read(self, row: dict[str, Any]) -> JudgingRow:
-        return {
-            "id": row["id"],
-            "title": row["title"],
-            "spec": from_json(row["spec"]),
-            "created": row["created"],
-            "marks": row["marks"],
-        }

@@ -34,14 +34,15 @@ def copy_results(
         for row in _rows(source, "results WHERE id", ids):
             number = row.pop("id")
             row |= {"encoder": encoders[row["encoder"]], "task": tasks[row["task"]]}
+            row["details"] = to_json(row["details"])
             written = connection.execute(
-                f"INSERT INTO results ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",  # noqa: S608
+                f"INSERT INTO results ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
                 list(row.values()),
             )
             for score in _rows(source, "scores WHERE result", [number]):
                 values = [written.lastrowid, *list(score.values())[1:]]
                 marks = ", ".join("?" * len(values))
-                connection.execute(f"INSERT INTO scores VALUES ({marks})", values)  # noqa: S608
+                connection.execute(f"INSERT INTO scores VALUES ({marks})", values)
             held = row["examples"] and source.results.folder / row["examples"]
             if held and held.is_file():
                 shutil.copyfile(held, files / row["examples"])
@@ -69,6 +70,6 @@ def copy_maps(
 
 def _rows(source: Store, where: str, ids: Sequence[int]) -> list[dict[str, Any]]:
     return source.database.rows(
-        f"SELECT * FROM {where} IN (SELECT value FROM json_each(?)) ORDER BY 1, 2",  # noqa: S608
+        f"SELECT * FROM {where} IN (SELECT value FROM json_each(?)) ORDER BY 1, 2",
         [json.dumps(list(ids))],
     )

@@ -1,14 +1,14 @@
-"""Results of evaluations: immutable numbers, and the values behind each of them.
+"""Results of evaluations, and published results of others.
 
-A result comes as a plain mapping with the fields of an evaluation's result. Its arrays lie in one
-`.npz` file named by the hash of its bytes, its numbers in SQLite.
+A result is immutable numbers and the values behind each of them. It comes as a plain mapping with
+the fields of an evaluation's result. Its arrays lie in one `.npz` file named by the hash of its
+bytes, its numbers in SQLite.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import math
 import time
 import zipfile
@@ -19,22 +19,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from theodolite.store.database import Database
+from theodolite.store.database import Database, where
 from theodolite.store.errors import StoreError, as_store_errors
 from theodolite.store.files import is_whole, write_once
-from theodolite.store.hashing import from_json, to_json
+from theodolite.store.hashing import to_json
 
 if TYPE_CHECKING:
-    import sqlite_utils
+    import sqlite3
 
 KEY = ("encoder", "fingerprint", "task", "protocol", "seed", "data_hash")
 """The key of a result. The encoder's name is part of it so that two specs of one fingerprint each
 have their row; everything costly is shared by fingerprint alone."""
+PUBLISHED_KEY = ("model", "revision", "task", "data_revision", "version")
+"""The key of a published result. Another revision of model or data is another result."""
 
 _MAIN = ("split", "aggregation", "metric", "score", "n", "unit")
 _COLUMNS = (*KEY, "dim", *_MAIN, "details", "examples", "seconds", "error", "hint", "created")
 _LISTED = ", ".join(("id", *(c for c in _COLUMNS if c != "details")))
-_INSERT = f"INSERT INTO results ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+_INSERT = f"INSERT INTO results ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_PUBLISHED = (*PUBLISHED_KEY, "metric", "score", "facts", "added", "scores")
 _SAME_QUESTION = "encoder = ? AND task = ? AND protocol = ? AND seed = ?"
 
 
@@ -93,7 +96,7 @@ class Results:
         """The result under a key (the names in `KEY`), with its details, or None."""
         where = " AND ".join(f"{name} = ?" for name in KEY)
         row = self._database.row(
-            f"SELECT * FROM results WHERE {where}",  # noqa: S608
+            f"SELECT * FROM results WHERE {where}",
             [key[name] for name in KEY],
         )
         return None if row is None else _read(row)
@@ -133,16 +136,9 @@ class Results:
             seeds: only these; None for all.
             all_versions: every result instead of the one that counts.
         """
-        wanted = (("encoder", encoders), ("task", tasks), ("protocol", protocols), ("seed", seeds))
-        given = [(column, list(values)) for column, values in wanted if values is not None]
-        clauses = [f"{column} IN ({', '.join('?' * len(v))})" for column, v in given]
-        rows = self._database.rows(
-            f"SELECT {_LISTED} FROM results WHERE {' AND '.join(clauses) or '1'} ORDER BY id",  # noqa: S608
-            [value for _, values in given for value in values],
-        )
-        for row in rows:
-            if row["score"] is None and row["error"] is None:
-                row["score"] = math.nan
+        condition, given = where(encoder=encoders, task=tasks, protocol=protocols, seed=seeds)
+        sql = f"SELECT {_LISTED} FROM results WHERE {condition} ORDER BY id"
+        rows = [_read(row) for row in self._database.rows(sql, given)]
         return rows if all_versions else _that_count(rows)
 
     def scores(self, result_id: int) -> list[dict[str, Any]]:
@@ -156,18 +152,15 @@ class Results:
 
         Unknown ids are absent. For one result see `by_id` and `scores`.
         """
-        ids = json.dumps([int(number) for number in result_ids])
-        found: dict[int, dict[str, Any]] = {
-            row["id"]: {"details": from_json(row["details"]), "scores": []}
-            for row in self._database.rows(
-                "SELECT id, details FROM results WHERE id IN (SELECT value FROM json_each(?))",
-                [ids],
-            )
-        }
+        condition, given = where(id=result_ids)
+        sql = f"SELECT id, details FROM results WHERE {condition}"
+        rows = self._database.rows(sql, given)
+        found = {row["id"]: {"details": row["details"], "scores": []} for row in rows}
+        condition, given = where(result=found)
         for row in self._database.rows(
             "SELECT result, split, aggregation, metric, score, n, main, unit FROM scores"
-            " WHERE result IN (SELECT value FROM json_each(?)) ORDER BY result, position",
-            [ids],
+            f" WHERE {condition} ORDER BY result, position",
+            given,
         ):
             row["main"] = bool(row["main"])
             row["score"] = math.nan if row["score"] is None else row["score"]
@@ -192,15 +185,13 @@ class Results:
 
         For one result see `by_id` and `examples`.
         """
-        for row in self._database.rows(
-            "SELECT id, details, examples FROM results"
-            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            [json.dumps([int(number) for number in result_ids])],
-        ):
+        condition, given = where(id=result_ids)
+        sql = f"SELECT id, details, examples FROM results WHERE {condition} ORDER BY id"
+        for row in self._database.rows(sql, given):
             name, arrays = row["examples"], None
             with contextlib.suppress(Exception):  # as in `examples`
                 arrays = {} if name is None else arrays_of((self.folder / name).read_bytes())
-            yield row["id"], from_json(row["details"]), arrays
+            yield row["id"], row["details"], arrays
 
     def is_readable(self, row: Mapping[str, Any]) -> bool:
         """Whether the per-example values of a row are intact; True when it has none."""
@@ -220,10 +211,12 @@ class Results:
     def remove(self, result_ids: Sequence[int]) -> int:
         """Forget results, with their per-example values unless shared; return how many."""
         with self._database.write() as connection:
-            given = [json.dumps([int(number) for number in result_ids])]
-            chosen = "FROM results WHERE id IN (SELECT value FROM json_each(?))"
-            files = connection.execute(f"SELECT DISTINCT examples {chosen}", given).fetchall()
-            count = connection.execute(f"DELETE {chosen}", given).rowcount
+            condition, given = where(id=result_ids)
+            files = connection.execute(
+                f"SELECT DISTINCT examples FROM results WHERE {condition}",
+                given,
+            ).fetchall()
+            count = connection.execute(f"DELETE FROM results WHERE {condition}", given).rowcount
             for (file,) in files:
                 used = connection.execute("SELECT 1 FROM results WHERE examples = ?", [file])
                 if file and used.fetchone() is None:
@@ -250,19 +243,101 @@ class Results:
             return write_once(self.folder, [buffer.getvalue()], ".npz")[0]
 
 
+class Published:
+    """Published results by key, without per-example values; storing one again replaces it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, results: Iterable[Mapping[str, Any]]) -> int:
+        """Store results; return how many.
+
+        Args:
+            results: each with the names in `PUBLISHED_KEY`, `metric` and `score` of the main score
+                in points, `scores` (mappings as those of `Results.put`) and JSON-able `facts`.
+        """
+        rows = [
+            [
+                *(one[name] for name in (*PUBLISHED_KEY, "metric", "score")),
+                *(to_json(one["facts"]), time.time(), to_json(one["scores"])),
+            ]
+            for one in results
+        ]
+        marks = ", ".join("?" * len(_PUBLISHED))
+        sql = f"REPLACE INTO published ({', '.join(_PUBLISHED)}) VALUES ({marks})"
+        with self._database.write() as connection:
+            connection.executemany(sql, rows)
+        return len(rows)
+
+    def edition(self) -> tuple[int, int]:
+        """A version that changes with every added or removed result."""
+        return self._database.edition("published")
+
+    def tasks(self) -> set[str]:
+        """Tasks with a published result."""
+        return {row["task"] for row in self._database.rows("SELECT DISTINCT task FROM published")}
+
+    def models(self) -> int:
+        """Number of model revisions with published results."""
+        sql = "SELECT count(*) AS n FROM (SELECT DISTINCT model, revision FROM published)"
+        row = self._database.row(sql)
+        return int(row["n"]) if row else 0
+
+    def held(self) -> list[tuple[str, str, int]]:
+        """(model, revision, number of results) of every model revision."""
+        rows = self._database.rows(
+            "SELECT model, revision, count(*) AS n FROM published"
+            " GROUP BY model, revision ORDER BY model, revision"
+        )
+        return [(row["model"], row["revision"], row["n"]) for row in rows]
+
+    def table(
+        self, *, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Main scores and facts, by model, revision and task.
+
+        Args:
+            models: only these; None for all.
+            tasks: only these; None for all.
+        """
+        condition, given = where(model=models, task=tasks)
+        return self._database.rows(
+            f"SELECT id, {', '.join(_PUBLISHED[:-1])} FROM published WHERE {condition}"
+            " ORDER BY model, revision, task, version",
+            given,
+        )
+
+    def scores(self, result_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        """Every number of some results, by id; unknown ids are absent."""
+        condition, given = where(id=result_ids)
+        rows = self._database.rows(f"SELECT id, scores FROM published WHERE {condition}", given)
+        return {row["id"]: row["scores"] for row in rows}
+
+    def remove(self, result_ids: Sequence[int]) -> int:
+        """Forget results; return how many."""
+        condition, given = where(id=result_ids)
+        return self._database.change(f"DELETE FROM published WHERE {condition}", given)
+
+    def forget(self, models: Iterable[tuple[str, str]]) -> int:
+        """Forget all results of some (model, revision) pairs; return how many."""
+        sql = "DELETE FROM published WHERE model = ? AND revision = ?"
+        with self._database.write() as connection:
+            return sum(int(connection.execute(sql, one).rowcount) for one in models)
+
+
 def _insert(
-    connection: sqlite_utils.Database, result: Mapping[str, Any], row: list[Any], lost: int | None
+    connection: sqlite3.Connection, result: Mapping[str, Any], row: list[Any], lost: int | None
 ) -> int:
     """Insert a row, replacing an error or a success whose values are lost."""
     question = [result[name] for name in ("encoder", "task", "protocol", "seed")]
     connection.execute(
-        f"DELETE FROM results WHERE {_SAME_QUESTION} AND error IS NOT NULL",  # noqa: S608
+        f"DELETE FROM results WHERE {_SAME_QUESTION} AND error IS NOT NULL",
         question,
     )
     connection.execute("DELETE FROM results WHERE id = ?", [lost])
     where = " AND ".join(f"{name} = ?" for name in KEY)
     known = connection.execute(
-        f"SELECT id FROM results WHERE {where}",  # noqa: S608
+        f"SELECT id FROM results WHERE {where}",
         [result[name] for name in KEY],
     ).fetchone()
     if known is not None:  # another process was quicker
@@ -298,7 +373,6 @@ def _number(score: float) -> float | None:
 def _read(row: dict[str, Any]) -> dict[str, Any]:
     if row["score"] is None and row["error"] is None:
         row["score"] = math.nan
-    row["details"] = from_json(row["details"])
     return row
 
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from theodolite.store.nouns import SILENCE
 from theodolite.store.postgres import LOCK, Postgres
-from theodolite.store.workers import SILENCE
 
 FORSAKEN = 5.0
 """Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
@@ -89,7 +89,7 @@ class Roster:
         A slot that this process holds already stays held. Call it again after a lost connection.
         """
         held = self._rows(
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted"  # noqa: S608
+            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted"
             " AND pid = pg_backend_pid() AND objsubid = 1"
             f" AND ((classid::bigint << 32) | objid::bigint) = {LOCK}",
             [slot],

@@ -13,16 +13,26 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from theodolite.store.database import Database
+from theodolite.store.database import Database, where
 from theodolite.store.errors import NoSuchRun
-from theodolite.store.hashing import from_json, hash_of, to_json
-from theodolite.store.run_progress import count, time_left, weigh
+from theodolite.store.hashing import hash_of, to_json
 from theodolite.store.run_rows import RunRow, State, UnitRow
 
 _FURTHER = 0.01
 """Fraction of a unit that a process must have done beyond those before it, to have got further."""
 
 _COLUMNS = ", ".join(RunRow.__annotations__)
+
+_WEIGH = """
+    UPDATE runs SET fraction = coalesce((
+        SELECT (sum(weight * CASE state WHEN 'waiting' THEN share ELSE 1 END)
+            + runs.unit_fraction * coalesce((
+            SELECT weight FROM units WHERE run = runs.id AND state = 'waiting'
+            ORDER BY position LIMIT 1), 0)) / sum(weight)
+        FROM units WHERE run = runs.id), 0)
+    WHERE id = ?"""
+"""The weighted mean over units: 1 for those that are over, the local progress for the present one
+(the first that waits), and the progress of other machines for all that wait."""
 
 
 class Runs:
@@ -73,10 +83,12 @@ class Runs:
         Raises:
             NoSuchRun: when there is none.
         """
-        row = self._database.row(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", [run_id])  # noqa: S608
-        if row is None:
-            raise NoSuchRun(f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` has all.")
-        return _read(row)
+        found = self._rows("WHERE id = ?", run_id)
+        if not found:
+            raise NoSuchRun(
+                f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` shows all runs."
+            )
+        return found[0]
 
     def list(
         self,
@@ -85,24 +97,15 @@ class Runs:
         kinds: Sequence[str] | None = None,
     ) -> list[RunRow]:
         """The newest runs first, only those in `states` and of `kinds` when given."""
-        wanted = [
-            (name, words)
-            for name, words in (("state", states), ("kind", kinds))
-            if words is not None
-        ]
-        tests = [f"{name} IN ({', '.join('?' * len(words))})" for name, words in wanted]
-        rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM runs WHERE {' AND '.join(tests) or '1'}"  # noqa: S608
-            " ORDER BY created DESC, rowid DESC LIMIT ?",
-            [*(word for _, words in wanted for word in words), limit],
-        )
-        return [_read(row) for row in rows]
+        condition, given = where(state=states, kind=kinds)
+        newest = f"WHERE {condition} ORDER BY created DESC, rowid DESC LIMIT ?"
+        return self._rows(newest, *given, limit)
 
     def units(self, run_id: str) -> builtins.list[UnitRow]:
         """The units of a run in order; none until a worker has taken it up."""
         columns = ", ".join(UnitRow.__annotations__)
         rows = self._database.rows(
-            f"SELECT {columns} FROM units WHERE run = ? ORDER BY position",  # noqa: S608
+            f"SELECT {columns} FROM units WHERE run = ? ORDER BY position",
             [run_id],
         )
         return [UnitRow(**row) for row in rows]  # type: ignore[typeddict-item]
@@ -143,7 +146,7 @@ class Runs:
                 " hint = '' WHERE run = ? AND state <> 'done'",
                 [run_id],
             )
-            count(connection, run_id)
+            _count(connection, run_id)
         return True
 
     def prioritise(self, run_id: str, priority: int | None = None) -> bool:
@@ -172,11 +175,7 @@ class Runs:
 
     def not_enqueued(self) -> builtins.list[RunRow]:
         """Runs that wait and are in no queue yet, the oldest first."""
-        rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM runs WHERE state = 'queued' AND enqueued < attempt"  # noqa: S608
-            " ORDER BY created, rowid"
-        )
-        return [_read(row) for row in rows]
+        return self._rows("WHERE state = 'queued' AND enqueued < attempt ORDER BY created, rowid")
 
     def enqueued(self, run_id: str, attempt: int) -> None:
         """Record that this attempt is in the queue."""
@@ -194,11 +193,7 @@ class Runs:
 
     def enqueued_and_live(self) -> builtins.list[RunRow]:
         """Runs that are not over and should be in the queue."""
-        rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM runs WHERE enqueued = attempt"  # noqa: S608
-            " AND state IN ('queued', 'running')"
-        )
-        return [_read(row) for row in rows]
+        return self._rows("WHERE enqueued = attempt AND state IN ('queued', 'running')")
 
     def start(
         self,
@@ -234,7 +229,7 @@ class Runs:
                     [run_id, position, label, weights[position] if weights else 1.0],
                 )
             connection.execute("UPDATE units SET share = 0 WHERE run = ?", [run_id])
-            count(connection, run_id)
+            _count(connection, run_id)
             connection.execute("UPDATE runs SET clock_fraction = fraction WHERE id = ?", [run_id])
         return True
 
@@ -259,7 +254,7 @@ class Runs:
                 "UPDATE runs SET unit_fraction = ?, updated = ? WHERE id = ? AND attempt = ?",
                 [min(max(unit, 0.0), 1.0), now, run_id, attempt],
             )
-            weigh(connection, run_id)
+            _weigh(connection, run_id)
             connection.execute(
                 "UPDATE runs SET clock = ?, clock_fraction = fraction WHERE id = ?", [now, run_id]
             )
@@ -275,8 +270,8 @@ class Runs:
             )
             if cursor.rowcount == 0:
                 return False
-            weigh(connection, run_id)
-            time_left(connection, run_id, now)
+            _weigh(connection, run_id)
+            _time_left(connection, run_id, now)
         return True
 
     def shares(self, run_id: str, attempt: int, shares: Mapping[int, float], message: str) -> bool:
@@ -297,9 +292,9 @@ class Runs:
                     " AND state = 'waiting'",
                     [share, run_id, position],
                 )
-            weigh(connection, run_id)
+            _weigh(connection, run_id)
             if any(share > _FURTHER for share in shares.values()):
-                time_left(connection, run_id, now)
+                _time_left(connection, run_id, now)
         return True
 
     def end_unit(
@@ -329,8 +324,8 @@ class Runs:
                 " WHERE run = ? AND position = ? AND state = 'waiting'",
                 [state, seconds, error, hint, run_id, position],
             )
-            count(connection, run_id)
-            time_left(connection, run_id, time.time())
+            _count(connection, run_id)
+            _time_left(connection, run_id, time.time())
             return bool(cursor.rowcount > 0)
 
     def lost_unit(self, run_id: str, position: int) -> int:
@@ -377,7 +372,31 @@ class Runs:
         )
         return changed > 0
 
+    def _rows(self, which: str, *given: object) -> builtins.list[RunRow]:
+        rows = self._database.rows(f"SELECT {_COLUMNS} FROM runs {which}", given)
+        return [RunRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
-def _read(row: dict[str, Any]) -> RunRow:
-    row["spec"] = from_json(row["spec"])
-    return row  # type: ignore[return-value]
+
+def _weigh(connection: Any, run_id: str) -> None:
+    """Recompute the progress of the whole run."""
+    connection.execute(_WEIGH, [run_id])
+
+
+def _count(connection: Any, run_id: str) -> None:
+    """Recount the units that are over, so that none counts twice. The next one begins at 0."""
+    connection.execute(
+        "UPDATE runs SET updated = ?, unit_fraction = 0,"
+        " (done, failed) = (SELECT count(*) FILTER (WHERE state = 'done'),"
+        " count(*) FILTER (WHERE state = 'failed') FROM units WHERE run = runs.id) WHERE id = ?",
+        [time.time(), run_id],
+    )
+    _weigh(connection, run_id)
+
+
+def _time_left(connection: Any, run_id: str, now: float) -> None:
+    """Set the time left by the rate since the present worker began; NULL until there is one."""
+    connection.execute(
+        "UPDATE runs SET eta_seconds = CASE WHEN fraction > clock_fraction"
+        " THEN (? - clock) * (1 - fraction) / (fraction - clock_fraction) END WHERE id = ?",
+        [now, run_id],
+    )

@@ -16,8 +16,8 @@ from filelock import FileLock, Timeout
 
 from theodolite.store.database import Database
 from theodolite.store.errors import RunAtWork
+from theodolite.store.events import RUN, Logs
 from theodolite.store.hashing import hash_of, to_json
-from theodolite.store.logs import RUN, Logs
 from theodolite.store.run_rows import RunRow
 from theodolite.store.runs import Runs
 

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from theodolite.store.database import Database
 from theodolite.store.errors import StoreError, as_store_errors
 from theodolite.store.files import chunks_of, write_once
-from theodolite.store.hashing import from_json, to_json
+from theodolite.store.hashing import to_json
 
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 
@@ -67,12 +67,12 @@ class Uploads:
         chunks = [source] if isinstance(source, bytes) else chunks_of(source)
         with as_store_errors(self._database.path.parent):
             file, size = write_once(self.folder, chunks, "")
-        facts = [kind, file, to_json(mapping)]
+        facts = (kind, file, to_json(mapping))
         with self._database.write() as connection:
             before = connection.execute(
                 "SELECT kind, file, mapping FROM uploads WHERE name = ?", [name]
             ).fetchone()
-            if before is not None and list(before) != facts:
+            if before is not None and (*before[:2], to_json(before[2])) != facts:
                 raise StoreError(
                     f"There is an upload named {name!r} already, with other content.",
                     "Choose another name, or remove that one first.",
@@ -110,13 +110,5 @@ class Uploads:
         return True
 
     def _read(self, row: dict[str, Any]) -> UploadRow:
-        return {
-            "name": row["name"],
-            "filename": row["filename"],
-            "kind": row["kind"],
-            "path": self.folder / row["file"],
-            "bytes": row["bytes"],
-            "mapping": from_json(row["mapping"]),
-            "info": from_json(row["info"]),
-            "added": row["added"],
-        }
+        path = self.folder / row.pop("file")
+        return UploadRow(**row, path=path)  # type: ignore[typeddict-item]

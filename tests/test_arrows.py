@@ -20,7 +20,6 @@ FORBIDDEN = {
         "plotly",
         "typer",
         "sqlite3",
-        "sqlite_utils",
         "sqlalchemy",
         "dbos",
     },

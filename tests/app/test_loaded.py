@@ -1,4 +1,4 @@
-"""Encoders and data in memory follow the disk; results of a half precision stand under its name."""
+"""Encoders and data in memory follow the disk."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+import contextlib
 import gc
 import shutil
 import sqlite3
@@ -9,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from theodolite.store import Store, StoreError
+from theodolite.store import Store, StoreError, schema
 
 
 def test_pragmas_of_every_connection(store: Store) -> None:
@@ -91,18 +92,6 @@ def test_a_store_that_is_removed_while_in_use_says_so(store: Store) -> None:
     assert store.settings.get("theme") == "dark"
 
 
-def test_migrations_are_recorded_and_run_once(store: Store) -> None:
-    """Opening again applies nothing and loses nothing."""
-    store.settings.set("theme", "dark")
-    before = store.database.rows("SELECT name, applied_at FROM _sqlite_migrations ORDER BY id")
-    again = Store.open(store.folder)
-    assert again.settings.get("theme") == "dark"
-    assert (
-        again.database.rows("SELECT name, applied_at FROM _sqlite_migrations ORDER BY id") == before
-    )
-    assert [row["name"] for row in before] == sorted({row["name"] for row in before})
-
-
 def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     """Only one of them makes the tables; none fails."""
     code = (
@@ -129,10 +118,14 @@ def test_a_transaction_is_undone_whole(store: Store) -> None:
 
 def _newer(folder: Path) -> None:
     store = Store.open(folder)
-    store.database.connection["_sqlite_migrations"].insert(
-        {"migration_set": "theodolite", "name": "m999_from_tomorrow", "applied_at": "2099-01-01"}
-    )
+    store.database.change(f"PRAGMA user_version = {len(schema.STEPS) + 1}")
     store.close()
+
+
+def _of_another_program(folder: Path) -> None:
+    folder.mkdir()
+    with contextlib.closing(sqlite3.connect(folder / "theodolite.db")) as connection:
+        connection.execute("CREATE TABLE settings (a)")
 
 
 def _not_sqlite(folder: Path) -> None:
@@ -146,7 +139,12 @@ def _a_file(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "words"),
-    [(_newer, "newer version"), (_not_sqlite, "damaged"), (_a_file, "is a file, not a folder")],
+    [
+        (_newer, "newer version"),
+        (_of_another_program, "not written by Theodolite"),
+        (_not_sqlite, "damaged"),
+        (_a_file, "is a file, not a folder"),
+    ],
 )
 def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, make, words: str) -> None:
     """With one sentence that says why, and a hint."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import sqlite_utils
-
 from theodolite.store import Store
-from theodolite.store.migrations import migrations
 
 
 def test_decoders_are_listed_the_newest_first(store: Store, tmp_path: Path) -> None:
@@ -46,22 +43,6 @@ def test_a_store_that_is_moved_still_finds_its_decoders(tmp_path: Path) -> None:
     (row,) = moved.decoders.list()
     assert row["folder"] == tmp_path / "there" / "decoders" / "minilm-1"
     moved.close()
-
-
-def test_a_store_of_before_gets_the_table(tmp_path: Path) -> None:
-    """What was in it stays."""
-    folder = tmp_path / "store"
-    folder.mkdir()
-    old = sqlite_utils.Database(folder / "theodolite.db")
-    migrations.apply(old, stop_before="m015_decoders")
-    assert "decoders" not in old.table_names()
-    old.execute("INSERT INTO encoders VALUES ('minilm', '{}', 1.0)")
-    old.conn.commit()
-    old.close()
-    store = Store.open(folder)
-    assert store.encoders.names() == ["minilm"]
-    assert store.decoders.list() == []
-    store.close()
 
 
 def test_a_decoder_whose_folder_is_gone_is_found_and_forgotten(store: Store) -> None:

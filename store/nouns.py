@@ -1,0 +1,226 @@
+"""The small tables: settings, encoders, decoders, workers. Knows a spec only as a name."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import math
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+from theodolite.store.database import Database
+from theodolite.store.hashing import to_json
+
+SILENCE = 15.0
+"""Seconds without a heartbeat after which a worker counts as gone."""
+
+
+class EncoderRow(TypedDict):
+    """An encoder in the list."""
+
+    name: str
+    info: dict[str, Any]
+    added: float
+
+
+class DecoderRow(TypedDict):
+    """A decoder in the list: the encoder whose vectors it reads, its folder, facts about it."""
+
+    name: str
+    encoder: str
+    fingerprint: str
+    folder: Path
+    info: dict[str, Any]
+    added: float
+
+
+class WorkerRow(TypedDict):
+    """A worker; times are seconds since 1970."""
+
+    slot: str
+    pid: int
+    host: str
+    started: float
+    seen: float
+
+
+class Settings:
+    """JSON values by name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value stored under a name, or `default`."""
+        row = self._database.row("SELECT value FROM settings WHERE name = ?", [name])
+        return default if row is None else row["value"]
+
+    def set(self, name: str, value: Any) -> None:
+        """Store a JSON-able value; None forgets the name."""
+        if value is None:
+            self._database.change("DELETE FROM settings WHERE name = ?", [name])
+            return
+        self._database.change("REPLACE INTO settings VALUES (?, ?)", [name, to_json(value)])
+
+
+class Encoders:
+    """Canonical spec -> facts about it, in the order they were added."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, info: Mapping[str, Any] | None = None) -> EncoderRow:
+        """Add an encoder; adding it again replaces its facts and keeps its place.
+
+        Args:
+            name: the canonical spec.
+            info: JSON-able facts for lists.
+        """
+        self._database.change(
+            "INSERT INTO encoders VALUES (?, ?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET info = excluded.info",
+            [name, to_json(info or {}), time.time()],
+        )
+        added = self.get(name)
+        if added is None:  # removed by another process just now: return what was given
+            return {"name": name, "info": dict(info or {}), "added": time.time()}
+        return added
+
+    def get(self, name: str) -> EncoderRow | None:
+        """The encoder of that name, or None."""
+        row = self._database.row("SELECT * FROM encoders WHERE name = ?", [name])
+        return None if row is None else EncoderRow(**row)  # type: ignore[typeddict-item]
+
+    def list(self) -> list[EncoderRow]:
+        """All encoders, in the order they were added."""
+        rows = self._database.rows("SELECT * FROM encoders ORDER BY added, rowid")
+        return [EncoderRow(**row) for row in rows]  # type: ignore[typeddict-item]
+
+    def names(self) -> builtins.list[str]:
+        """Their names, in the same order."""
+        return [row["name"] for row in self.list()]
+
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """Name -> facts, in the same order."""
+        return {row["name"]: row["info"] for row in self.list()}
+
+    def remove(self, name: str) -> bool:
+        """Forget an encoder; return whether it was listed.
+
+        Its results stay; its vectors go at the next `Store.clean`.
+        """
+        return self._database.change("DELETE FROM encoders WHERE name = ?", [name]) > 0
+
+
+class Decoders:
+    """Name -> folder of the decoder and facts about it.
+
+    Attributes:
+        folder: of the decoders that were trained here; others may be anywhere.
+    """
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self.folder = folder
+
+    def add(
+        self, folder: Path, encoder: str, fingerprint: str, info: Mapping[str, Any] | None = None
+    ) -> DecoderRow:
+        """Add a decoder under the name of its folder; adding it again replaces its facts.
+
+        A different folder of the same name gets a numeric suffix.
+
+        Args:
+            folder: of the decoder.
+            encoder: canonical spec of the encoder it belongs to.
+            fingerprint: of that encoder.
+            info: JSON-able facts for lists.
+        """
+        stored = self._stored(folder)
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM decoders WHERE folder = ?", [stored])
+            names = {name for (name,) in connection.execute("SELECT name FROM decoders")}
+            tried = [folder.name, *(f"{folder.name}-{n}" for n in range(2, len(names) + 3))]
+            name = next(name for name in tried if name not in names)
+            row = [name, encoder, fingerprint, stored, to_json(info or {}), time.time()]
+            connection.execute("INSERT INTO decoders VALUES (?, ?, ?, ?, ?, ?)", row)
+        return {
+            "name": name,
+            "encoder": encoder,
+            "fingerprint": fingerprint,
+            "folder": folder,
+            "info": dict(info or {}),
+            "added": float(str(row[-1])),
+        }
+
+    def list(self) -> list[DecoderRow]:
+        """All decoders, newest first."""
+        rows = self._database.rows("SELECT * FROM decoders ORDER BY added DESC, rowid DESC")
+        # An absolute folder stays as it is.
+        return [DecoderRow(**row | {"folder": self.folder / row["folder"]}) for row in rows]  # type: ignore[typeddict-item]
+
+    def remove(self, name: str) -> bool:
+        """Forget a decoder; return whether it was listed. Its folder stays."""
+        return self._database.change("DELETE FROM decoders WHERE name = ?", [name]) > 0
+
+    def _stored(self, folder: Path) -> str:
+        """The path to store: relative for a folder of the store, so that the store can move."""
+        path, own = folder.expanduser().absolute(), self.folder.absolute()
+        return str(path.relative_to(own) if path.is_relative_to(own) else path)
+
+
+class Workers:
+    """Slot -> the process that fills it, of those that work on the queue."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def seen(self, slot: str) -> None:
+        """Record a heartbeat of this process in its slot."""
+        now, pid = time.time(), os.getpid()
+        self._database.change(
+            "INSERT INTO workers VALUES (?, ?, ?, ?, ?) ON CONFLICT (slot) DO UPDATE SET"
+            " started = CASE WHEN pid = excluded.pid THEN started ELSE excluded.started END,"
+            " pid = excluded.pid, host = excluded.host, seen = excluded.seen",
+            [slot, pid, socket.gethostname(), now, now],
+        )
+
+    def gone(self, slot: str) -> None:
+        """Record that this process leaves its slot."""
+        self._database.change("DELETE FROM workers WHERE slot = ? AND pid = ?", [slot, os.getpid()])
+
+    def list(self) -> list[WorkerRow]:
+        """Workers with a heartbeat in the last `SILENCE` seconds, by slot."""
+        rows = self._database.rows(
+            "SELECT * FROM workers WHERE seen > ? ORDER BY slot", [time.time() - SILENCE]
+        )
+        return [WorkerRow(**row) for row in rows]  # type: ignore[typeddict-item]
+
+
+class Visits:
+    """When a page was last opened or asked for an interactive run, shared between processes.
+
+    Work that nobody waits for steps aside then.
+
+    Args:
+        file: its time of modification says it, so that looking costs microseconds.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def note(self) -> None:
+        """Note that somebody waits; where nothing can be written, nothing is noted."""
+        with contextlib.suppress(OSError):
+            self._file.touch()
+
+    def seconds_since(self) -> float:
+        """Seconds since the last one, infinite if there was none."""
+        try:
+            return time.time() - self._file.stat().st_mtime
+        except OSError:
+            return math.inf
