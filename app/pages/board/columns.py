@@ -130,6 +130,7 @@ def _members(workspace: Workspace, suite: str) -> Sequence[str]:
     raise UserError(
         f"There is no suite {suite!r}.",
         f"Known are {known} and those that `theodolite data suite` lists.",
+        code="unknown",
     )
 
 

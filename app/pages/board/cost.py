@@ -56,7 +56,7 @@ class CostJob(Job):
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
-            raise UserError("No encoder given.", "Name at least one.")
+            raise UserError("No encoder given.", "Name at least one.", code="missing")
         return cls(names)
 
     @property

@@ -74,13 +74,16 @@ def _smaller_scored(
     kind = type_of(task_info, protocol)
     data = workspace.catalog.load(task_info.dataset)
     if kind.trains or len(data.sentences) > MOST_SENTENCES:
-        raise UserError(f"{task} takes too long to be scored repeatedly.", "Choose another.")
+        raise UserError(
+            f"{task} takes too long to be scored repeatedly.", "Choose another.", code="too-large"
+        )
     bound = bind(workspace.load(encoder), task_info, protocol, data)
     texts = needed(kind, data, protocol.name, protocol.seed)
     if any(uncached(source, texts) for source in sources(bound)):
         raise UserError(
             f"{encoder} has not encoded {task} yet, and the curves use stored vectors.",
             f"Evaluate it: `theodolite evaluate '{encoder}' --tasks {task}`.",
+            code="no-result",
         )
     vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
     for how, made in smaller(vectors, ladder(vectors.shape[1])):

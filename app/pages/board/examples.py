@@ -83,12 +83,13 @@ def disagreement(
     first, second = rows
     if first is None or second is None or better == worse:
         raise UserError(
-            f"Choose two different encoders that were evaluated on {task}.", "Choose two."
+            f"Two different encoders that were evaluated on {task} are needed.", "Choose two."
         )
     if any(first[key] != second[key] for key in ("protocol", "seed", "data_hash")):
         raise UserError(
             f"{better} and {worse} were not evaluated on the same examples of {task}.",
             "Evaluate one of them again.",
+            code="mismatch",
         )
     return between(workspace, task, better, worse, first["id"], second["id"])
 
@@ -150,6 +151,7 @@ def _sample(workspace: Workspace, number: int) -> Sample:
         raise UserError(
             f"{row['encoder']} on {row['task']} has no stored values per example.",
             "Evaluate it again.",
+            code="no-result",
         ) from error
 
 

@@ -79,7 +79,9 @@ def build(workspace: Workspace) -> Controls:
     def bring(values: Values) -> Answer:
         files = [(Path(file).name, Path(file)) for file in values.file or ()]
         if not files:
-            raise UserError("There is nothing to import.", "Choose files or a folder first.")
+            raise UserError(
+                "There is nothing to import.", "Choose files or a folder first.", code="missing"
+            )
         found = exchange.bring(workspace, files, values.model, values.revision)
         return {
             controls["file"]: None,

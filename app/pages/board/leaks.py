@@ -55,11 +55,12 @@ class LeakJob(Job):
     def of(cls, tasks: Sequence[str], trained_on: Sequence[str]) -> LeakJob:
         """Validate the request."""
         if not tasks:
-            raise UserError("No task chosen.", "Choose at least one.")
+            raise UserError("No task chosen.", "Choose at least one.", code="missing")
         if not trained_on:
             raise UserError(
                 "No training set chosen, and none of those the encoder names is available here.",
                 "Name the data it was trained on.",
+                code="missing",
             )
         return cls(tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(trained_on)))
 
@@ -273,7 +274,9 @@ def tested_texts(workspace: Workspace, task: str) -> list[str]:
     protocol = protocols.get(task_info.protocol)
     kind = type_of(task_info, protocol)
     if kind.examples is None:
-        raise UserError(f"The texts of {task} are not known here.", "Leave it out.")
+        raise UserError(
+            f"The texts of {task} are not known here.", "Leave it out.", code="unsupported"
+        )
     rows = kind.examples(workspace.catalog.load(task_info.dataset), protocol.name, protocol.seed)
     return list(dict.fromkeys(text for texts, _ in rows for text in texts))
 
@@ -286,7 +289,7 @@ def documents(workspace: Workspace, task: str) -> list[str]:
 
     data = workspace.catalog.load(get(task, workspace.catalog).dataset)
     if not isinstance(data, Retrieval):
-        raise UserError(f"{task} has no documents.", "Leave it out.")
+        raise UserError(f"{task} has no documents.", "Leave it out.", code="wrong-kind")
     if sum(map(len, data.documents.values())) <= MOST_CHARACTERS:
         return list(dict.fromkeys(data.documents.values()))
     _, judged = judged_queries(data)

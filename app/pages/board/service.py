@@ -207,6 +207,7 @@ def _board(
         raise UserError(
             f"None of {len(evaluated)} encoders is known to match the filters.",
             "Relax the filters for size, dimensions, tokens or licence.",
+            code="no-result",
         )
     shown = [column for column in chosen.columns if column.task in kept]
     running = {
@@ -280,9 +281,12 @@ def _nothing(spec: BoardSpec, evaluated: bool) -> UserError:
     under = f" under {spec.protocol}" if spec.protocol else ""
     if evaluated:
         return UserError(
-            f"No evaluated task is of that type, language and length{under}.", "Widen them."
+            f"No evaluated task is of that type, language and length{under}.",
+            "Widen them.",
+            code="no-result",
         )
     return UserError(
         f"No task of the suite {spec.suite} has been evaluated{under} yet.",
         "Evaluate encoders first: `theodolite evaluate`, or the page Evaluate.",
+        code="no-result",
     )

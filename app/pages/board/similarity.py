@@ -57,7 +57,7 @@ class SimilarityJob(Job):
         from theodolite.engine.encoders import parse
 
         if not encoder:
-            raise UserError("No encoder chosen.", "Choose one.")
+            raise UserError("No encoder chosen.", "Choose one.", code="missing")
         if not LEAST <= sentences <= MOST:
             raise UserError(
                 f"{sentences} sentences cannot be drawn.", f"Choose from {LEAST} to {MOST}."
@@ -280,6 +280,7 @@ def _encoder(workspace: Workspace, job: SimilarityJob) -> Encoder:
             f"{job.encoder} is a different encoder on every task.",
             "Name the data its steps are fitted on, so that it is the same encoder for every "
             "data set.",
+            code="unsupported",
         )
     return encoder
 

@@ -101,4 +101,5 @@ def _ambiguous(filename: str, texts: Sequence[str], labels: Sequence[str]) -> Us
     return UserError(
         f"Which columns of {filename} count? {'; '.join(several)}.",
         f"Name them under Limits and columns, or on the command line: --columns {typed}",
+        code="ambiguous",
     )

@@ -115,6 +115,7 @@ def _check_format(out: Path) -> None:
         raise UserError(
             f"{out.name} has no ending of a supported format.",
             f"Use a file name that ends in {', '.join(FORMATS)}.",
+            code="wrong-kind",
         )
 
 

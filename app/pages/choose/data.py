@@ -75,6 +75,7 @@ def check(data: Dataset) -> None:
         raise UserError(
             f"All texts of {data.name} are empty.",
             "Name their column in Columns (--columns): text=…",
+            code="missing",
         )
     counts = labels_of(data)
     if len(counts) == 1:
@@ -83,6 +84,7 @@ def check(data: Dataset) -> None:
             f"All {counts[label]:,} rows of {data.name} have the label {label[:40]!r}: there is "
             "nothing to tell apart.",
             OTHER_COLUMNS,
+            code="too-few",
         )
     if len(counts) == counts.total() >= LEAST:
         label = next(iter(counts))
@@ -90,6 +92,7 @@ def check(data: Dataset) -> None:
             f"Each of the {len(counts):,} rows of {data.name} has a label of its own, such as "
             f"{label[:40]!r}: these are no classes.",
             OTHER_COLUMNS,
+            code="wrong-kind",
         )
 
 

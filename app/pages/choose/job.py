@@ -64,7 +64,7 @@ class ChooseJob(Job):
 
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
-            raise UserError("No encoder chosen.", "Choose at least one.")
+            raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         if max_ms is not None and max_ms <= 0:
             raise UserError(f"No encoder takes {max_ms:g} ms per sentence.", "Give more than 0.")
         if max_bytes is not None and max_bytes < LEAST_BYTES:
@@ -123,7 +123,7 @@ class ChooseJob(Job):
         else:
             row = evaluated(workspace, encoder, task, data.protocol_of(task), progress=reporter)
             if row["error"] is not None:
-                raise UserError(row["error"], row["hint"] or "")
+                raise UserError(row["error"], row["hint"] or "", code="failed")
         with contextlib.suppress(UserError):  # files of vectors cannot encode
             cost.ensure(workspace, encoder)
         found = sheet.stored(workspace, self)

@@ -83,7 +83,7 @@ def _keep(
         except StoreError as error:
             if "already" not in error.message:
                 raise
-    raise UserError(f"Too many uploads are called {name!r}.", "Rename the file.")
+    raise UserError(f"Too many uploads are called {name!r}.", "Rename the file.", code="conflict")
 
 
 def defaults(workspace: Workspace) -> list[str]:
@@ -145,6 +145,7 @@ def job_of(
         raise UserError(
             f"{name} is a data set already, whose columns are fixed.",
             "Give its file again, with other columns.",
+            code="conflict",
         )
     names = encoders or defaults(workspace)
     return ChooseJob.of(name, names, max_ms, max_bytes, licences, margin)
@@ -159,7 +160,7 @@ def sheet_of(workspace: Workspace, job: ChooseJob, move: Move | None = None) -> 
             pass
     found = stored(workspace, job)
     if found is None:
-        raise UserError("The sheet could not be made.", "The log has the details.")
+        raise UserError("The sheet could not be made.", "The log has the details.", code="failed")
     return found
 
 

@@ -102,6 +102,7 @@ def null_check(
         raise UserError(
             "No difference is tested here, so there is no verdict to check.",
             "Evaluate two encoders on the same tasks first.",
+            code="no-result",
         )
     loaded, pairs = workspace.load(encoder), PAIRS if pairs is None else pairs
     for task, protocol, seed in measured:

@@ -227,6 +227,7 @@ def ask(
         raise UserError(
             f"A comparison needs at least two encoders, not {len(names)}.",
             "Name more of them.",
+            code="too-few",
         )
     rows = workspace.store.results.table(encoders=names)
     evaluated = {row["task"] for row in rows}
@@ -275,6 +276,7 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
         raise UserError(
             f"None of {', '.join(question.encoders)} has been evaluated on these tasks{under}.",
             "Evaluate them first: `theodolite evaluate`, or the page Evaluate.",
+            code="no-result",
         )
     tests = {}
     for done, task in enumerate(tasks):

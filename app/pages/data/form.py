@@ -146,7 +146,7 @@ def build(workspace: Workspace) -> Any:
         from theodolite.engine.datasets import tables
 
         if not values.file:
-            raise UserError("No file to add.", "Choose one above.")
+            raise UserError("No file to add.", "Choose one above.", code="missing")
         with service.together([Path(file) for file in values.file]) as path:
             packed = archives.is_archive(path.name)
             found = tables.preview(path, path.name) if packed else None

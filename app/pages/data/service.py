@@ -45,7 +45,9 @@ def keep(
 
     workspace.refuse_visitors()
     if not name:
-        raise UserError("The data set has no name.", "Name it: tasks and links use the name.")
+        raise UserError(
+            "The data set has no name.", "Name it: tasks and links use the name.", code="missing"
+        )
     dataset = tables.read(file, filename, mapping, name)
     notes = list(getattr(dataset, "notes", ()))
     labels = getattr(dataset, "labels", ())
@@ -76,7 +78,9 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
 
     missing = next((path for path in files if not path.exists()), None)
     if missing or not files:
-        raise UserError(f"There is no file {str(missing or '')!r}.", "Check the path.")
+        raise UserError(
+            f"There is no file {str(missing or '')!r}.", "Check the path.", code="no-file"
+        )
     if len(files) == 1 and files[0].is_file():
         yield files[0]
         return
@@ -110,7 +114,9 @@ def remove(workspace: Workspace, name: str) -> None:
         corpora.remove(workspace.store, name)
         return
     if not workspace.store.uploads.remove(name.removeprefix("upload:")):
-        raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
+        raise UserError(
+            f"There is no upload {name!r}.", "`theodolite data list` shows them.", code="unknown"
+        )
 
 
 def name_for(filename: str) -> str:
@@ -133,7 +139,7 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
     from theodolite.engine.datasets import hub
 
     if not repository.strip():
-        raise UserError("No data set given.", "Give owner/name, as on the hub.")
+        raise UserError("No data set given.", "Give owner/name, as on the hub.", code="missing")
     head = f"{hub.PREFIX}{repository.strip()}@{quote(revision.strip() or 'main', safe='')}"
     path = f"/{quote(file.strip())}" if file.strip() else ""
     name = f"{head}{path}" + (f"?{columns.strip()}" if columns.strip() else "")
@@ -181,6 +187,7 @@ def mapping_of(
                 f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
                 f"Its columns are: {listed(preview.columns)}.",
                 f"Name the column in Columns (--columns): {known}",
+                code="unknown",
             )
         further = OPTIONAL.get(wanted, ())
         chosen |= {role: preview.guesses[role] for role in further if role in preview.guesses}
@@ -197,6 +204,7 @@ def _kind_for(type: str | None) -> str | None:
         raise UserError(
             f"There is no type of task {type!r} for your own files.",
             f"Choose one of {', '.join(kinds)}.",
+            code="unknown",
         )
     return kinds[type]
 

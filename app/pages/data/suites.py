@@ -66,7 +66,7 @@ class FetchJob(Job):
     def validate(self, workspace: Workspace) -> None:
         """Raise for a task that MTEB does not have, or no task."""
         if not self.tasks:
-            raise UserError("No task given.", "Name one, or a suite.")
+            raise UserError("No task given.", "Name one, or a suite.", code="missing")
         self.is_stored(workspace)
 
     def is_stored(self, workspace: Workspace) -> bool:
@@ -112,11 +112,17 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
     """Create the job that fetches the missing data of some or all tasks of a suite."""
     found = suite(name)
     if unknown := sorted(set(tasks) - {one.task for one in found.tasks}):
-        raise UserError(f"{name} has no {', '.join(unknown)}.", "`theodolite data suite` lists it.")
+        raise UserError(
+            f"{name} has no {', '.join(unknown)}.",
+            "`theodolite data suite` lists it.",
+            code="unknown",
+        )
     wanted = [one for one in found.lacking if not tasks or one.task in tasks]
     if not wanted:
         raise UserError(
-            f"The data of {', '.join(tasks) or name} are here.", "You can evaluate on them."
+            f"The data of {', '.join(tasks) or name} are here.",
+            "You can evaluate on them.",
+            code="conflict",
         )
     size = size_of(wanted)
     if size > found.free:
@@ -124,6 +130,7 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
             f"These data hold {formats.size(size)} of text, and {formats.size(found.free)} are "
             f"free below {found.folder}.",
             "Download single tasks, or set HF_HOME to a folder on a larger disk.",
+            code="too-large",
         )
     return FetchJob(tuple(one.task for one in wanted), found.about.name)
 

@@ -80,7 +80,7 @@ class EvaluateJob(Job):
 
         names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in encoders)
         if not names:
-            raise UserError("No encoder chosen.", "Choose at least one.")
+            raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         if protocol is not None:
             protocols.get(protocol)
         protocols.check_seed(seed, seeds)
@@ -153,7 +153,7 @@ class EvaluateJob(Job):
         row = evaluated(workspace, encoder, task, self.protocol, seed, reporter)
         yield row
         if row["error"] is not None:
-            raise UserError(row["error"], row["hint"] or "")
+            raise UserError(row["error"], row["hint"] or "", code="failed")
 
     def stays(self, catalog: Catalog) -> str:
         """The encoder or data set that only this machine may use, as a reason; else empty."""

@@ -34,10 +34,14 @@ def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
     if not job.encoders:
         raise UserError("No encoder chosen.", "Choose at least one.")
     if not job.tasks:
-        raise UserError("No task chosen.", "Choose a suite or single tasks.")
+        raise UserError("No task chosen.", "Choose a suite or single tasks.", code="missing")
     made = possible(workspace, job)
     if not made.tasks:
-        raise UserError("The protocol covers none of these tasks.", "Choose another protocol.")
+        raise UserError(
+            "The protocol covers none of these tasks.",
+            "Choose another protocol.",
+            code="unsupported",
+        )
     return made
 
 

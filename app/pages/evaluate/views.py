@@ -238,7 +238,7 @@ def key_of(text: str) -> Key:
     match text.split("\n"):
         case [encoder, task, seed] if seed.isascii() and seed.isdecimal() and len(seed) <= 10:
             return encoder, task, int(seed)
-    raise UserError(f"There is no result {text[:40]!r} here.", "Reload the page.")
+    raise UserError(f"There is no result {text[:40]!r} here.", "Reload the page.", code="stale")
 
 
 def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:

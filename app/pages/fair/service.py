@@ -72,9 +72,13 @@ def advise(
     wanted = list(encoders) or listed(workspace)[:MOST]
     names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
     if not names:
-        raise UserError("No encoders listed yet.", "Add one on the page Encoders, or name one.")
+        raise UserError(
+            "No encoders listed yet.", "Add one on the page Encoders, or name one.", code="missing"
+        )
     if len(names) > MOST:
-        raise UserError(f"{len(names)} encoders are too many.", f"Choose at most {MOST}.")
+        raise UserError(
+            f"{len(names)} encoders are too many.", f"Choose at most {MOST}.", code="too-large"
+        )
     found = evidence.gather(
         workspace, names, expand(tasks, workspace.catalog) if tasks else (), [curve]
     )
@@ -97,7 +101,11 @@ def advise(
 
 def _known(what: str, name: str, choices: Mapping[Any, str]) -> str:
     if name not in choices:
-        raise UserError(f"There is no {what} named {name!r}.", f"Known are {', '.join(choices)}.")
+        raise UserError(
+            f"There is no {what} named {name!r}.",
+            f"Known are {', '.join(choices)}.",
+            code="unknown",
+        )
     return name
 
 
@@ -106,7 +114,7 @@ def evaluate(workspace: Workspace, advice: Advice, key: str) -> str:
     workspace.refuse_visitors()
     point = next((point for point in advice.points if point.key == key), None)
     if point is None:
-        raise UserError(f"There is no advice {key[:40]!r}.", "Reload the page.")
+        raise UserError(f"There is no advice {key[:40]!r}.", "Reload the page.", code="unknown")
     run = ""
     for runs in point.missing_runs:
         title = f"Fairness, {point.title.lower()}: {formats.plural(runs.results, 'result')}"

@@ -119,10 +119,12 @@ def _lines(file: Path) -> list[str]:
         found = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{str(file)!r} cannot be read.", "Give a text file in UTF-8, one query per line."
+            f"{str(file)!r} cannot be read.",
+            "Give a text file in UTF-8, one query per line.",
+            code="no-file",
         ) from error
     if not any(text.strip() for text in found):
-        raise UserError(f"{str(file)!r} holds no query.", "Write one per line.")
+        raise UserError(f"{str(file)!r} holds no query.", "Write one per line.", code="missing")
     return found
 
 
@@ -309,7 +311,11 @@ def export_session(
     from theodolite.engine.errors import UserError
 
     if folder is None and name is None:
-        raise UserError("Neither a folder nor a data set is given.", "Give FOLDER, or --as NAME.")
+        raise UserError(
+            "Neither a folder nor a data set is given.",
+            "Give FOLDER, or --as NAME.",
+            code="missing",
+        )
     if folder is not None:
         found = service.opened(workspace, session)
         for file in [*report.write(found, folder), *report.write_second(found, folder)]:

@@ -81,7 +81,7 @@ def build(workspace: Workspace) -> None:
         session = address.first(request, "session")
         board: Any = kept(workspace, KIND, session) if session else example.board()
         if board is None:
-            raise UserError(f"The session {session[:40]!r} is not published.")
+            raise UserError(f"The session {session[:40]!r} is not published.", code="unknown")
         left = views.last(board, "The last mark" if session else "The script")
         found = views.findings(board, names=True, visitor=True)
         return {place: views.whole(left, found, before="" if session else EXAMPLE)}

@@ -341,7 +341,9 @@ def _report(workspace: Workspace, values: Values) -> Report:
         return answers.judgement(workspace, values.session, names=values.names)
     board = example.board()
     if board is None:
-        raise UserError("There is no session to report.", "Start one, or choose one.")
+        raise UserError(
+            "There is no session to report.", "Start one, or choose one.", code="missing"
+        )
     return answers.of_judgement(board)
 
 

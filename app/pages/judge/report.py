@@ -137,6 +137,7 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
         raise UserError(
             "Preferences between lists do not show which documents are relevant.",
             "Judge documents to make a data set.",
+            code="unsupported",
         )
     grades: dict[int, dict[int, int]] = {}
     for one, value in zip(found.draws, found.values.tolist(), strict=False):
@@ -145,7 +146,9 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
             continue
         grades.setdefault(query, {})[document] = int(value >= 0.5)
     if not grades:
-        raise UserError("Nothing has been judged yet.", "Mark some documents first.")
+        raise UserError(
+            "Nothing has been judged yet.", "Mark some documents first.", code="no-result"
+        )
     return dict(sorted(grades.items()))
 
 

@@ -130,7 +130,9 @@ def job_of(found: Session) -> SecondJudgeJob:
     """The job of a session's second judge."""
     if not found.spec.second:
         raise UserError(
-            "This session has no second judge.", "Start one with --second api:URL#MODEL."
+            "This session has no second judge.",
+            "Start one with --second api:URL#MODEL.",
+            code="missing",
         )
     return SecondJudgeJob(found.id, found.spec.second)
 
@@ -154,6 +156,7 @@ def check_allowed(workspace: Workspace, second: str) -> None:
             f"Nothing leaves this machine without permission, and {address.host} would "
             "receive documents with their queries.",
             "Allow it with --send-texts, or with the checkbox on the page Judge.",
+            code="denied",
         )
 
 

@@ -78,7 +78,9 @@ def spec(
     model = judges.canonical(second)
     if model and mode != "relevance":
         raise UserError(
-            "A second judge marks documents; it does not compare lists.", "Leave out one of them."
+            "A second judge marks documents; it does not compare lists.",
+            "Leave out one of them.",
+            code="conflict",
         )
     return JudgeSpec(
         collection, names, own, many, top, mode, measure, matters, int(seed or 0), model
@@ -120,6 +122,7 @@ def begin(
         raise UserError(
             "These encoders return the same documents for every query: there is nothing to judge.",
             "Choose others, more queries or a larger top k.",
+            code="too-few",
         )
     name = title.strip() or f"{plan.collection}: {', '.join(plan.encoders)}"
     return workspace.store.judgements.begin(name[:200], asdict(plan), kept, session)
@@ -145,6 +148,7 @@ def queries_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
             f"{plan.collection} has {formats.plural(len(documents), 'document')} and "
             f"{formats.plural(len(queries), 'query', 'queries')}: too few to search in.",
             "Choose a larger collection, or give your own queries.",
+            code="too-few",
         )
     return queries
 
@@ -234,7 +238,9 @@ def mark(
     if position is None:
         current = question(workspace, session, judge)
         if current is None:
-            raise UserError("Everything is judged here.", "Undo a mark to change it.")
+            raise UserError(
+                "Everything is judged here.", "Undo a mark to change it.", code="missing"
+            )
         position = current.position
     value = _value(opened(workspace, session), answer, position)
     workspace.store.judgements.add_mark(session, position, judge, value)
@@ -243,7 +249,7 @@ def mark(
 
 def _check_judge(judge: str) -> None:
     if not judge.strip() or len(judge) > 80:
-        raise UserError("The judge has no name.", "Give a name of at most 80 characters.")
+        raise UserError(f"{judge[:20]!r} cannot name a judge.", "Give 1 to 80 characters.")
 
 
 def _value(found: Session, answer: str, position: int) -> float:
@@ -251,7 +257,9 @@ def _value(found: Session, answer: str, position: int) -> float:
     if answer not in known:
         raise UserError(f"{answer!r} is not a mark here.", f"Say {' or '.join(known)}.")
     if not 0 <= position < len(found.draws):
-        raise UserError(f"There is no question {position}.", "Ask for the next one.")
+        raise UserError(
+            f"There is no question {position}.", "Ask for the next one.", code="unknown"
+        )
     turned = found.spec.mode == "preference" and found.swapped(position)
     return -known[answer] if turned else known[answer]
 
@@ -261,7 +269,7 @@ def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | No
     workspace.refuse_visitors()
     mine = [at for at, by in opened(workspace, session).marks.items() if judge in by]
     if not mine:
-        raise UserError("There is no mark to undo.", "Nothing has changed.")
+        raise UserError("There is no mark to undo.", code="missing")
     workspace.store.judgements.add_mark(session, max(mine), judge, None)
     return question(workspace, session, judge)
 

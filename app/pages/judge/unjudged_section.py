@@ -69,6 +69,7 @@ class Section:
             raise UserError(
                 f"{encoder} has much left to encode: {formats.time_left(slow.left)}.",
                 f"Encoded vectors are kept; choose it again, or run in a terminal: {verb}",
+                code="too-large",
             ) from slow
 
 

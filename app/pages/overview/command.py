@@ -61,7 +61,11 @@ def remove_results(
     theodolite results remove --encoder "minilm | normalise" --task MR
     """
     if not (ids or encoder or task or protocol):
-        raise UserError("Which results?", "Give result numbers, or --encoder, --task, --protocol.")
+        raise UserError(
+            "No result is named.",
+            "Give result numbers, or --encoder, --task, --protocol.",
+            code="missing",
+        )
     rows = service.stored(workspace, encoder, task, protocol, ids)
     size = service.remove(workspace, rows)
     text = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."

@@ -116,7 +116,9 @@ def stored(
     if not ids:
         return rows
     if unknown := sorted(set(ids) - {row["id"] for row in rows}):
-        raise UserError(f"There is no such result: {unknown[0]}.", "`results list` shows all.")
+        raise UserError(
+            f"There is no such result: {unknown[0]}.", "`results list` shows all.", code="unknown"
+        )
     return [row for row in rows if row["id"] in ids]
 
 
