@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.components.board import Cell, Line, value
-from theodolite.app.pages.compare import letters
 from theodolite.app.pages.compare.table import Spreads, about, means, untested
+from theodolite.app.pages.compare.tested import tie_note
 
 if TYPE_CHECKING:
     from theodolite.app.pages.compare.published import Reference
@@ -86,7 +86,7 @@ def _difference_note(
     """A difference with its interval and p-value, for the tooltip of the score."""
     low, high = formats.signed(difference.low), formats.signed(difference.high)
     note = f"{formats.signed(difference.delta)}, {low} to {high}; p {formats.p_value(p)}"
-    return "; ".join(filter(None, (note, letters.note(report, name, task, "column"))))
+    return "; ".join(filter(None, (note, tie_note(report, name, task, "column"))))
 
 
 def _published(report: Comparison, reference: Reference) -> Line:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from theodolite.app.pages.compare.tested import NOTHING_KEPT
 from theodolite.store.results import REPAIR
 
 Row = Mapping[str, Any]
@@ -54,7 +55,7 @@ def cautions(
     """
     yield from _sizes(names, cells)
     yield from _baselines(names, tasks)
-    yield from _one_way(names, tasks, cells, rows)
+    yield from _single_protocol_or_seed(names, tasks, cells, rows)
     yield from _mismatches(names, tasks, cells)
     for name, remark in remarks:
         yield Caution(f"{name}: {remark}")
@@ -68,16 +69,9 @@ def unreadable_values(encoder: str, task: str) -> Caution:
     )
 
 
-def untested(reasons: Mapping[str, Mapping[str, str]]) -> Iterator[Caution]:
-    """Scores without a test, given as task -> encoder -> reason."""
-    for task, of_task in reasons.items():
-        for reason in dict.fromkeys(of_task.values()):
-            names = [name for name, why in of_task.items() if why == reason]
-            again = ("Evaluate", "evaluate", {"encoder": names, "task": task})
-            yield Caution(
-                f"No difference of {', '.join(names)} on {task} is tested: {reason}",
-                *(again if "again" in reason else ()),
-            )
+def untested(names: Sequence[str], task: str) -> Caution:
+    """Scores without a test."""
+    return Caution(f"No difference of {', '.join(names)} on {task} is tested: {NOTHING_KEPT}")
 
 
 def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
@@ -115,7 +109,7 @@ def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
         )
 
 
-def _one_way(
+def _single_protocol_or_seed(
     names: Sequence[str], tasks: Sequence[str], cells: Cells, rows: Sequence[Row]
 ) -> Iterator[Caution]:
     """Cautions that trained scores vary with the seed and with the classifier."""

@@ -139,8 +139,8 @@ def _after(before: NullRate, a: Result, b: Result) -> NullRate:
     results = {"a": (a.details, a.examples), "b": (b.details, b.examples)}
     known: dict[str, tested.Measured] = {}
     for name, kept in tested.of_results(before.task, results).items():
-        if isinstance(kept, str):
-            return replace(before, error=f"Nothing to check: {kept}")
+        if kept is None:
+            return replace(before, error=f"Nothing to check: {tested.NOTHING_KEPT}")
         known[name] = kept
     (verdict,) = verdicts({("a", before.task): tested.differences(known, "b", ["a"])["a"]}).values()
     wrong = before.wrong + (verdict.verdict != "tie")

@@ -9,7 +9,7 @@ import gradio as gr
 
 from theodolite.app.components.board import board
 from theodolite.app.components.chart import chart
-from theodolite.app.pages.compare import null_view, published, ranking_view, service, views
+from theodolite.app.pages.compare import published, ranking_view, service, views
 from theodolite.app.pages.compare.stability import KINDS
 from theodolite.app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from theodolite.app.pages.encoders import choices
@@ -186,7 +186,7 @@ def _parts(controls: Controls, *, visible: bool) -> tuple[dict[str, Any], gr.But
     with gr.Column(elem_classes=["t-view", "t-differences"]):
         boxes |= {name: part(name) for name in DIFFERENCES}
         with gr.Column(visible=visible):
-            parts.section("Null check", null_view.LEAD)
+            parts.section("Null check", views.NULL_LEAD)
             check = gr.Button("Check the verdicts", size="md", elem_id="check-verdicts")
             boxes[views.NULL] = part(views.NULL)
     with gr.Column(elem_classes=["t-view", "t-ranks"]):

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app.pages.compare import letters, tested
+from theodolite.app.pages.compare import tested
 from theodolite.app.pages.compare.cautions import Caution, cautions, unreadable_values, untested
 from theodolite.app.pages.compare.verdicts import Verdict, verdicts
 from theodolite.engine.errors import UserError
@@ -100,8 +100,8 @@ class Comparison:
             | asdict(difference)
             | {
                 "against": base,
-                "tie_group_over": letters.over(self.groups.get(task, {})),
-                "tie_group_note": letters.note(self, name, task),
+                "tie_group_over": tested.pairs_tested(self.groups.get(task, {})),
+                "tie_group_note": tested.tie_note(self, name, task),
                 "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
                 "p_holm": verdict.adjusted,
                 "holm_over": verdict.tasks,
@@ -134,8 +134,8 @@ class Comparison:
             | asdict(difference)
             | {
                 "against": self.encoders[0],
-                "tie_group_over": letters.over(self.average_groups),
-                "tie_group_note": letters.note(self, name, None),
+                "tie_group_over": tested.pairs_tested(self.average_groups),
+                "tie_group_note": tested.tie_note(self, name, None),
                 "verdict": words,
             }
         )
@@ -353,7 +353,7 @@ def _answer(
         ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if several else (),
         cautions=(
             *(unreadable_values(*pair) for pair in sorted(unreadable)),
-            *untested({task: done.untested for task, done in tests.items()}),
+            *(untested(done.untested, task) for task, done in tests.items() if done.untested),
             *cautions(names, ordered, cells, question.rows, question.remarks),
         ),
     )

@@ -46,7 +46,7 @@ _METHODS = {"pca": "PCA", "random": "projection"}
 
 
 @dataclass(frozen=True)
-class Turn:
+class Swap:
     """Two encoders that swap ranks: `ahead` leads under `first`, `behind` under `second`."""
 
     ahead: str
@@ -67,7 +67,7 @@ class Stability:
         means: condition -> encoder -> mean over the tasks.
         ranks: condition -> encoder -> rank by it, from 1.
         agreements: (condition, condition) -> how far the two orders agree.
-        turns: pairs that swap ranks on a task between two conditions.
+        swaps: pairs that swap ranks on a task between two conditions.
         missing: results missing from the store, and where to compute them.
     """
 
@@ -77,7 +77,7 @@ class Stability:
     means: Mapping[str, Mapping[str, float]]
     ranks: Mapping[str, Mapping[str, int]]
     agreements: Mapping[tuple[str, str], Agreement]
-    turns: tuple[Turn, ...]
+    swaps: tuple[Swap, ...]
     missing: tuple[Caution, ...]
 
 
@@ -119,8 +119,8 @@ def _compared(
 
     averages = {condition: means(found, names, tasks) for condition, found in scores.items()}
     pairs = list(combinations(scores, 2))
-    turns = [
-        Turn(ahead, behind, task, a, b)
+    swaps = [
+        Swap(ahead, behind, task, a, b)
         for a, b in pairs
         for task in tasks
         for ahead, behind in agreement(
@@ -135,7 +135,7 @@ def _compared(
         averages,
         {condition: ranked(found) for condition, found in averages.items()},
         {(a, b): agreement(averages[a], averages[b]) for a, b in pairs},
-        tuple(turns),
+        tuple(swaps),
         missing,
     )
 
@@ -348,33 +348,33 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
     """
     if not found.ranks:
         return []
-    what, turns = KINDS[found.kind].lower(), _mean_turns(found)
-    turned: dict[frozenset[str], dict[str, Turn]] = {}
-    for turn in found.turns:
-        turned.setdefault(frozenset((turn.ahead, turn.behind)), {}).setdefault(turn.task, turn)
-    if not turned:
+    what, lines = KINDS[found.kind].lower(), _mean_swaps(found)
+    swapped: dict[frozenset[str], dict[str, Swap]] = {}
+    for swap in found.swaps:
+        swapped.setdefault(frozenset((swap.ahead, swap.behind)), {}).setdefault(swap.task, swap)
+    if not swapped:
         number = f"any of these {len(found.tasks)} tasks"
         where = number if len(found.tasks) > 1 else found.tasks[0]
-        return [*turns, f"No two encoders swap ranks with the {what} on {where}."]
-    for tasks in sorted(turned.values(), key=lambda tasks: -len(tasks))[:most]:
-        turn = next(iter(tasks.values()))
+        return [*lines, f"No two encoders swap ranks with the {what} on {where}."]
+    for tasks in sorted(swapped.values(), key=lambda tasks: -len(tasks))[:most]:
+        swap = next(iter(tasks.values()))
         text = (
-            f"The order of {turn.ahead} and {turn.behind} turns with the {what} on "
-            f"{listed(tasks, FEW)}: {turn.ahead} leads under {turn.first}, {turn.behind} under "
-            f"{turn.second}"
+            f"The order of {swap.ahead} and {swap.behind} turns with the {what} on "
+            f"{listed(tasks, FEW)}: {swap.ahead} leads under {swap.first}, {swap.behind} under "
+            f"{swap.second}"
         )
         letters = [ties.get(task, {}) for task in tasks]
         tied = [
-            t.get(turn.ahead) is not None and t.get(turn.ahead) == t.get(turn.behind)
+            t.get(swap.ahead) is not None and t.get(swap.ahead) == t.get(swap.behind)
             for t in letters
         ]
-        turns.append(text + (", and they tie there anyway." if all(tied) else "."))
-    if len(turned) > most:
-        turns.append(f"So do {len(turned) - most} more pairs: see the numbers.")
-    return turns
+        lines.append(text + (", and they tie there anyway." if all(tied) else "."))
+    if len(swapped) > most:
+        lines.append(f"So do {len(swapped) - most} more pairs: see the numbers.")
+    return lines
 
 
-def _mean_turns(found: Stability) -> list[str]:
+def _mean_swaps(found: Stability) -> list[str]:
     """The pairs whose means swap ranks, if the means are over more than one task."""
     pairs: dict[tuple[str, str], tuple[str, str]] = {}
     for conditions, agreement in found.agreements.items():
@@ -382,8 +382,8 @@ def _mean_turns(found: Stability) -> list[str]:
             pairs.setdefault(pair, conditions)
     if not pairs or len(found.tasks) < 2:
         return []
-    turns = [
+    lines = [
         f"{a} leads {b} under {first} and trails under {second}"
         for (a, b), (first, second) in list(pairs.items())[:3]
     ]
-    return [f"By the mean over {len(found.tasks)} tasks, {'; '.join(turns)}."]
+    return [f"By the mean over {len(found.tasks)} tasks, {'; '.join(lines)}."]

@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.pages.compare import letters
 from theodolite.app.pages.compare.cautions import evaluated_as
+from theodolite.app.pages.compare.tested import tie_note
 from theodolite.app.pages.overview.service import METRICS
 from theodolite.app.web import parts
 
@@ -125,7 +125,7 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
         return f"<td>{score}{_small(untested(report, name, task))}{moved}</td>"
     verdict = report.verdicts[name, task]
     against = _difference(difference, verdict.verdict, _p_values(verdict), verdict)
-    return f"<td>{score}{against}{_small(letters.note(report, name, task))}{moved}</td>"
+    return f"<td>{score}{against}{_small(tie_note(report, name, task))}{moved}</td>"
 
 
 def untested(report: Comparison, name: str, task: str) -> str:
@@ -197,7 +197,7 @@ def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
         gap = ""
         if found is not None:
             note = f"Paired bootstrap of the mean, p {formats.p_value(found.p)}"
-            gap = _difference(found, found.verdict, note) + _small(letters.note(report, name, None))
+            gap = _difference(found, found.verdict, note) + _small(tie_note(report, name, None))
         score = _score(report.averages[name].score, report.average_groups.get(name, ""))
         cells.append(f"<td>{score}{gap}</td>")
     cells += [_printed(ref.mean(report)) for ref in printed]

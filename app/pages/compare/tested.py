@@ -1,4 +1,8 @@
-"""Significance tests on pairs of results. Results never change, so their resamples are cached."""
+"""Significance tests on pairs of results. Results never change, so their resamples are cached.
+
+A verdict tests an encoder against the baseline, with Holm's correction over the tasks. The letters
+of a task test all pairs of encoders on it, with Holm's correction over the pairs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import comb
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +23,7 @@ from theodolite.store.run_rows import LIVE
 if TYPE_CHECKING:
     import numpy as np
 
+    from theodolite.app.pages.compare.service import Comparison
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.bootstrap import Resampled
     from theodolite.engine.stats.significance import Difference
@@ -44,14 +50,14 @@ class TaskTests:
             most frequent `question`; empty if one of them cannot be tested.
         resampled: encoder -> its score on resamples, where values per example were kept.
         unreadable: encoders whose values per example are lost.
-        untested: encoder -> why its values per example allow no test.
+        untested: encoders of whose results no values per example are kept.
     """
 
     differences: Mapping[str, tuple[Difference, float | None]]
     groups: Mapping[str, str]
     resampled: Mapping[str, Resampled]
     unreadable: tuple[str, ...]
-    untested: Mapping[str, str]
+    untested: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +76,8 @@ class Measured:
 
 
 NOTHING_KEPT = "no values per example are kept of this task."
-EARLIER = (
-    "an earlier version of Theodolite measured it and kept too little for a test. Evaluate it "
-    "again: the score stays the same."
-)
-_MEASURED: dict[tuple[Workspace, int], Measured | str] = {}
-"""By workspace and id of the result, oldest first; a reason where it cannot be tested."""
+_MEASURED: dict[tuple[Workspace, int], Measured | None] = {}
+"""By workspace and id of the result, oldest first; None where no values are kept."""
 
 
 def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:
@@ -91,7 +93,7 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     found = _measured(workspace, task, [row["id"] for row in scored.values()])
     readable = {name: row for name, row in scored.items() if row["id"] in found}
     kept = {name: found[row["id"]] for name, row in readable.items()}
-    known = {name: one for name, one in kept.items() if isinstance(one, Measured)}
+    known = {name: one for name, one in kept.items() if one is not None}
     answered = Counter(map(question, readable.values()))
     most = answered.most_common(1)[0][0] if answered else None
     alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
@@ -104,7 +106,7 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
         else {},
         {name: kept.resampled for name, kept in known.items()},
         tuple(name for name in scored if name not in readable),
-        {name: reason for name, reason in kept.items() if isinstance(reason, str)},
+        tuple(name for name, one in kept.items() if one is None),
     )
 
 
@@ -175,6 +177,30 @@ def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, 
     return tuple(found[place] for place in range(len(scores)))
 
 
+def pairs_tested(groups: Mapping[str, str]) -> int:
+    """Number of pairs tested for the letters of one task."""
+    return comb(len(groups), 2)
+
+
+def tie_note(report: Comparison, name: str, task: str | None, among: str = "row") -> str:
+    """A note on what the letters test, where they differ from the verdict; else empty.
+
+    Args:
+        report: the comparison.
+        name: an encoder with a verdict.
+        task: its task; None for the mean.
+        among: the part of the table that holds all encoders of a task: `row` or `column`.
+    """
+    groups = report.average_groups if task is None else report.groups.get(task, {})
+    found = report.average_differences[name] if task is None else report.verdicts[name, task]
+    mine, base = groups.get(name), groups.get(report.encoders[0])
+    if mine is None or base is None or (mine == base) == (found.verdict == "tie"):
+        return ""
+    pairs = pairs_tested(groups)
+    what = f"this {among} alone" if pairs == 1 else f"all {pairs:,} pairs of this {among}"
+    return f"tie letter: by a test of {what}"
+
+
 def letter(index: int) -> str:
     """One letter for each of the first 26, then two: `a` to `z`, `aa`, `ab`."""
     before, last = divmod(index, 26)
@@ -224,7 +250,7 @@ def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
         _measured(workspace, task, ids)
 
 
-def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | str]:
+def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
     """Inputs of the tests by id, without results whose values cannot be read."""
     with _BUSY:  # a request for results being resampled waits for them
         new = [one for one in ids if (workspace, one) not in _MEASURED]
@@ -238,7 +264,7 @@ def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | str]:
+def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
     kept = workspace.store.results.with_examples(ids)
     return of_results(
         task, {one: (details, examples) for one, details, examples in kept if examples is not None}
@@ -247,20 +273,17 @@ def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int,
 
 def of_results(
     task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
-) -> dict[Key, Measured | str]:
-    """Inputs of the tests from details and values per example, or why there is no test."""
+) -> dict[Key, Measured | None]:
+    """Inputs of the tests from details and values per example; None without such values."""
     from theodolite.engine.stats.bootstrap import Sample, main_sample, resample_all
 
-    found: dict[Key, Measured | str] = {}
+    found: dict[Key, Measured | None] = {}
     alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
     for one, (details, examples) in results.items():
         try:
             sample = main_sample(examples, details)
         except ValueError:
-            found[one] = NOTHING_KEPT
-            continue
-        if not sample.enough:
-            found[one] = EARLIER
+            found[one] = None
             continue
         key = len(sample.values), sample.cluster_key
         right = examples.get("correct")

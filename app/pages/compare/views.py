@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from theodolite.app.pages.compare import board as compare_board
 from theodolite.app.pages.compare import (
     differences,
     null_check,
-    null_view,
     published,
     ranking_view,
     service,
@@ -33,6 +32,12 @@ QUIET_SECONDS = 0.5
 """Before the first progress message, and between two: each costs the browser time."""
 NULL_SECONDS = 10.0
 """Most seconds that the null check spends on a task."""
+NULL_LEAD = (
+    "Tests pairs of copies of the baseline, each with 1 % noise, on the tasks above. The copies do "
+    "not differ, so at most 5 % of the verdicts should say that they do."
+)
+_NULL_HEADS = ("Task", "Test", "Pairs", "Told apart", "Rate", "Chance allows")
+_TESTS = {"McNemar": "McNemar's test", "bootstrap": "paired bootstrap"}
 MOST_COMPARED = 100
 _KEPT = 16
 EXAMPLE = "These results ship with Theodolite; yours will replace them."
@@ -179,7 +184,35 @@ def null_checked(workspace: Workspace, values: Values) -> Iterator[Shown]:
             words = f"Checking {rate.task}, {rate.pairs} of {rate.of} pairs done"
             done = (len(rates) - 1 + rate.pairs / rate.of) / len(measured)
             yield {NULL: _progress(words, done)}
-    yield {NULL: null_view.table(base, list(rates.values()))}
+    yield {NULL: null_table(base, list(rates.values()))}
+
+
+def null_table(base: str, rates: Sequence[null_check.NullRate]) -> str:
+    """The finding of a null check in a sentence, and a row for each task."""
+    checked = [rate for rate in rates if rate.pairs]
+    off = [rate.task for rate in checked if not rate.holds]
+    text = "No verdict could be checked."
+    if off:
+        tasks = formats.listed(off, 4)
+        text = f"Do not trust the verdicts on {tasks}: equal encoders are told apart."
+    elif checked:
+        text = (
+            f"On {formats.plural(len(checked), 'task')}, copies of {base} are told apart no more "
+            "often than chance allows at 5 %."
+        )
+    rows = [
+        [
+            escape(rate.task),
+            _TESTS.get(rate.test, escape(rate.error)),
+            str(rate.pairs or ""),
+            str(rate.wrong) if rate.pairs else "",
+            f"{100 * rate.wrong / rate.pairs:.0f} %" if rate.pairs else "",
+            f"up to {rate.most}" if rate.pairs else "",
+        ]
+        for rate in rates
+    ]
+    said = parts.warn([text]) if off else f'<p class="t-said">{escape(text)}</p>'
+    return said + parts.table(_NULL_HEADS, rows, "Null check", numbers=(2, 3, 4, 5), stacked=True)
 
 
 def _progress(words: str, done: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from theodolite.engine.errors import UserError
@@ -55,11 +54,10 @@ def known(
 ) -> Row | None:
     """The stored result for these settings, weights and data, if any.
 
-    A result whose per-example values cannot be read, or are too few for a test, counts as missing.
+    A result whose per-example values cannot be read counts as missing.
     """
     from theodolite.engine import protocols, tasks
     from theodolite.engine.evaluate import bind
-    from theodolite.engine.stats.bootstrap import main_sample
 
     found = tasks.get(task, workspace.catalog)
     chosen = protocols.get(protocol or found.protocol)
@@ -79,9 +77,6 @@ def known(
     )
     if row is None or row["error"] is not None or not results.is_readable(row):
         return None
-    with suppress(ValueError):  # nothing is kept of some tasks
-        if not main_sample(results.examples(row["id"]), row["details"]).enough:
-            return None
     return row
 
 

@@ -212,8 +212,6 @@ def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | Non
         sample = main_sample(examples, details)
     except (ValueError, LookupError):
         return None
-    if not sample.enough:
-        return None
     (drawn,) = resample_all([sample], RESAMPLES)
     low, high = interval(drawn.draws[None], [drawn.units])
     return float(low[0]), float(high[0])

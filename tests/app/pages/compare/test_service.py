@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -13,6 +11,8 @@ import pytest
 from scipy import stats
 
 from tests.engine.samples import pairs as pairs_of
+from tests.errors import refused
+from tests.fakes.measured import put
 from tests.fakes.results import invent
 from theodolite.app.pages.compare import board as compare_board
 from theodolite.app.pages.compare import page as compare
@@ -23,7 +23,6 @@ from theodolite.app.pages.compare.verdicts import Verdict, verdicts
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.web.controls import Values
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 from theodolite.engine.stats import significance
 from theodolite.engine.stats.bootstrap import resample_all
 from theodolite.engine.stats.significance import Difference
@@ -33,18 +32,16 @@ TASKS = ("MR", "CR", "SUBJ", "MPQA")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(workspace: Workspace) -> Workspace:
     """A is good, B a little worse on every task, C much worse."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    made = Workspace(tmp_path / "store")
     for task in TASKS:
         for name, accuracy in ((A, 0.86), (B, 0.83), (C, 0.60)):
-            invent(made, name, task, accuracy)
-    return made
+            invent(workspace, name, task, accuracy)
+    return workspace
 
 
 def difference(delta: float, p: float) -> Difference:
-    """A difference whose interval leaves out zero."""
+    """Its interval leaves out zero."""
     low, high = sorted((delta / 2, delta * 2))
     return Difference(delta, low, high, p, 100, "a" if delta > 0 else "b")
 
@@ -58,8 +55,7 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
         (B, task): (difference(1.0, 0.5), p)
         for task, p in zip("xyz", (0.01, 0.02, 0.04), strict=True)
     }
-    alone = {(C, "x"): (difference(-1.0, 0.5), 0.03)}
-    found = verdicts(three | alone)
+    found = verdicts(three | {(C, "x"): (difference(-1.0, 0.5), 0.03)})
     assert [found[B, task].adjusted for task in "xyz"] == pytest.approx([0.03, 0.04, 0.04])
     assert {found[B, task].verdict for task in "xyz"} == {"a"}
     assert found[C, "x"] == Verdict(0.03, "McNemar", 0.03, 1, "b")
@@ -75,29 +71,33 @@ def test_a_hundred_tasks_can_still_differ() -> None:
     assert {verdict.verdict for verdict in made.values()} == {"b"}
 
 
-def test_one_bootstrap_alone_is_decided_by_its_p_value() -> None:
+@pytest.mark.parametrize(("p", "verdict"), [(0.06, "tie"), (0.04, "a")])
+def test_one_bootstrap_alone_is_decided_by_its_p_value(p: float, verdict: Any) -> None:
     """Of few examples that differ, percentiles leave out 0 too soon: 9 of 60 equal encoders."""
-    found = verdicts({(B, "x"): (difference(1.0, 0.06), None)})
-    assert found[B, "x"] == Verdict(0.06, "bootstrap", 0.06, 1, "tie")
-    found = verdicts({(B, "x"): (difference(1.0, 0.04), None)})
-    assert found[B, "x"] == Verdict(0.04, "bootstrap", 0.04, 1, "a")
+    found = verdicts({(B, "x"): (difference(1.0, p), None)})
+    assert found[B, "x"] == Verdict(p, "bootstrap", p, 1, verdict)
 
 
-def test_right_and_wrong_answers_take_mcnemar(workspace: Workspace) -> None:
+def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(
+    workspace: Workspace,
+) -> None:
     """The mid-p of scipy's binomial test on the answers in the store."""
+    for name in (A, B):
+        evaluated(workspace, name, "StarterSTS")
     report = comparison.compare(workspace, [A, B])
     for task in TASKS:
         right, other = (
             workspace.store.results.examples(report.cells[name, task]["id"])["correct"]
             for name in (B, A)
         )
-        fewer, n = (
-            sorted((np.sum(right & ~other), np.sum(other & ~right)))[0],
-            np.sum(right ^ other),
-        )
+        n = np.sum(right ^ other)
+        fewer = min(np.sum(right & ~other), np.sum(other & ~right))
         expected = stats.binomtest(int(fewer), int(n)).pvalue - stats.binom.pmf(fewer, n, 0.5)
         assert report.verdicts[B, task].p == pytest.approx(expected)
         assert report.verdicts[B, task].test == "McNemar"
+    verdict = report.verdicts[B, "StarterSTS"]
+    assert (verdict.test, verdict.tasks) == ("bootstrap", len(TASKS) + 1)
+    assert verdict.p == report.differences[B, "StarterSTS"].p
 
 
 def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspace) -> None:
@@ -112,30 +112,22 @@ def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspa
     apart, together = (report.differences[B, task] for task in ("SST2", "TREC"))
     assert report.verdicts[B, "TREC"].p == pytest.approx(once, rel=0.4)
     assert report.verdicts[B, "SST2"].p < once / 100
-    assert (together.high - together.low) / (apart.high - apart.low) == pytest.approx(
-        np.sqrt(8), rel=0.1
-    )
+    wider = (together.high - together.low) / (apart.high - apart.low)
+    assert wider == pytest.approx(np.sqrt(8), rel=0.1)
 
 
-def test_correlations_keep_the_bootstrap(workspace: Workspace) -> None:
-    """A Spearman has no answers that are right or wrong."""
-    for name in (A, B):
-        evaluated(workspace, name, "StarterSTS")
-    report = comparison.compare(workspace, [A, B])
-    verdict = report.verdicts[B, "StarterSTS"]
-    assert (verdict.test, verdict.tasks) == ("bootstrap", len(TASKS) + 1)
-    assert verdict.p == report.differences[B, "StarterSTS"].p
-
-
-def test_ties_are_among_all_encoders(workspace: Workspace) -> None:
-    """C is told apart from both others on every task, whichever is the baseline."""
-    for names in ([A, B, C], [C, B, A]):
+def test_ties_and_ranks(workspace: Workspace) -> None:
+    """C is told apart from both others, whichever is the baseline; tasks drawn too only widen."""
+    for names in ([A, B, C], [C, A, B]):
         report = comparison.compare(workspace, names)
-        for task in TASKS:
-            groups = report.groups[task]
-            assert groups[A] == "a"
-            assert groups[C] > groups[B] >= "a"
+        for groups in report.groups.values():
+            assert groups[A] == "a" <= groups[B] < groups[C]
         assert report.average_groups[A] == "a" and report.average_groups[C] == "c"
+        assert [row.name for row in report.ranks] == [A, B, C]
+        assert (report.ranks[-1].low, report.ranks[-1].high) == (3, 3)
+        assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
+    one = comparison.compare(workspace, [A, B], ["MR"])
+    assert one.ranks and not one.ranks_over_tasks
 
 
 def wrong_on(workspace: Workspace, name: str, task: str, wrong: int) -> None:
@@ -152,130 +144,102 @@ def test_better_beside_a_letter_that_ties_says_what_each_was_tested_on(
         wrong_on(workspace, name, "TREC", 0)
     wrong_on(workspace, B, "TREC", 7)
     report = comparison.compare(workspace, [B, A, *others], ["TREC"])
-    assert report.verdicts[A, "TREC"].verdict == "a" and set(report.groups["TREC"].values()) == {
-        "a"
-    }
-    expected = "tie letter: by a test of all 28 pairs of this row"
+    assert report.verdicts[A, "TREC"].verdict == "a"
+    assert set(report.groups["TREC"].values()) == {"a"}
     row = next(row for row in report.rows() if row["encoder"] == A)
-    assert (row["tie_group_over"], row["tie_group_note"]) == (28, expected)
-    assert compare_table.table(report, [], {}).count(expected) == 7
+    assert row["tie_group_over"] == 28 and "28 pairs of this row" in row["tie_group_note"]
+    assert compare_table.table(report, [], {}).count(row["tie_group_note"]) == 7
     board = compare_board.table(report, [], {})
-    assert board.count("all 28 pairs of this column") == 7
-    assert "pairs of this row" not in board
+    assert (board.count("28 pairs of this column"), board.count("of this row")) == (7, 0)
 
 
 def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> None:
     """By hand: 6 answers to none is a mid-p of 1/64, real on this task and not among four."""
-    tasks = ("TREC", "SST2", "SST5", "MRPC")
+    tasks = ["TREC", "SST2", "SST5", "MRPC"]
     for name in (A, B):
         for task in tasks:
             wrong_on(workspace, name, task, 6 if (name, task) == (B, "TREC") else 0)
-    report = comparison.compare(workspace, [A, B], list(tasks))
-    assert report.verdicts[B, "TREC"].verdict == "tie" and report.groups["TREC"] == {A: "a", B: "b"}
+    report = comparison.compare(workspace, [A, B], tasks)
+    assert report.verdicts[B, "TREC"].verdict == "tie"
+    assert report.groups["TREC"] == {A: "a", B: "b"}
     notes = {row["task"]: row["tie_group_note"] for row in report.rows() if row["against"]}
-    assert notes.pop("TREC") == "tie letter: by a test of this row alone"
-    assert [notes[task] for task in tasks[1:]] == ["", "", ""]
-
-
-def test_ranks_over_tasks_are_no_surer_than_within(workspace: Workspace) -> None:
-    """C is last for sure; the draw of tasks can only widen."""
-    report = comparison.compare(workspace, [C, A, B])
-    assert [row.name for row in report.ranks] == [A, B, C]
-    assert (report.ranks[-1].low, report.ranks[-1].high) == (3, 3)
-    assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
-    one = comparison.compare(workspace, [A, B], ["MR"])
-    assert one.ranks and not one.ranks_over_tasks
+    assert "this row alone" in notes["TREC"] and not any(notes[task] for task in tasks[1:])
 
 
 def test_an_answer_is_remembered_until_there_are_other_results(workspace: Workspace) -> None:
-    """A second look tests nothing again; one more result is another question."""
     first = comparison.compare(workspace, [A, B])
     assert comparison.compare(workspace, [A, B]) is first
     assert list(comparison.resampling(comparison.ask(workspace, [A, B]))) == []
     assert comparison.compare(workspace, [B, A]) is not first
-    invent(workspace, B, "TREC", 0.83)
-    invent(workspace, A, "TREC", 0.86)
+    for name in (A, B):
+        invent(workspace, name, "TREC", 0.83)
     steps = list(comparison.resampling(comparison.ask(workspace, [A, B])))
     assert [(done, of) for _, done, of in steps] == [(done, 5) for done in range(5)]
     assert comparison.compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
 
 
-def asked(chosen: list[str], base: str, tasks: Sequence[str] = ()) -> Values:
-    """What the controls of the page say; the others as they are at first."""
-    usual = {control.name: control.default for control in compare.CONTROLS}
-    return Values(**usual | {"encoder": chosen, "baseline": base, "tasks": tasks})
-
-
-def shown_of(workspace: Workspace, values: Values) -> dict[str, Any]:
+def shown(workspace: Workspace, chosen: list[str], tasks: tuple[str, ...] = ()) -> dict[str, Any]:
     """Everything that the page shows in the end, by the name of its part."""
-    steps = views.below(workspace, values)
+    steps = views.below(workspace, asked(chosen, tasks))
     return {part: value for step in steps for part, value in step.items()}
+
+
+def asked(chosen: list[str], tasks: tuple[str, ...] = ()) -> Values:
+    """The controls of the page; the first encoder is the baseline."""
+    usual = {control.name: control.default for control in compare.CONTROLS}
+    return Values(**usual | {"encoder": chosen, "baseline": chosen[0], "tasks": tasks})
 
 
 def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
     """A row an encoder, the best first; the table and the numbers still hold every task."""
-    names = [f"random:{width}" for width in range(40, 51)]
-    for place, name in enumerate(names):
+    chosen = [A, *(f"random:{width}" for width in range(40, 51))]
+    for place, name in enumerate(chosen[1:]):
         for task in TASKS:
             invent(workspace, name, task, 0.55 + 0.03 * place)
-    chosen = [A, *names]
-    shown = shown_of(workspace, asked(chosen, A))
-    headline, picture, table = shown["headline"], shown["forest"], json.loads(shown["board"])
-    assert "By their mean over 4 tasks" in headline and "of 11 encoders" in headline
+    many = shown(workspace, chosen)
+    picture, table = many["forest"], json.loads(many["board"])
+    assert "over 4 tasks" in many["headline"] and "of 11 encoders" in many["headline"]
     assert [head for head, _ in table["heads"]] == ["Encoder", "Mean", *TASKS]
     assert sorted(name for name, _, _ in table["rows"]) == sorted(chosen)
-    assert all(len(cells) == len(TASKS) + 1 for _, _, cells in table["rows"])
     means = [float(cells[0][0]) for _, _, cells in table["rows"]]
-    assert means == sorted(means, reverse=True), "the best mean first"
+    assert means == sorted(means, reverse=True)
     (trace,) = json.loads(picture["figure"])["data"]
     assert len(trace["x"]) == 11 and list(trace["x"]) == sorted(trace["x"], reverse=True)
     assert len(json.loads(picture["table"])["rows"]) == len(chosen)
-    columns, *rows = json.loads(views.numbers(workspace, asked(chosen, A)))
+    columns, *rows = json.loads(views.numbers(workspace, asked(chosen)))
+    scores = [dict(zip(columns, row, strict=True))["score"] for row in rows]
     report = comparison.compare(workspace, chosen)
-    assert [dict(zip(columns, row, strict=True))["score"] for row in rows] == [
-        row["score"] for row in report.rows()
-    ]
-    few = shown_of(workspace, asked([A, *names[:8]], A))
+    assert scores == [row["score"] for row in report.rows()]
+    few = shown(workspace, chosen[:9])
     assert few["board"] is None and few["comparison"].count('<th scope="row">') == len(TASKS) + 1
     assert len(json.loads(few["forest"]["figure"])["data"]) == 8
 
-
-def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) -> None:
-    """Better and worse by a mark and not by colour alone; bold ties with the best of the task."""
-    names = [f"random:{width}" for width in range(40, 50)]
-    for place, name in enumerate(names):
-        invent(workspace, name, "MR", 0.55 + 0.03 * place)
-    shown = shown_of(workspace, asked([A, *names], A, ["MR"]))
-    assert "On MR " in shown["headline"]
-    cells = {name: cells[1] for name, _, cells in json.loads(shown["board"])["rows"]}
-    _, css, note = cells["random:40"]
-    report = comparison.compare(workspace, [A, *names], ["MR"])
+    cells = {n: c[1] for n, _, c in json.loads(shown(workspace, chosen, ("MR",))["board"])["rows"]}
+    _, css, note, *_ = cells["random:40"]
     gap = report.differences["random:40", "MR"]
     assert css == "t-bad t-down" and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in note
-    best = max(report.averages, key=lambda name: report.averages[name].score or 0.0)
-    assert cells[best][3] and len(cells["random:40"]) == 3, "bold"
+    one = comparison.compare(workspace, chosen, ["MR"])
+    best = max(one.averages, key=lambda name: one.averages[name].score or 0.0)
+    assert cells[best][3] and not cells["random:40"][3:], "bold ties with the best"
 
 
 def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Workspace) -> None:
-    """Nothing is drawn of a mean that cannot be taken, and the page says so."""
     names = [f"random:{width}" for width in range(40, 50)]
     for place, name in enumerate(names):
         invent(workspace, name, ("MR", "CR")[place % 2], 0.6)
-    shown = shown_of(workspace, asked(names, names[0]))
-    assert "No task is shared" in shown["headline"] and shown["forest"] is None
-    assert "not evaluated" in shown["board"]
+    found = shown(workspace, names)
+    assert "No task is shared" in found["headline"] and found["forest"] is None
+    assert "not evaluated" in found["board"]
 
 
 def test_a_baseline_without_results_is_named(workspace: Workspace) -> None:
-    """What the others scored stands there all the same, with the way to evaluate it."""
-    shown = shown_of(workspace, asked([A, B, "random:512"], "random:512"))
-    assert "random:512, the baseline, is not evaluated yet" in shown["headline"]
-    assert "evaluate?encoder=random%3A512" in shown["headline"]
-    assert A in shown["comparison"] and shown["forest"] is None
+    """The scores of the others are there all the same, with the way to evaluate it."""
+    found = shown(workspace, ["random:512", A, B])
+    assert "evaluate?encoder=random%3A512" in found["headline"]
+    assert A in found["comparison"] and found["forest"] is None
 
 
 def test_what_was_resampled_ahead_is_not_read_again(workspace: Workspace) -> None:
-    """The first to compare waits for nothing but the tests."""
     tested.resample_ahead(workspace, Event())
     for file in (workspace.store.folder / "examples").iterdir():
         file.unlink()
@@ -291,27 +255,24 @@ def test_there_is_a_letter_for_every_group() -> None:
 
 def test_rows_carry_what_the_page_shows(workspace: Workspace) -> None:
     """Adjusted and plain p, the tie group, and the rank interval beside the mean."""
-    rows = comparison.compare(workspace, [A, C]).rows()
-    task = next(row for row in rows if row["task"] == "MR" and row["encoder"] == C)
+    rows = {(r["task"], r["encoder"]): r for r in comparison.compare(workspace, [A, C]).rows()}
+    task, best = rows["MR", C], rows["mean of 4 tasks", A]
     assert task["p_mcnemar"] <= task["p_holm"] < 0.05
     assert (task["tie_group"], task["holm_over"], task["verdict"]) == ("b", 4, f"{A} is better")
-    best = next(row for row in rows if row["task"] == "mean of 4 tasks" and row["encoder"] == A)
     assert (best["rank"], best["rank_low"], best["rank_high"], best["first"]) == (1, 1, 1, 1.0)
     assert best["tasks_drawn_rank_high"] == 1
 
 
 def test_a_protocol_is_one_for_all_tasks(workspace: Workspace) -> None:
-    """Only what was measured under it counts; an unknown one is refused."""
     for name in (A, B):
         invent(workspace, name, "MR", 0.7, protocol="senteval-fast")
-    report = comparison.compare(workspace, [A, B], protocol="senteval-fast")
-    assert report.tasks == ("MR",)
-    assert {row["protocol"] for row in report.cells.values()} == {"senteval-fast"}
-    own = comparison.compare(workspace, [A, B])
-    assert {row["protocol"] for row in own.cells.values()} == {"senteval"}
-    with pytest.raises(UserError, match="senteval-quick"):
+    for protocol, under in (("senteval-fast", "senteval-fast"), (None, "senteval")):
+        report = comparison.compare(workspace, [A, B], protocol=protocol)
+        assert {row["protocol"] for row in report.cells.values()} == {under}
+        assert report.tasks == (("MR",) if protocol else TASKS)
+    with refused("unknown", "senteval-quick"):
         comparison.compare(workspace, [A, B], protocol="senteval-quick")
-    with pytest.raises(UserError, match="under senteval-sklearn"):
+    with refused("no-result", "senteval-sklearn"):
         comparison.compare(workspace, [A, B], protocol="senteval-sklearn")
 
 
@@ -332,145 +293,57 @@ def test_a_task_s_own_protocol_comes_first(
         invent(workspace, name, task, 0.7, protocol=other)
     report = comparison.compare(workspace, [A, B, C], None)
     assert report.cells[A, task]["protocol"] == own
-    assert set(report.differences) >= {(B, task)}
-    assert (C, task) not in report.differences
+    assert (B, task) in report.differences and (C, task) not in report.differences
 
 
 def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     """Each with a way to mend it; what is there is not asked for."""
-    warnings = comparison.compare(workspace, [A, B]).cautions
-    texts = " ".join(caution.text for caution in warnings)
-    assert "single seed" in texts and "One protocol" in texts and "word vectors" in texts
-    assert all(caution.path in ("evaluate", "fair-play") for caution in warnings if caution.label)
+    unfair = ("single seed", "One protocol", "word vectors")
+    found = comparison.compare(workspace, [A, B])
+    assert all(words in " ".join(found.warnings) for words in unfair)
+    assert {one.path for one in found.cautions if one.label} <= {"evaluate", "fair-play"}
     for name in (A, B, C):
         invent(workspace, name, "MR", 0.8, seed=7)
         invent(workspace, name, "MR", 0.8, protocol="senteval-fast")
     texts = " ".join(comparison.compare(workspace, [A, B, C]).warnings)
-    assert not any(word in texts for word in ("single seed", "One protocol", "baseline", "word v"))
+    assert not any(words in texts for words in (*unfair, "baseline"))
 
 
 def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     """Its score is shown, without a difference; the other tasks are unharmed."""
     for name in (A, B):
-        row = dict(workspace.store.results.by_id(invent(workspace, name, "TREC", 0.8)["id"]))
-        workspace.store.results.put(
-            row
-            | {
-                "task": "MRPC",
-                "examples": {},
-                "scores": [
-                    {
-                        "split": "test",
-                        "aggregation": None,
-                        "metric": "accuracy",
-                        "score": 70.0,
-                        "n": 5,
-                        "main": True,
-                        "unit": "",
-                    }
-                ],
-            }
-        )
+        put(workspace.store, name, "MRPC", 70.0, examples={})
     report = comparison.compare(workspace, [A, B])
     assert (B, "MRPC") in report.cells and (B, "MRPC") not in report.differences
-    assert "MRPC" not in report.common and "TREC" in report.common
+    assert report.common == TASKS
     (note,) = [caution for caution in report.cautions if "MRPC" in caution.text]
-    assert note.text == (
-        f"No difference of {A}, {B} on MRPC is tested: no values per example are kept of this task."
-    )
-    assert not note.label, "evaluating it again would not help"
-
-
-def test_an_earlier_result_that_kept_too_little_is_not_tested(workspace: Workspace) -> None:
-    """A sentence says so; evaluated again, it keeps its score and gets a verdict."""
-    for name in (A, B):
-        row = evaluated(workspace, name, "StarterSearch")
-        kept = workspace.store.results.examples(row["id"])
-        full = row | workspace.store.results.in_full([row["id"]])[row["id"]]
-        workspace.store.results.remove([row["id"]])
-        workspace.store.results.put(full, {"precision": kept["precision"]})
-    report = comparison.compare(workspace, [A, B], ["StarterSearch"])
-    assert not report.verdicts
-    (note,) = [caution for caution in report.cautions if "is tested" in caution.text]
-    assert "kept too little for a test" in note.text
-    assert (note.label, note.state) == ("Evaluate", {"encoder": [A, B], "task": "StarterSearch"})
-    scores = [evaluated(workspace, name, "StarterSearch")["score"] for name in (A, B)]
-    report = comparison.compare(workspace, [A, B], ["StarterSearch"])
-    assert scores == [report.cells[name, "StarterSearch"]["score"] for name in (A, B)]
-    assert report.verdicts.keys() == {(B, "StarterSearch")}
-
-
-def pairs(workspace: Workspace, name: str, protocol: str, **how: object) -> None:
-    """STS-B as a cosine or as a trained regressor measures it: invented, of 50 pairs."""
-    gold = np.random.default_rng(0).uniform(0, 5, 50)
-    seen = gold + np.random.default_rng(len(name)).normal(0, 1, 50)
-    workspace.store.results.put(
-        {
-            "encoder": name,
-            "fingerprint": name,
-            "dim": 8,
-            "task": "STSBenchmark",
-            "protocol": protocol,
-            "seed": 1111,
-            "data_hash": "invented",
-            "details": {},
-            "scores": [
-                {
-                    "split": "test",
-                    "aggregation": None,
-                    "metric": "spearman",
-                    "score": 60.0,
-                    "n": 50,
-                    "main": True,
-                    "unit": "",
-                }
-            ],
-            "examples": {"cosine": seen, "gold": gold, "part": np.zeros(50, np.int16)},
-            "seconds": 1.0,
-            "error": None,
-            "hint": "",
-        }
-        | {"details": {"main_parts": [0]}}
-        | how
-    )
+    assert f"{A}, {B}" in note.text and tested.NOTHING_KEPT in note.text and not note.label
 
 
 def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -> None:
     """Each protocol's own row says which it is; a printed cosine is not set beside the other."""
+    gold = np.random.default_rng(0).uniform(0, 5, 50)
+    cosine = {"cosine": gold[::-1], "gold": gold, "part": np.zeros(50, np.int16)}
+    trained = {"predicted": gold[::-1], "gold": gold}
     for name in (A, B):
-        pairs(workspace, name, "simcse-2021")
-        gold = np.random.default_rng(0).uniform(0, 5, 50)
-        learned = {
-            "scores": [
-                {
-                    "split": "test",
-                    "aggregation": None,
-                    "metric": "pearson",
-                    "score": 70.0,
-                    "n": 50,
-                    "main": True,
-                    "unit": "",
-                }
-            ],
-            "examples": {"predicted": gold + len(name), "gold": gold},
-            "details": {"selected_by": "pearson"},
-        }
-        pairs(workspace, name, "senteval", **learned)
+        for protocol, metric, examples, details in (
+            ("simcse-2021", "spearman", cosine, {"main_parts": [0]}),
+            ("senteval", "pearson", trained, {"selected_by": "pearson"}),
+        ):
+            more = {"metric": metric, "examples": examples, "details": details}
+            put(workspace.store, name, "STSBenchmark", 60.0, protocol, **more)
     printed = [published.references()["SimCSE-BERT-base, unsupervised, all"]]
-    shown = {}
-    for protocol in (None, "senteval"):
+    for protocol, learned in ((None, False), ("senteval", True)):
         report = comparison.compare(workspace, [A, B], ["STSBenchmark"], protocol)
-        shown[protocol] = compare_table.table(report, printed, {})
-    assert "learned" not in shown[None] and "76.85" in shown[None]
-    assert "learned, Pearson" in shown["senteval"] and "76.85" not in shown["senteval"]
+        table = compare_table.table(report, printed, {})
+        assert ("learned, Pearson" in table, "76.85" in table) == (learned, not learned)
 
 
 def test_shares_of_draws_are_not_right_or_wrong() -> None:
     """McNemar's test is for what is right or wrong; of ten draws, an example may be both."""
-    from theodolite.app.pages.compare.tested import Measured, of_results
-
-    shares = {"correct": np.array([0.1, 1.0, 0.7])}
-    right = {"correct": np.array([False, True, True])}
-    found = of_results("x/classify", {1: ({}, shares), 2: ({}, right)})
-    assert isinstance(found[1], Measured) and found[1].right is None
-    assert isinstance(found[2], Measured) and found[2].right is not None
+    shares, right = np.array([0.1, 1.0, 0.7]), np.array([False, True, True])
+    found = tested.of_results(
+        "x/classify", {i: ({}, {"correct": v}) for i, v in ((1, shares), (2, right))}
+    )
+    assert found[1] and found[1].right is None
+    assert found[2] and found[2].right is not None
