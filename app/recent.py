@@ -54,6 +54,9 @@ class Recent(Generic[Key, Value]):
                     self._values.popitem(last=False)
             return value
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._values
+
     def forget(self, chosen: Callable[[Key], bool]) -> None:
         """Drop the values of some keys."""
         with self._lock:

@@ -80,7 +80,7 @@ def comparison(answer: Comparison) -> Parts:
 
     of = differences.of_tasks
     shown: Parts = [table.table(answer, [], {}), table.reading(answer)]
-    if len(answer.encoders) - 1 > differences.MOST_DRAWN:
+    if len(answer.encoders) - 1 > differences.MAX_DRAWN:
         of = differences.of_means
         shown = [Piece("board", board.table(answer, [], {}))]
     intervals, title = of(answer)

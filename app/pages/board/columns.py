@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import suites
-from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS
+from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS, TaskColumn
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.theirs import PREFIX, parsed
 from theodolite.engine.protocols import is_package
@@ -33,17 +33,6 @@ TYPES = {
     UNKNOWN: UNKNOWN,
 }
 """Labels of task types, where they differ from the capitalised name."""
-
-
-@dataclass(frozen=True)
-class TaskColumn:
-    """A task on the board; without its data, its languages and data set are unknown."""
-
-    task: str
-    type: str
-    protocol: str
-    languages: tuple[str, ...] = ()
-    dataset: str = ""
 
 
 @dataclass(frozen=True, eq=False)

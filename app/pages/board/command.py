@@ -79,7 +79,7 @@ def board(
     are never in one mean with others. `trained_on` are the tasks whose data an encoder's files or
     MTEB name among what it was trained on.
     """
-    from theodolite.app.pages.board import published, ranks, service, trained
+    from theodolite.app.pages.board import published, service, trained
 
     spec = service.BoardSpec(
         suite,
@@ -97,7 +97,7 @@ def board(
     )
     found = service.board(workspace, spec)
     trained.look_up(workspace, found.encoders)
-    rows = found.rows(ranks.ranking(workspace, found), service.trained_on(workspace, found))
+    rows = found.rows(service.ranking(workspace, found), service.trained_on(workspace, found))
     if found.spec.protocol == service.PUBLISHED:
         references = published.references(workspace, found)
         over = published.compared(found, references)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from theodolite.engine.space.compression import Compressed
     from theodolite.engine.tasks import Measurement
 
-MOST_SENTENCES = 40_000
+MAX_SENTENCES = 40_000
 """Maximum for a task that is scored while the page waits."""
 
 
@@ -73,7 +73,7 @@ def _smaller_scored(
     protocol = protocols.get(task_info.protocol)
     kind = type_of(task_info, protocol)
     data = workspace.catalog.load(task_info.dataset)
-    if kind.trains or len(data.sentences) > MOST_SENTENCES:
+    if kind.trains or len(data.sentences) > MAX_SENTENCES:
         raise UserError(
             f"{task} takes too long to be scored repeatedly.", "Choose another.", code="too-large"
         )

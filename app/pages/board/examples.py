@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.bootstrap import Sample
 
-MOST = 50
+MAX_EXAMPLES = 50
 """Examples that are shown, those furthest apart."""
 
 
@@ -123,7 +123,7 @@ def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int)
     row = workspace.store.results.by_id(ids[0])
     texts = _texts(workspace, row, len(mine))
     gap = mine - theirs
-    first = np.argsort(-gap, kind="stable")[:MOST]
+    first = np.argsort(-gap, kind="stable")[:MAX_EXAMPLES]
     return Disagreement(
         task,
         better,

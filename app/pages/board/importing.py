@@ -55,7 +55,7 @@ CONTROLS = (
         {"multiselect": True, "elem_id": "published-here"},
     ),
 )
-MOST_SAID = 3
+MAX_PROBLEMS = 3
 
 
 def build(workspace: Workspace) -> Controls:
@@ -124,9 +124,9 @@ def summary(found: Reading) -> str:
     """The outcome of an import: the number of results, files left out, notes."""
     models = {(one.model, one.revision) for one in found.results}
     tasks = {one.task for one in found.results}
-    left = [f"Left out: {problem}." for problem in found.problems[:MOST_SAID]]
-    if len(found.problems) > MOST_SAID:
-        left.append(f"Also left out: {len(found.problems) - MOST_SAID} more files.")
+    left = [f"Left out: {problem}." for problem in found.problems[:MAX_PROBLEMS]]
+    if len(found.problems) > MAX_PROBLEMS:
+        left.append(f"Also left out: {len(found.problems) - MAX_PROBLEMS} more files.")
     what = (
         f"{formats.plural(len(found.results), 'result')} of {formats.plural(len(models), 'model')} "
         f"on {formats.plural(len(tasks), 'task')} imported."

@@ -25,12 +25,12 @@ Content = Callable[[str], str]
 KIND, FORMAT = "leaks", "1"
 KEPT = 50
 """Examples of each pair of a task and a training set."""
-MOST_NAMED = 3
+MAX_NAMED = 3
 EXAMPLE, EXAMPLE_SET = "minilm", "flickr30k"
 """The encoder of the shipped example, and a training set of it that is available in full."""
 DOCUMENTS = "documents"
 """The documents of a retrieval task, checked beside its queries."""
-MOST_CHARACTERS = 20_000_000
+MAX_CHARACTERS = 20_000_000
 """Up to this many characters of documents, all are checked; else only the relevant ones."""
 TRAIN = "train"
 """The training split of a data set, if it has one."""
@@ -169,7 +169,7 @@ def summary(encoder: str, names: trained.Names | None, there: Mapping[str, Seque
     if not names:
         return f"Neither the files of {encoder} nor MTEB name its training data."
     named_by = [
-        f"{who} {verb} {formats.listed(some, MOST_NAMED)}"
+        f"{who} {verb} {formats.listed(some, MAX_NAMED)}"
         for who, verb in ((trained.FILES, "name"), (trained.MTEB, "names"))
         if (some := [name for name, source in names.items() if source == who])
     ]
@@ -290,7 +290,7 @@ def documents(workspace: Workspace, task: str) -> list[str]:
     data = workspace.catalog.load(get(task, workspace.catalog).dataset)
     if not isinstance(data, Retrieval):
         raise UserError(f"{task} has no documents.", "Leave it out.", code="wrong-kind")
-    if sum(map(len, data.documents.values())) <= MOST_CHARACTERS:
+    if sum(map(len, data.documents.values())) <= MAX_CHARACTERS:
         return list(dict.fromkeys(data.documents.values()))
     _, judged = judged_queries(data)
     answers = (key for of in judged.values() for key, grade in of.items() if grade > 0)

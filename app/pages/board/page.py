@@ -11,12 +11,10 @@ from theodolite.app.components.board import board as table
 from theodolite.app.pages.board import (
     cost,
     cost_views,
-    example_views,
     examples,
     importing,
     lengths,
     published,
-    ranks,
     service,
     trained,
     views,
@@ -148,7 +146,7 @@ def build(workspace: Workspace) -> None:
     headline = parts.static("", elem_id="headline")
     shown = table(elem_id="board", elem_classes=["t-answer"])
     with gr.Column(elem_id="parting"):
-        parts.section("Where two encoders part", example_views.LEAD)
+        parts.section("Where two encoders part", views.PARTING_LEAD)
         with gr.Row():
             controls.render(*COMPARED)
         apart = parts.static("", elem_id="apart")
@@ -203,15 +201,17 @@ def answer(workspace: Workspace, values: Values, session: str | None) -> Iterato
             "board": _table(workspace, standings, ranked, values, imported),
         }
 
-    if not ranks.at_once(standings):  # show the order at once; resampling the ranks takes longer
+    if not service.is_ranked(
+        standings
+    ):  # show the order at once; resampling the ranks takes longer
         yield filled(None)
-    ranked = ranks.ranking(workspace, standings)
+    ranked = service.ranking(workspace, standings)
     yield filled(ranked)
     if trained.look_up(workspace, standings.encoders):  # once per model: mteb takes seconds
         yield filled(ranked)
     if service.look_up(workspace, standings):  # once per version
         standings = service.board(workspace, spec(values))
-        yield filled(ranks.ranking(workspace, standings))
+        yield filled(service.ranking(workspace, standings))
 
 
 def _state(workspace: Workspace) -> list[Any]:
@@ -266,8 +266,8 @@ def _connect(
         try:
             found = examples.disagreement(workspace, standings, *_picked(values))
         except UserError as error:  # shown in place of the examples, which nobody requested yet
-            return {apart: example_views.none(error)}
-        return {apart: example_views.shown(found)}
+            return {apart: views.no_examples(error)}
+        return {apart: views.examples(found)}
 
     def press(event: PageEvent) -> Answer:
         return {controls["task"]: event.text("column"), controls["better"]: event.text("row")}

@@ -17,8 +17,17 @@ import numpy as np
 
 from theodolite.app import suites
 from theodolite.app.pages.board import columns, lengths
-from theodolite.app.pages.board.columns import Row, TaskColumn, in_suite, offered, type_name
-from theodolite.app.pages.board.spec import ALL, EVERYTHING, OWN, PUBLISHED, UPLOADS, BoardSpec
+from theodolite.app.pages.board.columns import Row, in_suite, offered
+from theodolite.app.pages.board.spec import (
+    ALL,
+    EVERYTHING,
+    OWN,
+    PUBLISHED,
+    UPLOADS,
+    BoardSpec,
+    TaskColumn,
+)
+from theodolite.app.recent import Recent
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.package import version
 from theodolite.engine.stats.agreement import means, shared
@@ -36,13 +45,14 @@ __all__ = [
     "BoardSpec",
     "Row",
     "Standings",
-    "TaskColumn",
     "board",
     "in_suite",
     "offered",
     "trained_on",
-    "type_name",
 ]
+
+MAX_RANKED = 50
+"""Number of encoders, the best ones, whose ranks are resampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +172,30 @@ def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str
 
     found = trained.known(workspace, standings.facts, standings.encoders)
     return {
-        name: None if names is None else trained.tasks_of(standings, names)
+        name: None if names is None else trained.tasks_of(standings.columns, names)
         for name, names in found.items()
     }
+
+
+_RANKED: Recent[Standings, Ranking] = Recent(8)
+
+
+def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
+    """The uncertainty of ranks by mean; None if fewer than two are ranked."""
+    from theodolite.app.pages.compare import service as comparison
+
+    names = standings.ranked[:MAX_RANKED]
+    if len(names) < 2:
+        return None
+    return _RANKED.get(
+        standings,
+        lambda: comparison.ranking(workspace, names, standings.shared, standings.cells),
+    )
+
+
+def is_ranked(standings: Standings) -> bool:
+    """Whether `ranking` answers without resampling."""
+    return standings in _RANKED or len(standings.ranked) < 2
 
 
 def look_up(workspace: Workspace, standings: Standings) -> bool:

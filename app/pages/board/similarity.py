@@ -29,9 +29,9 @@ ALL = "all"
 """Every data set, but only one of a family in several languages."""
 EXAMPLE = "starter-topics"
 """The default comparison until others are computed: its topics take no time."""
-LEAST, MOST = 10, 1000
+MIN_SENTENCES, MAX_SENTENCES = 10, 1000
 """Bounds of the number of sentences drawn from each data set."""
-FEWEST_LANGUAGES = 3
+MIN_LANGUAGES = 3
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,10 @@ class SimilarityJob(Job):
 
         if not encoder:
             raise UserError("No encoder chosen.", "Choose one.", code="missing")
-        if not LEAST <= sentences <= MOST:
+        if not MIN_SENTENCES <= sentences <= MAX_SENTENCES:
             raise UserError(
-                f"{sentences} sentences cannot be drawn.", f"Choose from {LEAST} to {MOST}."
+                f"{sentences} sentences cannot be drawn.",
+                f"Choose from {MIN_SENTENCES} to {MAX_SENTENCES}.",
             )
         return cls(str(parse(encoder)), compared or ALL, int(sentences))
 
@@ -142,7 +143,7 @@ def offered(workspace: Workspace) -> list[str]:
     kept = [
         name
         for name, members in families(infos).items()
-        if len(by_language(members)) >= FEWEST_LANGUAGES
+        if len(by_language(members)) >= MIN_LANGUAGES
     ]
     return [ALL, *kept, EXAMPLE]
 

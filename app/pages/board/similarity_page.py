@@ -48,7 +48,11 @@ CONTROLS = (
         gr.Number,
         SimilarityJob.sentences,
         "Drawn with a fixed seed.",
-        options={"minimum": similarity.LEAST, "maximum": similarity.MOST, "precision": 0},
+        options={
+            "minimum": similarity.MIN_SENTENCES,
+            "maximum": similarity.MAX_SENTENCES,
+            "precision": 0,
+        },
     ),
 )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from theodolite.engine.space.dataset_similarity import Collection
 
 COMPARED = {ALL: "All data sets", EXAMPLE: "starter-topics, by topic"}
-MOST_NUMBERS, MOST_HEADS = 12, 24
+MAX_NUMBERS, MAX_HEADS = 12, 24
 """Maximum number of rows with a number in each cell, and with a name on each column."""
 NAMED = 22
 """Characters of a name on the axes."""
@@ -85,8 +85,8 @@ def _figure(found: Similarity, order: list[int]) -> Figure:
         "z": cosines.round(4).tolist(),
         "zmin": low,
         "zmax": 1,
-        "xgap": 1 if n < MOST_HEADS else 0,
-        "ygap": 1 if n < MOST_HEADS else 0,
+        "xgap": 1 if n < MAX_HEADS else 0,
+        "ygap": 1 if n < MAX_HEADS else 0,
         "colorscale": [[0, clear_colour(SERIES[0], 0.04)], [1, clear_colour(SERIES[0], 0.95)]],
         "colorbar": {
             "orientation": "h",
@@ -102,7 +102,7 @@ def _figure(found: Similarity, order: list[int]) -> Figure:
         "hovertemplate": "%{customdata}: %{z:.3f}<extra></extra>",
     }
     traces: list[dict[str, Any]] = [heat]
-    if n <= MOST_NUMBERS:
+    if n <= MAX_NUMBERS:
         # plotly draws the heatmap's own text in black or white; this takes the page's text colour.
         cells = [(x, y) for y in range(n) for x in range(n)]
         traces.append(
@@ -121,8 +121,8 @@ def _figure(found: Similarity, order: list[int]) -> Figure:
         )
     ticks = [plain(formats.shorten(row.name, NAMED)) for row in rows]
     shared: dict[str, Any] = {"showgrid": False, "zeroline": False, "range": [-0.5, n - 0.5]}
-    heads = ticks if n <= MOST_HEADS else [""] * n
-    angle = -55 if n <= MOST_NUMBERS else -90
+    heads = ticks if n <= MAX_HEADS else [""] * n
+    angle = -55 if n <= MAX_NUMBERS else -90
     across = axis(
         tickvals=list(range(n)),
         ticktext=heads,
@@ -137,7 +137,7 @@ def _figure(found: Similarity, order: list[int]) -> Figure:
         **shared | {"range": [n - 0.5, -0.5]},
         tickfont={"size": 12},
     )
-    height = 150 + max(n, 6) * (30 if n <= MOST_NUMBERS else 22 if n <= MOST_HEADS else 15)
+    height = 150 + max(n, 6) * (30 if n <= MAX_NUMBERS else 22 if n <= MAX_HEADS else 15)
     frames, names = _frames(rows)
     return draw(traces, across, down, height=height, left=60, shapes=frames, annotations=names)
 

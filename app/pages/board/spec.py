@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.board.columns import TaskColumn
+from typing import Any
 
 ALL, UPLOADS, OWN, PUBLISHED = "all", "uploads", "", "published"
 """Suites: every evaluated task, and those on uploads. Protocols: each task's own, and published
 results together with those of mteb's own code computed here."""
+
+
+@dataclass(frozen=True)
+class TaskColumn:
+    """A task on the board; without its data, its languages and data set are unknown."""
+
+    task: str
+    type: str
+    protocol: str
+    languages: tuple[str, ...] = ()
+    dataset: str = ""
 
 
 @dataclass(frozen=True)

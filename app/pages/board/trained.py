@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.jobs import processes
+from theodolite.app.pages.board.spec import TaskColumn
 from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.board.service import Standings
     from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "trained-on", "1"
@@ -104,12 +104,12 @@ def _names_by_mteb(models: Sequence[str]) -> dict[str, list[str] | None]:
     return {} if code else json.loads(answer)
 
 
-def tasks_of(board: Standings, names: Names) -> Names:
-    """Tasks of the board whose data are among the names -> the source."""
+def tasks_of(columns: Iterable[TaskColumn], names: Names) -> Names:
+    """Tasks whose data are among the names -> the source."""
     sources = {one: who for name, who in names.items() for one in _wanted(name)}
     found = {
         c.task: next((sources[one] for one in _called(c.dataset) if one in sources), "")
-        for c in board.columns
+        for c in columns
     }
     return {task: who for task, who in found.items() if who}
 

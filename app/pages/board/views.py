@@ -1,9 +1,10 @@
-"""Views of the page Board: the finding, and the table."""
+"""Views of the page Board: the finding, the table, and the examples behind a difference."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,17 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.components.board import Cell, Head, Line, value
 from theodolite.app.pages.board import published as published_results
-from theodolite.app.pages.board import ranks, service
+from theodolite.app.pages.board import service
 from theodolite.app.web import parts
 from theodolite.engine.mteb.theirs import PREFIX
 from theodolite.engine.protocols.published import beside
 
 if TYPE_CHECKING:
+    from theodolite.app.pages.board.examples import Disagreement, Example
     from theodolite.app.pages.board.published import Reference
     from theodolite.app.pages.board.service import Standings
     from theodolite.app.pages.compare.service import Ranking
+    from theodolite.engine.errors import UserError
 
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 COLUMNS = (("Tasks", TASKS), ("Types", TYPES), ("Languages", LANGUAGES))
@@ -36,7 +39,7 @@ SUITES = {
 OF_OTHERS = "Published by others"
 """Label of the protocol PUBLISHED."""
 NOTHING: Cell = (formats.MISSING, "t-muted", "not evaluated", False)
-MOST_NAMED = 3
+MAX_NAMED = 3
 READING = (
     "Means, Borda counts and ranks are over the tasks that the ranked encoders share; an encoder "
     "that lacks some of them, or is still being evaluated, stands below without a rank. Borda, as "
@@ -46,12 +49,18 @@ READING = (
     "more."
 )
 PRESSING = "Click a score for the examples behind it."
-
 OTHERS_READING = (
     "Means are over the tasks that the models which have one share; those that lack some of them "
     "stand below. Point at a name for its revision and size, at a "
     "score for the versions of mteb and of the data."
 )
+PARTING_LEAD = (
+    "What a difference between two encoders is made of. Of a task that is scored by a correlation, "
+    "how right an example is: how near its rank by the encoder is to its rank by the grade. Of one "
+    "that is a mean over examples: what the example adds to it."
+)
+MAX_CHARACTERS = 280
+"""Of a text on the page; the CSV has the full text."""
 
 
 def suites(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -89,7 +98,7 @@ def finding(
         there, more = int(board.counts.sum()), len(set(board.running) - set(board.encoders))
         title = (
             f"{there} of {(len(board.encoders) + more) * len(board.columns)} scores are there: "
-            f"{formats.listed(board.running, MOST_NAMED)} "
+            f"{formats.listed(board.running, MAX_NAMED)} "
             f"{'is' if len(board.running) == 1 else 'are'} still being evaluated"
         )
     elif len(board.encoders) == 1:
@@ -101,7 +110,7 @@ def finding(
     else:
         title = (
             f"{board.ranked[0]} has the highest mean {where}, "
-            f"{formats.listed(first, MOST_NAMED)} the highest Borda count"
+            f"{formats.listed(first, MAX_NAMED)} the highest Borda count"
         )
     beside = _beside(board, ranked)
     if elsewhere:
@@ -136,7 +145,7 @@ def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
         best = board.ranked[0]
         tied = [n for n, letter in ranked.groups.items() if letter == "a" and n != best]
         notes.append(
-            f"{formats.listed(tied, MOST_NAMED)} {'ties' if len(tied) == 1 else 'tie'} with {best} "
+            f"{formats.listed(tied, MAX_NAMED)} {'ties' if len(tied) == 1 else 'tie'} with {best} "
             "by the mean."
             if tied
             else f"No encoder ties with {best} by the mean."
@@ -144,7 +153,7 @@ def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
     lacking = [name for name in board.encoders if name not in (*board.ranked, *board.running)]
     if lacking:
         notes.append(
-            f"{formats.listed(lacking, MOST_NAMED)} {'lacks' if len(lacking) == 1 else 'lack'} some"
+            f"{formats.listed(lacking, MAX_NAMED)} {'lacks' if len(lacking) == 1 else 'lack'} some"
             " of these tasks and so has no rank."
             if len(lacking) == 1
             else f"{len(lacking)} of {len(board.encoders)} lack some of these tasks and so have no"
@@ -249,7 +258,7 @@ def _unranked(board: Standings, name: str) -> str:
         return "still being evaluated"
     if name not in board.ranked:
         return "lacks some of the tasks that the others share"
-    return f"only the best {ranks.MOST_RANKED} are resampled"
+    return f"only the best {service.MAX_RANKED} are resampled"
 
 
 def _mean(score: float, over: int, of: int, css: str = "", *, bold: bool = False) -> Cell:
@@ -393,3 +402,54 @@ def _reference(one: Reference, task: str) -> Cell:
         return (formats.MISSING, "t-muted", "not published", False)
     note = "other data" if task in one.other else ""
     return formats.score(one.scores[task]), "t-printed", one.told[task], False, note
+
+
+def examples(found: Disagreement) -> str:
+    """A sentence, the examples furthest apart, and a button to save them."""
+    does = "is right" if found.whole else "is nearer the grade" if found.graded else "does better"
+    than = f"that {found.worse} gets wrong" if found.whole else f"than {found.worse}"
+    text = (
+        f"{found.better} {does} on {formats.plural(found.ahead, 'example')} of {found.task} "
+        f"{than}, the other way round on {formats.count(found.behind)}, of "
+        f"{formats.count(found.of)}."
+    )
+    said = f'<p class="t-said">{escape(text)}</p>'
+    if not found.examples:
+        return said
+    heads = ("Example", "Expected", found.better, found.worse)
+    rows = [
+        (_example(one), cut(one.label), _quality(one.right, found), _quality(one.wrong, found))
+        for one in found.examples
+    ]
+    table = parts.table(heads, rows, f"Where {found.better} does better", (2, 3), stacked=True)
+    data: list[list[Any]] = [
+        ["example", "text", "second text", "expected", found.better, found.worse],
+        *(
+            [one.place, *(*one.texts, "", "")[:2], one.label, one.right, one.wrong]
+            for one in found.examples
+        ),
+    ]
+    return said + table + parts.csv_button("Download CSV", "theodolite-examples.csv", data)
+
+
+def no_examples(error: UserError) -> str:
+    """The reason why there are no examples to show."""
+    return f'<p class="t-said">{escape(error.message)} {escape(error.hint)}</p>'
+
+
+def _example(one: Example) -> str:
+    if not one.texts:
+        return f'<span class="t-muted">number {one.place}: its text is not at hand</span>'
+    return "<br>".join(map(cut, one.texts))
+
+
+def cut(text: str, most: int = MAX_CHARACTERS) -> str:
+    """A text of a data set as HTML, with an ellipsis where it is longer."""
+    first = text if len(text) <= most else f"{text[:most].rstrip()}…"
+    return f'<span dir="auto">{escape(first)}</span>'
+
+
+def _quality(value: float, found: Disagreement) -> str:
+    if found.whole:
+        return "right" if value else "wrong"
+    return f"{value:.2f}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Dtype = Literal["int8", "binary"]
 DTYPES: tuple[Dtype, ...] = ("int8", "binary")
 """Precisions of smaller vectors."""
-MOST_SENTENCES = 40_000
+MAX_SENTENCES = 40_000
 """Most sentences of data on which smaller vectors are tried."""
 _TIMED = "latency_p50"
 
@@ -162,7 +162,7 @@ def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
     from theodolite.engine.tasks import get
 
     catalog = workspace.catalog
-    if len(catalog.load(get(task, catalog).dataset).sentences) > MOST_SENTENCES:
+    if len(catalog.load(get(task, catalog).dataset).sentences) > MAX_SENTENCES:
         return None
     protocol = data.protocol_of(task)
     (made,) = evaluate(workspace.load(spec), [task], protocol=protocol, data=catalog)

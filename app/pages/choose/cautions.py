@@ -74,7 +74,10 @@ def _unscored(dataset: Dataset, sheet: Mapping[str, Any]) -> Iterator[Caution]:
     rows = data.examples(dataset)
     if rows:
         many = formats.plural(rows, "labelled example")
-        yield "few_examples", f"{dataset.name} has {many}; below {data.LEAST} nothing is scored."
+        yield (
+            "few_examples",
+            f"{dataset.name} has {many}; below {data.MIN_EXAMPLES} nothing is scored.",
+        )
     else:
         text = (
             f"{dataset.name} has no labels, so no encoder can be called best. Compare them by hand "

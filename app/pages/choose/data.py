@@ -26,11 +26,11 @@ OTHER_COLUMNS = (
     "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on without "
     "labels, text=… alone."
 )
-LEAST = 20
+MIN_EXAMPLES = 20
 """Fewest examples that are scored."""
 FEW = 100
 """Examples below which an interval is as wide as most differences between encoders."""
-MOST_COMPARED = 2_000
+MAX_COMPARED = 2_000
 """Most sentences whose neighbours are compared if there are no labels."""
 
 
@@ -86,7 +86,7 @@ def check(data: Dataset) -> None:
             OTHER_COLUMNS,
             code="too-few",
         )
-    if len(counts) == counts.total() >= LEAST:
+    if len(counts) == counts.total() >= MIN_EXAMPLES:
         label = next(iter(counts))
         raise UserError(
             f"Each of the {len(counts):,} rows of {data.name} has a label of its own, such as "
@@ -104,7 +104,7 @@ def task_of(workspace: Workspace, name: str) -> str | None:
     label depends more on the length of vectors than on their content.
     """
     data = workspace.catalog.load(name)
-    if (examples(data) or 0) < LEAST:
+    if (examples(data) or 0) < MIN_EXAMPLES:
         return None
     if isinstance(data, LabelledSentences):
         return f"{name}/{'classify' if _many_of_each(data) else 'search'}"
@@ -139,7 +139,7 @@ def _many_of_each(data: LabelledSentences) -> bool:
 def vectors(
     workspace: Workspace, encoder: str, name: str, progress: Progress | None = None
 ) -> np.ndarray:
-    """Vectors of a sample of distinct sentences: float32 (at most MOST_COMPARED, dim)."""
+    """Vectors of a sample of distinct sentences: float32 (at most MAX_COMPARED, dim)."""
     from theodolite.app.finite import finite
 
     some = _compared(workspace, name)
@@ -158,5 +158,5 @@ def _compared(workspace: Workspace, name: str) -> list[str]:
     import numpy as np
 
     distinct, _ = workspace.catalog.sentences(name)
-    drawn = np.random.default_rng(0).permutation(len(distinct))[:MOST_COMPARED]
+    drawn = np.random.default_rng(0).permutation(len(distinct))[:MAX_COMPARED]
     return [distinct[i] for i in np.sort(drawn)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BASELINE = "random:256"
 """Baseline of every sheet: random word vectors, without learned knowledge."""
-LEAST_BYTES = 16
+MIN_BYTES = 16
 MARGIN = 2.0
 """Points that a cheaper form may lose, unless the person sets others."""
 
@@ -67,9 +67,9 @@ class ChooseJob(Job):
             raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         if max_ms is not None and max_ms <= 0:
             raise UserError(f"No encoder takes {max_ms:g} ms per sentence.", "Give more than 0.")
-        if max_bytes is not None and max_bytes < LEAST_BYTES:
+        if max_bytes is not None and max_bytes < MIN_BYTES:
             raise UserError(
-                f"{max_bytes} bytes are too few for a vector.", f"Give at least {LEAST_BYTES}."
+                f"{max_bytes} bytes are too few for a vector.", f"Give at least {MIN_BYTES}."
             )
         lost = MARGIN if margin is None else float(margin)
         if not 0 < lost <= 100:

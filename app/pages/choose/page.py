@@ -12,7 +12,7 @@ import gradio as gr
 from theodolite.app.components.chart import chart
 from theodolite.app.jobs.submit import queue_unless_stored
 from theodolite.app.pages.choose import freezing, service, views
-from theodolite.app.pages.choose.job import LEAST_BYTES, MARGIN, ChooseJob
+from theodolite.app.pages.choose.job import MARGIN, MIN_BYTES, ChooseJob
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.jobs.run_panel import RunPanel
@@ -60,7 +60,7 @@ CONTROLS = (
         "Maximum bytes per vector",
         gr.Number,
         hint="Larger vectors are shortened and measured in int8.",
-        options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes"},
+        options={"minimum": MIN_BYTES, "precision": 0, "elem_id": "max-bytes"},
     ),
     Control(
         "margin",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from theodolite.engine.datasets.tables import Mapping
 
 KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
-_MOST_NAMES = 99
+_MAX_NAMES = 99
 
 
 def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = None) -> str:
@@ -75,7 +75,7 @@ def _keep(
     workspace: Workspace, file: Path, name: str, mapping: Mapping, facts: dict[str, Any]
 ) -> str:
     """Store a file under its name, with a number added if other content has the name."""
-    for number in range(1, _MOST_NAMES):
+    for number in range(1, _MAX_NAMES):
         unused = name if number == 1 else f"{name[:76]} {number}"
         try:
             kept = uploads.keep(workspace, file, file.name, unused, mapping, facts)
@@ -177,7 +177,7 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     labels = len(evidence.labels_of(dataset))
     of = f", {formats.plural(labels, 'label')}" if labels else ""
     if task is None:
-        few = f"Fewer than {evidence.LEAST} labels" if rows else "No labels"
+        few = f"Fewer than {evidence.MIN_EXAMPLES} labels" if rows else "No labels"
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
     else:
         named = words.EXAMPLES.get(dataset.kind, ("example",))

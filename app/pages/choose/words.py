@@ -9,9 +9,9 @@ from theodolite.app import formats
 from theodolite.app.pages.overview.service import METRICS
 
 Sheet = Mapping[str, Any]
-LEAST_TOLD, LEAST_SHOWN = 0.05, 0.005
+MIN_OPTIMISM, MIN_DIFFERENCE = 0.05, 0.005
 """Points: least optimism worth a sentence, and least difference shown at two decimals."""
-MOST_SHOWN = 160
+MAX_CHARACTERS = 160
 """Most characters of an example: the expected answers of a query may be whole documents."""
 ALIKE, LIKELY = 0.8, 0.8
 """Share of common neighbours from which two encoders are called much alike, and probability from
@@ -150,7 +150,7 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
     gains = faster + (f"{' and' if faster else ','} at {_size(size)}" if size else "")
     whole = "its full vectors" if same else best["encoder"]
     behind = cheap["behind"]
-    if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
+    if all(abs(behind[key]) < MIN_DIFFERENCE for key in ("delta", "low", "high")):
         what = f"scores the same as {whole}"
     else:
         what = f"is shown to lose less than {_margin(sheet)} against {whole}"
@@ -191,9 +191,9 @@ def form(one: Mapping[str, Any]) -> str:
 def _behind(cheap: Mapping[str, Any]) -> str:
     """The difference to the best, in a sentence; empty if there is none."""
     behind = cheap["behind"]
-    if all(abs(behind[key]) < LEAST_SHOWN for key in ("delta", "low", "high")):
+    if all(abs(behind[key]) < MIN_DIFFERENCE for key in ("delta", "low", "high")):
         return ""
-    if abs(behind["delta"]) < LEAST_SHOWN:
+    if abs(behind["delta"]) < MIN_DIFFERENCE:
         gap = "the same on average"
     else:
         word = "less" if behind["delta"] < 0 else "more"
@@ -232,7 +232,7 @@ def _random(sheet: Sheet) -> Iterator[str]:
 
 def _optimism(sheet: Sheet) -> Iterator[str]:
     many = len(_scored(sheet))
-    if many > 1 and sheet["optimism"] >= LEAST_TOLD:
+    if many > 1 and sheet["optimism"] >= MIN_OPTIMISM:
         yield (
             f"Expect about {sheet['optimism']:.1f} points less on new data: the best of {many} was "
             "picked on these very examples."
@@ -379,9 +379,9 @@ def differing(sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     pair = found["a"], found["b"]
     rows = [
         (
-            " / ".join(formats.shorten(text, MOST_SHOWN) for text in one["texts"])
+            " / ".join(formats.shorten(text, MAX_CHARACTERS) for text in one["texts"])
             or formats.MISSING,
-            formats.shorten(one["label"], MOST_SHOWN) or formats.MISSING,
+            formats.shorten(one["label"], MAX_CHARACTERS) or formats.MISSING,
             *(_quality(one[name], found["graded"]) for name in pair),
         )
         for one in found["examples"]

@@ -13,7 +13,7 @@ from theodolite.app.web import figures
 if TYPE_CHECKING:
     from theodolite.app.pages.compare.service import Comparison
 
-MOST_DRAWN = 8
+MAX_DRAWN = 8
 """Most encoders whose differences are drawn by task; with more, only those of their means."""
 NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
 
@@ -64,7 +64,7 @@ def of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
 
 def picture(report: Comparison, intervals: Sequence[figures.Interval], title: str) -> Any:
     """A chart of the intervals; for many encoders its table has the means alone."""
-    many = len(report.encoders) - 1 > MOST_DRAWN
+    many = len(report.encoders) - 1 > MAX_DRAWN
     columns, rows = table(report, means=many)
     return drawing(
         figures.forest(intervals, report.encoders[0]),

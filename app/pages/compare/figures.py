@@ -27,7 +27,7 @@ from theodolite.app.web.theme import SERIES
 if TYPE_CHECKING:
     from theodolite.engine.stats.ranks import RankInterval
 
-MOST_IN_LEGEND = 16
+MAX_IN_LEGEND = 16
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
 
 
@@ -116,7 +116,7 @@ def bump(
         tickangle=0,
     )
     places: dict[str, Any] = {"range": [len(names) + 0.5, 0.5], "zeroline": False}
-    if len(names) <= MOST_IN_LEGEND:
+    if len(names) <= MAX_IN_LEGEND:
         y, height = axis("rank", dtick=1, **places), 170 + 44 * len(names)
         return draw(traces, x, y, height=height, left=52, legend=True)
     at: dict[int, list[str]] = {}

@@ -11,7 +11,7 @@ from theodolite.app.components.board import board
 from theodolite.app.components.chart import chart
 from theodolite.app.pages.compare import published, ranking_view, service, views
 from theodolite.app.pages.compare.stability import KINDS
-from theodolite.app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
+from theodolite.app.pages.compare.views import DIFFERENCES, FINDING, MAX_COMPARED, RANKS, STABLE
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.report import answers
@@ -233,7 +233,7 @@ def _scored(workspace: Workspace) -> list[str]:
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The values of the controls from the address."""
     values = controls.from_address(request)
-    chosen = choices.from_address(workspace, request, _scored(workspace), MOST_COMPARED)
+    chosen = choices.from_address(workspace, request, _scored(workspace), MAX_COMPARED)
     known, under = service.evaluated(workspace)
     protocols = [("Each task's own", OWN), *((name, name) for name in under)]
     offered = published.references()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from theodolite.engine.stats.ranks import RankInterval
 
 FEW_TASKS = 5
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Most tasks named individually."""
 DRAWS = (("Resample examples", "within"), ("Resample examples and tasks", "over"))
 RANKS_LEAD = (
@@ -47,7 +47,7 @@ def ranks(report: Comparison, drawn: str) -> tuple[str, Any]:
     title = rank_figures.headline(rows)
     number = len(report.common)
     note = f"By the mean over {formats.plural(number, 'task')}"
-    note += "." if number > MOST_NAMED else f": {', '.join(report.common)}."
+    note += "." if number > MAX_NAMED else f": {', '.join(report.common)}."
     if drawn == "over" and number < FEW_TASKS:
         note += f" {number} tasks are few to resample: these intervals are a rough guide."
     html = f'<p class="t-said">{escape(title)}.</p><p class="t-small t-muted">{escape(note)}</p>'

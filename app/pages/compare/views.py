@@ -38,7 +38,7 @@ NULL_LEAD = (
 )
 _NULL_HEADS = ("Task", "Test", "Pairs", "Told apart", "Rate", "Chance allows")
 _TESTS = {"McNemar": "McNemar's test", "bootstrap": "paired bootstrap"}
-MOST_COMPARED = 100
+MAX_COMPARED = 100
 _KEPT = 16
 EXAMPLE = "These results ship with Theodolite; yours will replace them."
 NOTHING_ALIKE = "No task was evaluated alike for two of them: see the notes below."
@@ -109,7 +109,7 @@ def _stable(question: ComparisonSpec, values: Values) -> Shown:
 
 def spec(workspace: Workspace, values: Values) -> ComparisonSpec:
     """The spec of the comparison; of the shipped results until the encoders are evaluated here."""
-    chosen = choices.need(values.encoder, 2, MOST_COMPARED)
+    chosen = choices.need(values.encoder, 2, MAX_COMPARED)
     names = [values.baseline, *(name for name in chosen if name != values.baseline)]
     rest = (names, values.tasks or None, values.protocol or None)
     question = service.ask(workspace, *rest)
@@ -142,7 +142,7 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) ->
     printed = [published.references()[key] for key in rows]
     spreads = {key: spread.words(found) for key, found in spread.spreads(question.rows).items()}
     cautions = ranking_view.panel([*report.cautions, *published.cautions(report, printed)])
-    if len(report.encoders) - 1 > differences.MOST_DRAWN:
+    if len(report.encoders) - 1 > differences.MAX_DRAWN:
         table, board = "", compare_board.table(report, printed, spreads)
         intervals, title = differences.of_means(report)
     else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
 
 TITLE = "MTEB's suites"
-MOST_LANGUAGES = 3
+MAX_LANGUAGES = 3
 READING = (
     "Sizes are those of the scored text according to MTEB; downloads may be compressed or "
     "contain more. Data come from the Hugging Face hub at the revision that MTEB names, and "
@@ -67,7 +67,7 @@ def _line(one: SuiteInfo, opened: bool) -> str:
 
 
 def _languages(codes: Sequence[str]) -> str:
-    if len(codes) > MOST_LANGUAGES:
+    if len(codes) > MAX_LANGUAGES:
         return formats.plural(len(codes), "language")
     return escape(", ".join(codes))
 

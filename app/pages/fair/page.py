@@ -155,7 +155,7 @@ def _points(controls: Controls) -> tuple[dict[str, Any], dict[str, list[Any]]]:
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The values of the controls from the address."""
-    most = service.MOST
+    most = service.MAX_ENCODERS
     chosen = choices.from_address(workspace, request, choices.names(workspace)[:most], most)
     if not chosen:
         return {}

@@ -18,7 +18,7 @@ from theodolite.engine.errors import UserError
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
-MOST = 32
+MAX_ENCODERS = 32
 """Most encoders judged together; with more, charts become unreadable."""
 PROJECTION = "pca"
 CLASSIFIER = LOGISTIC
@@ -69,15 +69,17 @@ def advise(
 
     by: Any = _known("projection", projection, PROJECTIONS)
     _known("classifier", classifier, CLASSIFIERS)
-    wanted = list(encoders) or listed(workspace)[:MOST]
+    wanted = list(encoders) or listed(workspace)[:MAX_ENCODERS]
     names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
     if not names:
         raise UserError(
             "No encoders listed yet.", "Add one on the page Encoders, or name one.", code="missing"
         )
-    if len(names) > MOST:
+    if len(names) > MAX_ENCODERS:
         raise UserError(
-            f"{len(names)} encoders are too many.", f"Choose at most {MOST}.", code="too-large"
+            f"{len(names)} encoders are too many.",
+            f"Choose at most {MAX_ENCODERS}.",
+            code="too-large",
         )
     found = evidence.gather(
         workspace, names, expand(tasks, workspace.catalog) if tasks else (), [curve]

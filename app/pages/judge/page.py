@@ -62,14 +62,14 @@ CONTROLS = (
         "Queries to draw",
         gr.Number,
         JudgeSpec.draw,
-        options={"minimum": 1, "maximum": service.MOST_QUERIES, "precision": 0},
+        options={"minimum": 1, "maximum": service.MAX_QUERIES, "precision": 0},
     ),
     Control(
         "k",
         "Top k",
         gr.Number,
         JudgeSpec.k,
-        options={"minimum": 1, "maximum": service.MOST_K, "precision": 0},
+        options={"minimum": 1, "maximum": service.MAX_K, "precision": 0},
     ),
     Control(
         "mode",
@@ -160,8 +160,8 @@ def build(workspace: Workspace) -> None:
         named = bool(address.first(request, "in") or address.every(request, "encoder"))
         sessions = _sessions(workspace, values.session, newest=not named)
         run = followed(workspace, sessions["value"])
-        most = service.MOST_ENCODERS if address.every(request, "encoder") else 2
-        encoders = choices.from_address(workspace, request, most=service.MOST_ENCODERS)[:most]
+        most = service.MAX_ENCODERS if address.every(request, "encoder") else 2
+        encoders = choices.from_address(workspace, request, most=service.MAX_ENCODERS)[:most]
         found = vars(values) | {
             "collection": collections.filled(workspace, values.collection)[1],
             "encoder": choices.filled(workspace, encoders),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import formats
 from theodolite.app.pages.judge import second
 from theodolite.app.pages.judge.service import (
-    FEW_TO_DOUBT,
+    MIN_TO_DOUBT,
     SETTLED,
     Session,
     opened,
@@ -121,7 +121,7 @@ def disagreements(found: Session) -> list[int]:
 def _warnings(found: Session) -> Iterator[str]:
     for name, many in judges(found).items():
         graded = {at[name] for at in found.marks.values() if name in at}
-        if many >= FEW_TO_DOUBT and len(graded) == 1:
+        if many >= MIN_TO_DOUBT and len(graded) == 1:
             yield f"All {many} marks of {name} are the same, so they cannot separate the encoders."
     open_ = disagreements(found)
     if open_:

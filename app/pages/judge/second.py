@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4
 """Concurrent requests."""
-MOST_REFUSED = 5
+MAX_REFUSED = 5
 """Documents that a model may refuse before it accepts one."""
 
 
@@ -100,7 +100,7 @@ def _mark_all(
             error = one.exception()
             if isinstance(error, Unacceptable):
                 refused[working[one]] = error
-                if not taken and len(refused) >= MOST_REFUSED:
+                if not taken and len(refused) >= MAX_REFUSED:
                     raise error
             elif error is not None:
                 raise error

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MARKS", "SETTLED", "JudgeSpec", "Question", "Session", "opened", "shown"]
 
-MOST_ENCODERS, MOST_QUERIES, MOST_K = 4, 1000, 50
-FEW_TO_DOUBT = 20
+MAX_ENCODERS, MAX_QUERIES, MAX_K = 4, 1000, 50
+MIN_TO_DOUBT = 20
 """Identical marks of a judge from which a warning is given."""
 
 
@@ -54,9 +54,9 @@ def spec(
     from theodolite.engine.judging.pool import Measure
 
     names = tuple(dict.fromkeys(str(known.parse(name)) for name in encoders))
-    if not 2 <= len(names) <= MOST_ENCODERS:
+    if not 2 <= len(names) <= MAX_ENCODERS:
         raise UserError(
-            f"Judging compares 2 to {MOST_ENCODERS} different encoders, not {len(names)}.",
+            f"Judging compares 2 to {MAX_ENCODERS} different encoders, not {len(names)}.",
             "Choose others.",
         )
     for given, allowed in ((mode, tuple(MARKS)), (measure, get_args(Measure))):
@@ -64,12 +64,12 @@ def spec(
             raise UserError(f"{given!r} is not a choice.", f"Choose {' or '.join(allowed)}.")
     own = tuple(dict.fromkeys(text.strip() for text in queries if text.strip()))
     many, top = int(JudgeSpec.draw if draw is None else draw), int(JudgeSpec.k if k is None else k)
-    if not 1 <= (len(own) or many) <= MOST_QUERIES:
+    if not 1 <= (len(own) or many) <= MAX_QUERIES:
         raise UserError(
-            f"{len(own) or many} queries cannot be judged.", f"Choose from 1 to {MOST_QUERIES:,}."
+            f"{len(own) or many} queries cannot be judged.", f"Choose from 1 to {MAX_QUERIES:,}."
         )
-    if not 1 <= top <= MOST_K:
-        raise UserError(f"The top {top} cannot be judged.", f"Choose from 1 to {MOST_K}.")
+    if not 1 <= top <= MAX_K:
+        raise UserError(f"The top {top} cannot be judged.", f"Choose from 1 to {MAX_K}.")
     matters = JudgeSpec.margin if margin is None else float(margin)
     if not 0 <= matters <= 100:
         raise UserError(

@@ -178,7 +178,7 @@ def unjudged(spec: JudgeSpec, encoder: str, counts: Mapping[str, int]) -> str:
     )
     if rest:
         text += f"The others: {counts['relevant']:,} relevant, {counts['not_relevant']:,} not. "
-    joins = encoder not in spec.encoders and len(spec.encoders) < service.MOST_ENCODERS
+    joins = encoder not in spec.encoders and len(spec.encoders) < service.MAX_ENCODERS
     if counts["unjudged"] and joins and not spec.queries:
         again = {"draw": str(spec.draw), "k": str(spec.k), "seed": str(spec.seed)}
         page = address.link(

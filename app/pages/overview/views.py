@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.protocols.published import Published
 
-MOST_NUMBERS = 20
+MAX_NUMBERS = 20
 """Most numbers of a result that are shown unfolded."""
-MOST_FIRST = 3
+MAX_FIRST = 3
 """Most encoders named as the best; if more are tied, none is named."""
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
 STARTERS = (
@@ -146,7 +146,7 @@ def _finding(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> str:
     wins = {name: sum(scores[name][task] == best[task] for task in over) for name in names}
     most = max(wins.values())
     first = [name for name, number in wins.items() if number == most]
-    if len(first) > MOST_FIRST:
+    if len(first) > MAX_FIRST:
         return ""
     where = formats.plural(len(over), "task")
     if len(over) > 1:
@@ -338,11 +338,11 @@ def _numbers(scores: Sequence[dict[str, Any]]) -> str:
             )
         )
     head, numeric = ("Metric", "Score", "Examples"), (1, 2)
-    first = parts.table(head, rows[:MOST_NUMBERS], "Numbers of this result", numeric)
-    if len(rows) <= MOST_NUMBERS:
+    first = parts.table(head, rows[:MAX_NUMBERS], "Numbers of this result", numeric)
+    if len(rows) <= MAX_NUMBERS:
         return first
-    rest = parts.table(head, rows[MOST_NUMBERS:], "Other numbers of this result", numeric)
-    more = formats.plural(len(rows) - MOST_NUMBERS, "more number")
+    rest = parts.table(head, rows[MAX_NUMBERS:], "Other numbers of this result", numeric)
+    more = formats.plural(len(rows) - MAX_NUMBERS, "more number")
     return f"{first}<details><summary>{more}</summary>{rest}</details>"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.results import invent
-from theodolite.app.pages.board import example_views, examples, service
+from theodolite.app.pages.board import examples, service, views
 from theodolite.app.pages.board.examples import disagreement, opening, quality
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
@@ -24,7 +24,7 @@ def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     found = disagreement(workspace, board, "MR", A, B)
     assert (found.ahead, found.behind, found.of, found.graded) == (2, 1, 4, False)
     assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
-    assert "number 2: its text is not at hand" in example_views.shown(found)
+    assert "number 2: its text is not at hand" in views.examples(found)
     assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
     assert opening(board, "MR", B, B) == ("MR", B, A)
     with pytest.raises(UserError, match="two different encoders"):
@@ -48,4 +48,4 @@ def test_examples_of_every_starter_task_have_their_texts(workspace: Workspace) -
         assert found.examples and all(one.texts and one.label for one in found.examples)
         for one in found.examples:
             assert set(one.texts) <= set(data.sentences)
-    assert examples.MOST >= len(found.examples)
+    assert examples.MAX_EXAMPLES >= len(found.examples)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from theodolite.app.jobs.submit import perform
-from theodolite.app.pages.board import leaks, leaks_views
+from theodolite.app.pages.board import leaks, leaks_page
 from theodolite.app.pages.board.leaks import LeakJob
 from theodolite.app.pages.data import service as data
 from theodolite.app.workspace import Workspace
@@ -49,10 +49,10 @@ def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> Non
     assert second.share == 0 and second.examples == ()
     assert first.examples[0][0] + " !" == first.examples[0][1] and first.examples[0][3]
     assert first.row()["share"] == 2 / first.tested
-    html = leaks_views.finding([first, second], "minilm", "")
+    html = leaks_page.finding([first, second], "minilm", "")
     assert "1 of 2 tasks shares texts with training data of minilm" in html and "nearly" not in html
-    assert seen in leaks_views.examples([first, second])
-    assert "Jaccard" in leaks_views.table([first, second])
+    assert seen in leaks_page.examples([first, second])
+    assert "Jaccard" in leaks_page.table([first, second])
 
 
 def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
@@ -94,6 +94,6 @@ def test_documents_are_looked_for_beside_queries(
     assert queries is not None and (queries.tested, queries.share) == (2, 0.0)
     assert texts is not None and (texts.tested, texts.same, texts.nearly) == (3, 1, 1)
     assert texts.row()["part"] == "documents"
-    assert "upload:asked, documents" in leaks_views.table([texts])
-    monkeypatch.setattr(leaks, "MOST_CHARACTERS", 10)
+    assert "upload:asked, documents" in leaks_page.table([texts])
+    monkeypatch.setattr(leaks, "MAX_CHARACTERS", 10)
     assert leaks.documents(workspace, "upload:asked") == [pairs[0], rows[2][1]]

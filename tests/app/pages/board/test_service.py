@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.measured import put
 from tests.fakes.results import invent
 from theodolite.app import formats
-from theodolite.app.pages.board import lengths, ranks, service, views
+from theodolite.app.pages.board import lengths, service, views
 from theodolite.app.pages.board.service import BoardSpec
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.workspace import Workspace
@@ -149,7 +149,7 @@ def test_ranks_with_their_intervals(workspace: Workspace) -> None:
         for name, accuracy in ((A, 0.80), (B, 0.795), (C, 0.50)):
             invent(workspace, name, task, accuracy)
     found = service.board(workspace)
-    ranked = ranks.ranking(workspace, found)
+    ranked = service.ranking(workspace, found)
     assert ranked is not None
     rows = {row["encoder"]: row for row in found.rows(ranked)}
     assert (rows[C]["rank_low"], rows[C]["rank_high"]) == (3, 3)

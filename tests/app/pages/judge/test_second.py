@@ -175,7 +175,7 @@ def test_one_that_refuses_all_fails_at_once(workspace: Workspace, server: FakeOp
     (outcome,) = do_units(workspace, second.job_of(service.opened(workspace, session)))
     assert isinstance(outcome.failure, UserError) and "no such parameter" in str(outcome.failure)
     requests_before = len(server.requests)
-    assert requests_before <= second.MOST_REFUSED + 2 * second.AT_ONCE
+    assert requests_before <= second.MAX_REFUSED + 2 * second.AT_ONCE
     server.next = [status(400, "too long")]
     standing = marked(workspace, session)
     assert (standing["unmarked"], standing["left"]) == (1, 0)
