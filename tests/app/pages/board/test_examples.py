@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.errors import refused
 from tests.fakes.results import invent
 from theodolite.app.pages.board import examples, service, views
 from theodolite.app.pages.board.examples import disagreement, opening, quality
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import Sample
 
 A, B = "random:32", "random:96"
@@ -24,10 +24,10 @@ def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     found = disagreement(workspace, board, "MR", A, B)
     assert (found.ahead, found.behind, found.of, found.graded) == (2, 1, 4, False)
     assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
-    assert "number 2: its text is not at hand" in views.examples(found)
+    assert "number 2:" in views.examples(found)
     assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
     assert opening(board, "MR", B, B) == ("MR", B, A)
-    with pytest.raises(UserError, match="two different encoders"):
+    with refused("invalid", "MR"):
         disagreement(workspace, board, "MR", A, A)
 
 
@@ -37,15 +37,19 @@ def test_how_right_a_graded_pair_is() -> None:
     assert quality(sample).tolist() == pytest.approx([1.0, 2 / 3, 2 / 3])
 
 
-def test_examples_of_every_starter_task_have_their_texts(workspace: Workspace) -> None:
+@pytest.mark.parametrize(
+    ("task", "data"),
+    [
+        ("StarterSTS", "starter-pairs"),
+        ("StarterTopics", "starter-topics"),
+        ("StarterSearch", "starter-topics"),
+    ],
+)
+def test_examples_have_their_texts(workspace: Workspace, task: str, data: str) -> None:
     """In the order of the values: what the classifier got right is where its label says so."""
-    for task in ("StarterSTS", "StarterTopics", "StarterSearch"):
-        for name in (A, B):
-            assert evaluated(workspace, name, task)["error"] is None
-        board = service.board(workspace)
-        found = disagreement(workspace, board, task, A, B)
-        data = workspace.catalog.load("starter-pairs" if task == "StarterSTS" else "starter-topics")
-        assert found.examples and all(one.texts and one.label for one in found.examples)
-        for one in found.examples:
-            assert set(one.texts) <= set(data.sentences)
-    assert examples.MAX_EXAMPLES >= len(found.examples)
+    for name in (A, B):
+        assert evaluated(workspace, name, task)["error"] is None
+    found = disagreement(workspace, service.board(workspace), task, A, B).examples
+    texts = set(workspace.catalog.load(data).sentences)
+    assert 0 < len(found) <= examples.MAX_EXAMPLES
+    assert all(one.texts and one.label and set(one.texts) <= texts for one in found)

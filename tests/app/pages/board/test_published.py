@@ -7,37 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.errors import refused
+from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put
 from theodolite.app import exchange, formats, suites
-from theodolite.app.cli import app
 from theodolite.app.pages.board import published, service, views
 from theodolite.app.pages.board.spec import PUBLISHED, BoardSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.results import PublishedResult
-from theodolite.engine.results import Score
 
 OWN = "random:32"
-
-
-def measure(workspace: Workspace, task: str, score: float, *parts: str) -> None:
-    """A result of our own by mteb's code, with its subsets and the revision of the data."""
-    scores = {"test": [{"hf_subset": name, "main_score": score / 100} for name in parts]}
-    own = {
-        "mteb": {"dataset_revision": "d1", "task_name": task, "scores": scores},
-        "type": "STS" if "STS" in task else "Classification",
-    }
-    put(workspace.store, OWN, task, score, "mteb-2.26.24", details=own)
 
 
 def publish(
     folder: Path, model: str, revision: str, task: str, data: str, **subsets: float
 ) -> None:
     """A file as mteb writes it."""
-    place = folder / model.replace("/", "__") / revision
-    place.mkdir(parents=True, exist_ok=True)
     parts = [
         {
             "hf_subset": name.replace("_", "-"),
@@ -53,14 +39,22 @@ def publish(
         "mteb_version": "2.9.1",
         "scores": {"test": parts},
     }
-    (place / f"{task}.json").write_text(json.dumps(fields))
+    file = folder / model.replace("/", "__") / revision / f"{task}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(fields))
 
 
 @pytest.fixture
 def opened(workspace: Workspace, tmp_path: Path) -> Workspace:
     """Two tasks measured here; a model published in two revisions, another one on other data."""
-    measure(workspace, "mteb:Banking77Classification", 70.0, "default")
-    measure(workspace, "mteb:STS17/en-en", 80.0, "en-en")
+    for task, score, kind, part in (
+        ("mteb:Banking77Classification", 70.0, "Classification", "default"),
+        ("mteb:STS17/en-en", 80.0, "STS", "en-en"),
+    ):
+        scores = {"test": [{"hf_subset": part, "main_score": score / 100}]}
+        own = {"dataset_revision": "d1", "task_name": task, "scores": scores}
+        details = {"mteb": own, "type": kind}
+        put(workspace.store, OWN, task, score, "mteb-2.26.24", details=details)
     folder = tmp_path / "results"
     publish(folder, "org/model", "aaaaaaaabb", "Banking77Classification", "d1", default=0.9)
     publish(folder, "org/model", "aaaaaaaabb", "STS17", "d1", en_en=0.6, de_de=0.1)
@@ -81,47 +75,33 @@ def drawn(workspace: Workspace) -> dict[str, Any]:
 
 def test_a_published_folder_on_the_board(opened: Workspace) -> None:
     """Each revision is a row of its own; a column takes just the subsets that it is of."""
-    rows = drawn(opened)
-    assert list(rows) == [
-        OWN,
-        "org/model, published, revision aaaaaaaa",
-        "org/model, published, revision cccccccc",
-        "org/other, published, revision r1",
-    ]
-    whole = [cell[0] for cell in rows["org/model, published, revision aaaaaaaa"]]
-    assert whole == ["75.00", "75.00", "", "90.00", "60.00"], "one encoder has no rank"
-    part = [cell[0] for cell in rows["org/model, published, revision cccccccc"]]
-    assert part == [formats.MISSING, formats.MISSING, "", "80.00", formats.MISSING]
+    rows = {name: [cell[0] for cell in cells] for name, cells in drawn(opened).items()}
+    none = formats.MISSING
+    assert next(iter(rows)) == OWN and len(rows) == 4, "one encoder has no rank"
+    assert rows["org/model, published, revision aaaaaaaa"] == [*["75.00"] * 2, "", "90.00", "60.00"]
+    assert rows["org/model, published, revision cccccccc"] == [none, none, "", "80.00", none]
 
 
 def test_other_data_are_marked(opened: Workspace) -> None:
     """In the cell, with both revisions; the same data has the last word."""
-    cell = drawn(opened)["org/other, published, revision r1"][3]
-    assert cell[0] == "50.00" and cell[4] == "other data"
-    assert "revision d2 of the data; here it is d1" in cell[2]
-    again = PublishedResult(
-        "org/other",
-        "r1",
-        "mteb:Banking77Classification",
-        "d1",
-        "1.0",
-        (Score("test", None, "accuracy", 51.0, 0, main=True),),
-        {"parts": [["test", "default", 51.0]]},
-    )
-    opened.store.published.put([vars(again) | {"metric": "accuracy", "score": 51.0, "scores": []}])
-    cell = drawn(opened)["org/other, published, revision r1"][3]
+    other = "org/other, published, revision r1"
+    cell = drawn(opened)[other][3]
+    assert (cell[0], cell[4]) == ("50.00", "other data") and "d2" in cell[2] and "d1" in cell[2]
+    row = opened.store.published.table(
+        models=["org/other"], tasks=["mteb:Banking77Classification"]
+    )[0]
+    again = {"data_revision": "d1", "score": 51.0, "facts": {"parts": [["test", "default", 51.0]]}}
+    opened.store.published.put([row | again | {"scores": []}])
+    cell = drawn(opened)[other][3]
     assert cell[0] == "51.00" and not any(cell[4:])
 
 
 def test_they_change_no_number_of_ones_own(opened: Workspace) -> None:
     """Neither mean, rank nor Borda count; and they can be taken away again."""
-    with_them = service.board(opened).rows()
-    assert [row["encoder"] for row in with_them] == [OWN]
-    assert with_them[0]["mean"] == 75.0
-    rows = opened.store.published.table()
-    opened.store.published.remove([row["id"] for row in rows])
-    assert list(drawn(opened)) == [OWN]
-    assert service.board(opened).rows() == with_them
+    (with_them,) = service.board(opened).rows()
+    assert (with_them["encoder"], with_them["mean"]) == (OWN, 75.0)
+    opened.store.published.remove([row["id"] for row in opened.store.published.table()])
+    assert list(drawn(opened)) == [OWN] and service.board(opened).rows() == [with_them]
 
 
 def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) -> None:
@@ -129,10 +109,8 @@ def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) ->
     put(opened.store, OWN, "STS12", 60.0, "simcse-2021")
     board = service.board(opened)
     assert [column.task for column in board.columns] == ["STS12"]
-    assert published.references(opened, board) == ()
-    assert published.elsewhere(opened, board) == 4
-    html = views.finding(board, None, (), 4)
-    assert "4 published models are on other tasks" in html and "Published by others" in html
+    assert published.references(opened, board) == () and published.elsewhere(opened, board) == 4
+    assert "4 published models" in views.finding(board, None, (), 4)
     theirs = service.board(opened, BoardSpec(protocol=PUBLISHED))
     assert "STS12" not in {column.task for column in theirs.columns}
     assert theirs.encoders == (OWN,) and len(published.references(opened, theirs)) == 4
@@ -162,59 +140,51 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     """Its tasks are the columns; nobody has a rank, and means are over the task that both have."""
     assert service.offered(only)[1] == [PUBLISHED]
-    board = service.board(only)
-    assert [column.task for column in board.columns] == [
-        "mteb:Banking77Classification",
-        "mteb:STS17",
-    ]
-    rows = drawn(only)
+    board, rows = service.board(only), drawn(only)
+    tasks = ["mteb:Banking77Classification", "mteb:STS17"]
+    assert [column.task for column in board.columns] == tasks
     first = rows["org/model, published, 22.7M, 384 d, revision aaaaaaaa"]
     assert [cell[0] for cell in first] == ["90.00", "90.00", "90.00", "35.00"]
     other = rows["org/other, published, revision r1"]
-    assert other[0][0] == "70.00" and other[3][0] == formats.MISSING
+    assert (other[0][0], other[3][0]) == ("70.00", formats.MISSING)
     html = views.finding(board, None, published.references(only, board))
-    assert "2 published models on 2 tasks; none of them was evaluated here" in html
-    with pytest.raises(UserError, match="No task of the suite starter"):
+    assert "2 published models on 2 tasks" in html
+    with refused("no-result", "starter"):
         service.board(only, BoardSpec("starter"))
+    listed = objects(theodolite("board", "--json", "--store", str(only.store.folder)))
+    found = [(row["encoder"], row["published"], row["tasks"]) for row in listed]
+    assert found == [("org/model", True, 2), ("org/other", True, 1)]
 
 
-def test_published_models_are_filtered_by_what_their_folder_says(only: Workspace) -> None:
-    """As encoders of one's own are: what is not known does not fit."""
-    for spec, shown in (
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
         (BoardSpec(most_parameters=30), ["org/model"]),
         (BoardSpec(most_parameters=10), []),
         (BoardSpec(licences=("mit",)), ["org/model"]),
         (BoardSpec(languages=("eng",)), ["org/model", "org/other"]),
-    ):
-        found = published.references(only, service.board(only, spec))
-        assert [one.model for one in found] == shown
+    ],
+)
+def test_published_models_are_filtered_by_what_their_folder_says(
+    only: Workspace, spec: BoardSpec, shown: list[str]
+) -> None:
+    """As encoders of one's own are: what is not known does not fit."""
+    found = published.references(only, service.board(only, spec))
+    assert [one.model for one in found] == shown
 
 
 def test_a_suite_of_mtebs_on_the_board(only: Workspace) -> None:
     """It takes of a task the subset that it names; with mteb asked once, types are known."""
     board = service.board(only)
-    assert set(board.types) == {"MTEB"}
-    assert service.look_up(only, board)
+    assert set(board.types) == {"MTEB"} and service.look_up(only, board)
     board = service.board(only)
     assert board.types == ("Classification", "STS") and not service.look_up(only, board)
     suite = service.board(only, BoardSpec("MTEB(eng, v2)"))
     assert [c.task for c in suite.columns] == ["mteb:Banking77Classification", "mteb:STS17/en-en"]
     (first, _) = published.references(only, suite)
     assert first.scores["mteb:STS17/en-en"] == pytest.approx(60.0)
-    with pytest.raises(UserError, match="MTEB has no suite"):
+    with pytest.raises(UserError, match=r"MTEB\(xyz, v2\)"):
         service.board(only, BoardSpec("MTEB(xyz, v2)"))
-
-
-def test_the_verb_lists_them(only: Workspace, tmp_path: Path) -> None:
-    """Marked as published, without a rank."""
-    given = ["--store", str(only.store.folder)]
-    result = CliRunner().invoke(app, ["board", "--json", *given])
-    rows = [json.loads(line) for line in result.output.splitlines()]
-    assert [(row["encoder"], row["published"], row["tasks"]) for row in rows] == [
-        ("org/model", True, 2),
-        ("org/other", True, 1),
-    ]
-    assert "org/model" in CliRunner().invoke(app, ["board", *given]).output
 
 
 def test_the_hubs_list_names_the_data_of_the_hub(workspace: Workspace, tmp_path: Path) -> None:
@@ -223,5 +193,4 @@ def test_the_hubs_list_names_the_data_of_the_hub(workspace: Workspace, tmp_path:
     put(workspace.store, OWN, "mteb:Banking77Classification", 70.0, "mteb-2.26.24", details=own)
     put(workspace.store, OWN, "MR", 60.0)
     (file,) = exchange.export(workspace, tmp_path, "yaml", workspace.store.results.table())
-    text = file.read_text()
-    assert "id: mteb/banking77" in text and "id: MR" in text
+    assert "id: mteb/banking77" in file.read_text() and "id: MR" in file.read_text()

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from theodolite.app.jobs.submit import perform
+from tests.errors import refused
+from tests.fakes.workers import do_units
 from theodolite.app.pages.board import similarity, similarity_views
 from theodolite.app.pages.board.similarity import ALL, EXAMPLE, SimilarityJob
 from theodolite.app.workspace import Workspace
@@ -37,8 +38,7 @@ def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> No
 def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
     """One that is kept is not worked out again; the picture has every pair as a table."""
     job = SimilarityJob.of(A, sentences=10)
-    for _ in perform(workspace, job):
-        pass
+    do_units(workspace, job)
     found = similarity.found(workspace, job)
     assert [row.name for row in found.rows] == ["starter-pairs", "starter-topics"]
     assert found.counts == (10, 10) and similarity.opening(workspace, A) == ALL
@@ -51,15 +51,15 @@ def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
 
 
 def test_what_cannot_be_compared(workspace: Workspace) -> None:
-    """Each says what is wrong."""
-    for request, words in (
-        ((A, "starter-pairs"), "neither languages nor labels"),
-        ((A, "nothing"), "no data set named"),
-        (("random:32 | center:@task", EXAMPLE), "a different encoder on every task"),
+    for encoder, compared, named in (
+        (A, "starter-pairs", "starter-pairs"),
+        (A, "nothing", "nothing"),
+        ("random:32 | center:@task", EXAMPLE, "center:@task"),
     ):
-        with pytest.raises(UserError, match=words):
-            similarity.measure(workspace, SimilarityJob.of(*request))
-    with pytest.raises(UserError, match="cannot be drawn"):
-        SimilarityJob.of(A, ALL, 5)
-    with pytest.raises(UserError, match="No encoder"):
+        with pytest.raises(UserError, match=named):
+            similarity.measure(workspace, SimilarityJob.of(encoder, compared))
+    for count in (9, 1001):
+        with refused("invalid", count):
+            SimilarityJob.of(A, ALL, count)
+    with refused("missing"):
         SimilarityJob.of("")
