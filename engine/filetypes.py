@@ -88,4 +88,5 @@ def is_pointer(name: str) -> UserError:
     return UserError(
         f"{name} is a Git LFS pointer: its content was not downloaded with the repository.",
         "Run `git lfs install` and `git lfs pull` there, or download the file itself.",
+        code="wrong-kind",
     )

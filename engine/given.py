@@ -29,13 +29,13 @@ def texts(given: object, name: str = "sentences") -> list[str]:
         name: of the argument, for the message.
     """
     if isinstance(given, str):
-        raise UserError(f"{name} is one text, where a list is expected.", "Write ['…'].")
+        raise UserError(f"{name} is one text; expected a list of texts.", "Write ['…'].")
     several = isinstance(given, Iterable) and not isinstance(
         given, bytes | Mapping | set | frozenset
     )
     if not several or getattr(given, "ndim", 1) != 1:
         raise UserError(
-            f"{name} is of type {type(given).__name__}, where a list of texts is expected.",
+            f"{name} is of type {type(given).__name__}; expected a list of texts.",
             "Give a list of texts, or one column of a table.",
         )
     found = given.tolist() if hasattr(given, "tolist") else list(given)  # type: ignore[call-overload]

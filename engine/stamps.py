@@ -40,6 +40,7 @@ def check_unchanged(before: object, now: object, name: str) -> None:
         raise UserError(
             f"The files of {name} have changed since it was opened.",
             "Ask again: they are read anew.",
+            code="stale",
         )
 
 

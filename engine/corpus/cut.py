@@ -90,11 +90,14 @@ class Cut:
         """Read the cut of a folder."""
         found = read_json(folder / CUT)
         if found is None:
-            raise UserError(f"{folder} contains no encoded corpus.", "Encode one into it first.")
+            raise UserError(
+                f"{folder} contains no encoded corpus.", "Encode one into it first.", code="no-file"
+            )
         if found.get("version") != VERSION:
             raise UserError(
                 f"{folder} was written by another version of Theodolite.",
                 "Update Theodolite, or choose another folder.",
+                code="unsupported",
             )
         shards = tuple(Shard(**shard) for shard in found["shards"])
         fields: Any = {name: found[name] for name in ("encoder", "fingerprint", "format", "dtype")}
@@ -106,11 +109,13 @@ def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise UserError(f"{folder} is a file.", "Name a folder with --out.")
+        raise UserError(f"{folder} is a file.", "Name a folder with --out.", code="wrong-kind")
     if not (folder / CUT).is_file():
         if any(one.name != SHARDS and one.suffix != TEMPORARY for one in folder.iterdir()):
             raise UserError(
-                f"{folder} is not empty and contains no encoded corpus.", "Choose another folder."
+                f"{folder} is not empty and contains no encoded corpus.",
+                "Choose another folder.",
+                code="conflict",
             )
         return
     there = Cut.read(folder)
@@ -119,7 +124,9 @@ def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
         changed = there.encoder == encoder.name and there.fingerprint != encoder.fingerprint
         how = "with earlier weights" if changed else f"{there.dtype}, {there.format}"
         raise UserError(
-            f"{folder} holds the vectors of {there.encoder} ({how}).", "Choose another folder."
+            f"{folder} holds the vectors of {there.encoder} ({how}).",
+            "Choose another folder.",
+            code="conflict",
         )
 
 
@@ -159,7 +166,7 @@ def cut(
             if progress is not None:
                 progress(file.name, shards[-1].stop)
     if not shards:
-        raise UserError("The corpus has no sentence.", "Are these the right files?")
+        raise UserError("The corpus has no sentence.", "Are these the right files?", code="missing")
     made = Cut(tuple(shards), encoder.name, encoder.fingerprint, format, dtype)
     made.write(folder)
     return made

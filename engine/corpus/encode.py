@@ -46,6 +46,7 @@ def encode_shard(
         raise UserError(
             f"{encoder.name} is no longer the encoder that {folder.name} was started with.",
             "Its weights or settings have changed: encode into another folder.",
+            code="stale",
         )
     if done(folder, cut, shard) is None:
         sentences = _sentences(folder, shard)
@@ -110,12 +111,14 @@ def _sentences(folder: Path, shard: Shard) -> list[str]:
             f"The sentences of {shard.source}, rows {shard.start + 1:,} to {shard.stop:,}, are not "
             f"in {folder}.",
             "Run `theodolite encode-corpus` again with the same files to restore them.",
+            code="no-file",
         ) from error
     if hashlib.sha256(content).hexdigest() != shard.name:
         file.unlink(missing_ok=True)
         raise UserError(
             f"{file.name} in {folder} is damaged, and was removed.",
             "Run `theodolite encode-corpus` again with the same files to restore it.",
+            code="damaged",
         )
     return content.decode().split("\n")[:-1]
 
@@ -170,5 +173,6 @@ def _rows(
         raise UserError(
             f"{encoder.name} gave NaN or infinity for {block[int(finite.argmin())][:80]!r}.",
             "Try --dtype float32, or another encoder.",
+            code="not-finite",
         )
     return rows

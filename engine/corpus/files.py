@@ -40,6 +40,7 @@ def whole(file: Path) -> Iterator[Path]:
             f"{file} cannot be written: {first_line(error)}",
             "Free some space or choose another folder, then run the same command again: it "
             "resumes.",
+            code="no-file",
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -63,7 +64,9 @@ def read_json(file: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read: {first_line(error)}", "Remove it.") from error
+        raise UserError(
+            f"{file} cannot be read: {first_line(error)}", "Remove it.", code="damaged"
+        ) from error
     if not isinstance(found, dict):
-        raise UserError(f"{file} holds no JSON object.", "Remove it.")
+        raise UserError(f"{file} is not a JSON object.", "Remove it.", code="damaged")
     return found

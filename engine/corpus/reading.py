@@ -40,7 +40,9 @@ class EncodedCorpus:
             raise _incomplete(folder)
         if found.get("version") != VERSION:
             raise UserError(
-                f"{folder / MANIFEST} is not one that this version reads.", "Update Theodolite."
+                f"{folder / MANIFEST} was written by another version of Theodolite.",
+                "Update Theodolite.",
+                code="unsupported",
             )
         try:
             self.encoder, self.fingerprint = str(found["encoder"]), str(found["fingerprint"])
@@ -50,10 +52,16 @@ class EncodedCorpus:
             self._names = [Path(shard["file"]).name for shard in self._shards]
             self.hash = fingerprint("corpus", *(shard["sha256"] for shard in self._shards))
         except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / MANIFEST} is no manifest: {first_line(error)}") from error
+            raise UserError(
+                f"{folder / MANIFEST} is not a manifest: {first_line(error)}", code="damaged"
+            ) from error
         self._bounds = np.array([0, *stops], np.int64)
         if self._bounds[-1] != self.size or (np.diff(self._bounds) <= 0).any():
-            raise UserError(f"The shards of {folder / MANIFEST} do not add up.", "Encode it again.")
+            raise UserError(
+                f"The shards of {folder / MANIFEST} do not add up.",
+                "Encode it again.",
+                code="damaged",
+            )
         self._opened: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
 
@@ -96,7 +104,9 @@ class EncodedCorpus:
             parts, pairwise(self._bounds.tolist()), self._names, strict=True
         ):
             if len(part) != 2 * (stop - start):
-                raise UserError(f"The keys of {name} in {self.folder} are not whole.", _AGAIN)
+                raise UserError(
+                    f"The keys of {name} in {self.folder} are not complete.", _AGAIN, code="damaged"
+                )
         keys = np.concatenate(parts).reshape(-1, 2)
         order = np.argsort(keys[:, 0], kind="stable")
         return keys, keys[order, 0], order
@@ -109,7 +119,9 @@ class EncodedCorpus:
             rows = int(self._bounds[shard + 1] - self._bounds[shard])
             array = _mapped(self._file(name))
             if array.shape != (rows, self.dim):
-                raise UserError(f"{name} in {self.folder} has the shape {array.shape}.", _AGAIN)
+                raise UserError(
+                    f"{name} in {self.folder} has the shape {array.shape}.", _AGAIN, code="damaged"
+                )
             most = _MAPPED if name.endswith(".npy") else _UNPACKED
             while len(self._opened) >= most:
                 del self._opened[next(iter(self._opened))]
@@ -120,7 +132,7 @@ class EncodedCorpus:
         file = self.folder / "shards" / name
         file = file if ending is None else file.with_suffix(ending)
         if not file.is_file():
-            raise UserError(f"{file} is missing.", _AGAIN)
+            raise UserError(f"{file} is missing.", _AGAIN, code="no-file")
         return file
 
 
@@ -130,13 +142,16 @@ _AGAIN = "Remove its .json and run `theodolite encode-corpus` again to make the 
 def _incomplete(folder: Path) -> UserError:
     if not (folder / CUT).is_file():
         return UserError(
-            f"{folder} contains no encoded corpus.", "It needs a manifest.json beside its shards."
+            f"{folder} contains no encoded corpus.",
+            "It needs a manifest.json beside its shards.",
+            code="no-file",
         )
     shards = Cut.read(folder).shards
     there = sum((folder / "shards" / f"{shard.name}.json").is_file() for shard in shards)
     return UserError(
         f"{folder} is not complete: {there:,} of {len(shards):,} shards are encoded.",
         "Run `theodolite encode-corpus` again with the same files: it resumes.",
+        code="no-result",
     )
 
 
@@ -145,7 +160,9 @@ def _mapped(file: Path) -> np.ndarray:
         try:
             return cast("np.ndarray", np.load(file, mmap_mode="r", allow_pickle=False))
         except (ValueError, OSError, EOFError) as error:
-            raise UserError(f"{file} cannot be read: {first_line(error)}", _AGAIN) from error
+            raise UserError(
+                f"{file} cannot be read: {first_line(error)}", _AGAIN, code="damaged"
+            ) from error
     column = _parquet(file, "vector")
     flat = column.combine_chunks().flatten().to_numpy()
     return cast("np.ndarray", flat.reshape(len(column), -1))
@@ -158,4 +175,6 @@ def _parquet(file: Path, column: str) -> Any:
     try:
         return pq.read_table(file, columns=[column], memory_map=True).column(0)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read: {first_line(error)}", _AGAIN) from error
+        raise UserError(
+            f"{file} cannot be read: {first_line(error)}", _AGAIN, code="damaged"
+        ) from error

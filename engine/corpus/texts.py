@@ -29,7 +29,7 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     """
     name = where(file)
     if not file.is_file():
-        raise UserError(f"There is no file {file}.", "Check the path.")
+        raise UserError(f"There is no file {file}.", "Check the path.", code="no-file")
     dialect = dialect_of(file, name)
     if dialect.ending == ".parquet":
         yield from _of_parquet(file, column)
@@ -49,6 +49,7 @@ def _of_table(file: Path, column: str | None, name: str) -> Iterator[str]:
                 f"{name}, line {number} has {len(row)} cells, and the file {len(table.columns)} "
                 "columns.",
                 "Correct or remove the row, then try again.",
+                code="damaged",
             )
         yield _one_line(row[place], f"{name}, {table.unit} {number}", column)
 
@@ -66,7 +67,9 @@ def _of_parquet(file: Path, column: str | None) -> Iterator[str]:
                     number += 1
                     yield _one_line(cell, f"{name}, row {number}", column)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"{name} cannot be read: {first_line(error)}", "Save it again.") from error
+        raise UserError(
+            f"{name} cannot be read: {first_line(error)}", "Save it again.", code="damaged"
+        ) from error
 
 
 def _chosen(columns: list[str], column: str | None, name: str) -> str:
@@ -75,16 +78,22 @@ def _chosen(columns: list[str], column: str | None, name: str) -> str:
     if column not in columns:
         missing = f"no column {column!r}" if column else f"{len(columns)} columns"
         raise UserError(
-            f"{name} has {missing}.", f"Name one with --column: {listed(columns) or 'none'}."
+            f"{name} has {missing}.",
+            f"Name one with --column: {listed(columns) or 'none'}.",
+            code="unknown" if column else "ambiguous",
         )
     return str(column)
 
 
 def _one_line(cell: Any, place: str, column: str) -> str:
     if isinstance(cell, Opaque):
-        raise UserError(f"{place} has no {column!r}.", "Every row needs a text there.")
+        raise UserError(
+            f"{place} has no {column!r}.", "Every row needs a text there.", code="missing"
+        )
     cell = "" if cell is None else cell  # empty, as in a CSV
     if not isinstance(cell, str) or not is_unicode(cell):
-        shown = "half a character" if isinstance(cell, str) else type(cell).__name__
-        raise UserError(f"{place}: {column!r} is {shown}.", "Every row needs a text there.")
+        shown = "text with an unpaired surrogate" if isinstance(cell, str) else type(cell).__name__
+        raise UserError(
+            f"{place}: {column!r} is {shown}.", "Every row needs a text there.", code="damaged"
+        )
     return _BREAKS.sub(" ", cell)

@@ -110,8 +110,9 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     except UserError as error:
         found = listed(names, 6) or "no files"
         raise UserError(
-            f"No data set that is known here is made of {found}. {error.message}",
+            f"The files {found} are not those of a known data set. {error.message}",
             f"Expected are {EXPECTED}. {TABLES}",
+            code="wrong-kind",
         ) from error
     return "retrieval", "Reranking" if listed_too else "Retrieval"
 
@@ -132,12 +133,15 @@ def read(
     found, made_for = kind_of(list(files))
     if found != kind:
         raise UserError(
-            f"{filename} holds files of {found}, not of {kind}.", f"Take it for {found}."
+            f"{filename} contains files of {found}, not of {kind}.",
+            f"Choose the kind {found}.",
+            code="wrong-kind",
         )
     if type == "Reranking" != made_for:
         raise UserError(
-            f"{filename} does not list which documents to put in order for each query.",
-            "Add top_ranked/SPLIT.jsonl with query-id and corpus-ids, or take it for Retrieval.",
+            f"{filename} does not list the documents to rank for each query.",
+            "Add top_ranked/SPLIT.jsonl with query-id and corpus-ids, or choose the type Retrieval.",
+            code="missing",
         )
     if found == "retrieval":
         return beir.read(name, files, filename)
@@ -170,7 +174,9 @@ def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
     for full, content in entries(source, filename):
         name = "/".join(_printable(part)[-80:] for part in PurePosixPath(full).parts[-2:])
         if name in files:
-            raise UserError(f"{filename} holds two files {name!r}.", "Keep one of them.")
+            raise UserError(
+                f"{filename} contains two files {name!r}.", "Keep one of them.", code="conflict"
+            )
         files[name] = content
     return files
 
@@ -208,6 +214,7 @@ def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[
         raise UserError(
             f"{filename} cannot be unpacked ({shorten(str(error), 80)}).",
             "Pack it again as a plain ZIP archive, without a password.",
+            code="damaged",
         ) from error
 
 
@@ -220,8 +227,9 @@ def _check_entries(source: Path | bytes, filename: str, most: int) -> None:
             count, before = count + piece.count(_ENTRY), piece
     if count > most:
         raise UserError(
-            f"{filename} holds more than {most:,} files.",
+            f"{filename} contains more than {most:,} files.",
             "Is it the right one? If it is, pack them into several.",
+            code="too-large",
         )
 
 

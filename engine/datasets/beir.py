@@ -166,7 +166,9 @@ def layout(names: Iterable[str]) -> Layout:
     for what in ("corpus", "queries", "qrels"):
         if what not in found:
             name = "judgements (qrels)" if what == "qrels" else what
-            raise UserError(f"There is no file of {name}.", f"Expected are {EXPECTED}.")
+            raise UserError(
+                f"There is no file of {name}.", f"Expected are {EXPECTED}.", code="no-file"
+            )
     corpus, queries = found["corpus"][""], found["queries"][""]
     return Layout(corpus, queries, found["qrels"], found.get("top_ranked", {}))
 
@@ -193,7 +195,9 @@ def _part(path: PurePosixPath) -> tuple[str | None, str]:
 def _put(files: dict[str, str], split: str, name: str) -> None:
     if split in files:
         raise UserError(
-            f"{files[split]} and {name} say the same of one data set.", "Keep one of them."
+            f"{files[split]} and {name} both have the same role in the data set.",
+            "Keep one of them.",
+            code="conflict",
         )
     files[split] = name
 
@@ -224,7 +228,11 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
         for place, row in rows(file):
             listed = row.get("corpus-ids")
             if not isinstance(listed, list):
-                raise UserError(f"{place} lists no documents.", "Expected is `corpus-ids`, a list.")
+                raise UserError(
+                    f"{place} lists no documents.",
+                    "Expected is `corpus-ids`, a list.",
+                    code="missing",
+                )
             candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
     return assembled(
         name,
@@ -256,12 +264,15 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
             row = {f"column {i}": cell for i, cell in enumerate(cells)}
         if len(row) == 6 and all(name.startswith("column ") for name in row):
             raise UserError(
-                f"{place} is that of a run: rank, score and the name of a system.",
+                f"{place} belongs to a run: it has a rank, a score and the name of a system.",
                 "Give the judgements (qrels): query, 0, document and grade.",
+                code="wrong-kind",
             )
         if not 3 <= len(row):
             raise UserError(
-                f"{place} is no judgement.", "Expected are query-id, corpus-id and score."
+                f"{place} is not a judgement.",
+                "Expected are query-id, corpus-id and score.",
+                code="damaged",
             )
         document = 2 if len(row) == 4 else 1  # TREC's second column is unused
         yield Judged(
@@ -285,6 +296,8 @@ def _value(
     cell = row[name] if name else [*row.values()][position] if by_place else None
     if cell is None or isinstance(cell, list | dict) or not (empty or str(cell).strip()):
         raise UserError(
-            f"{place} has no {names[0]!r}: {shorten(str(row), 80)}.", f"Expected are {EXPECTED}."
+            f"{place} has no {names[0]!r}: {shorten(str(row), 80)}.",
+            f"Expected are {EXPECTED}.",
+            code="missing",
         )
     return str(cell)

@@ -234,15 +234,23 @@ class Catalog:
     def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
         """Return a data set's stamp, which changes with it, and the function that reads it."""
         if name is None:
-            raise UserError("No data set is chosen.", "Choose one; `theodolite data` lists them.")
+            raise UserError(
+                "No data set is chosen.",
+                "Choose one; `theodolite data` lists them.",
+                code="missing",
+            )
         name = _SHORT.get(name, name)
         if name.startswith(hub.PREFIX):
             if not self._hub_files:
-                raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
+                raise UserError(
+                    "Files from the hub cannot be downloaded here.", "Choose a listed set.", code="denied"
+                )
             return name, partial(hub.load, name)
         if name.startswith(theirs.PREFIX):
             if not self._hub_files:
-                raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
+                raise UserError(
+                    "Files from the hub cannot be downloaded here.", "Choose a listed set.", code="denied"
+                )
             return name, partial(theirs.load, name)
         if name.startswith(_UPLOAD):
             return self._found_upload(name)
@@ -311,12 +319,15 @@ class Catalog:
                 message,
                 f"Its files belong in downstream/{place} of the data folder "
                 "that --data or THEODOLITE_DATA names.",
+                code="unknown",
             )
         known = {info.name.casefold(): info.name for info in self.list()}
         close = difflib.get_close_matches(name.casefold(), known, n=3)
         if close:
-            return UserError(message, f"Did you mean {' or '.join(known[c] for c in close)}?")
-        return UserError(message, "`theodolite data` lists what is here.")
+            return UserError(
+                message, f"Did you mean {' or '.join(known[c] for c in close)}?", code="unknown"
+            )
+        return UserError(message, "`theodolite data` lists what is here.", code="unknown")
 
 
 class _Listed(NamedTuple):
@@ -375,11 +386,13 @@ def _checked(root: Path) -> Path:
         raise UserError(
             f"The data folder {root} is not a folder.",
             "Give --data or THEODOLITE_DATA a folder that exists, or leave both out.",
+            code="no-file",
         )
     if not any((root / folder).is_dir() for folder in _FOLDERS):
         raise UserError(
             f"The data folder {root} holds none of {', '.join(_FOLDERS)}.",
             "Name the folder that holds SentEval's downstream/, or one with senteval/, mteb/ and "
             "the like.",
+            code="wrong-kind",
         )
     return root

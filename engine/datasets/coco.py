@@ -68,6 +68,7 @@ def read(folder: Path) -> Captions:
             raise UserError(
                 f"{where(pickled)} is a pickle, which is not read while measuring.",
                 f"Convert the files once: theodolite data import-coco {folder}",
+                code="wrong-kind",
             )
     return Captions(NAME, {split: _part(folder, stem) for split, stem in SPLITS.items()})
 
@@ -80,22 +81,26 @@ def _part(folder: Path, stem: str) -> CaptionPart:
         captions = tuple(caption for five in groups for caption in five)
         whole = all(len(five) == CAPTIONS for five in groups)
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{where(text)} is not as it was converted.", again) from error
+        raise UserError(
+            f"{where(text)} is not as it was converted.", again, code="damaged"
+        ) from error
     try:
         images = np.load(array, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise UserError(f"{where(array)} is no whole .npy file.", again) from error
+        raise UserError(f"{where(array)} is not a complete .npy file.", again, code="damaged") from error
     if images.dtype != np.float32 or images.ndim != 2:
         raise UserError(
             f"{where(array)} holds {images.dtype} of shape {images.shape}; expected float32 of "
             "(images, features).",
             again,
+            code="wrong-kind",
         )
     if not whole or len(captions) != CAPTIONS * len(images) or not len(images):
         raise UserError(
             f"{where(text)} has {len(captions):,} captions and {where(array)} has "
             f"{len(images):,} images.",
             f"There should be {CAPTIONS} captions for every image. {again}",
+            code="mismatch",
         )
     return CaptionPart(captions, images)
 
@@ -124,6 +129,7 @@ def convert(folder: Path, progress: FileProgress | None = None) -> list[tuple[st
         raise UserError(
             f"{folder} has no {' and no '.join(missing)}.",
             "Name the folder that holds COCO's train.pkl, valid.pkl and test.pkl.",
+            code="no-file",
         )
     sizes = {path: path.stat().st_size if path.is_file() else 0 for path in pickled.values()}
     before, found = 0, []
@@ -178,10 +184,11 @@ def _captions(path: Path, data: Any) -> Iterator[list[str]]:
         raise UserError(
             f"{where(path)} has no {', '.join(keys[:2])} and {keys[2]}.",
             "Is it the file that SentEval's script downloads?",
+            code="wrong-kind",
         )
     features, ids, captions = (data[key] for key in keys)
     if not len(features):
-        raise UserError(f"{where(path)} holds no image.", "Download it again.")
+        raise UserError(f"{where(path)} holds no image.", "Download it again.", code="too-few")
     for image in range(len(features)):
         try:
             of_image = list(ids[image])[:CAPTIONS]
@@ -193,11 +200,13 @@ def _captions(path: Path, data: Any) -> Iterator[list[str]]:
                 f"{where(path)}, image {image}: its captions cannot be found "
                 f"({type(error).__name__}: {shorten(str(error))}).",
                 "Is it the file that SentEval's script downloads?",
+                code="damaged",
             ) from error
         if len(texts) < CAPTIONS:
             raise UserError(
                 f"{where(path)}, image {image} has {len(texts)} captions; expected {CAPTIONS}.",
                 "Is it the file that SentEval's script downloads?",
+                code="too-few",
             )
         yield texts
 
@@ -232,6 +241,7 @@ def _rows(path: Path, features: Any, start: int, width: int) -> np.ndarray:
                 f"{where(path)}, image {i} has no {width} finite numbers as features, but "
                 f"{row.dtype} of shape {row.shape}.",
                 "Is it the file that SentEval's script downloads?",
+                code="damaged",
             )
     return np.stack(rows).astype("<f4")
 
@@ -247,6 +257,7 @@ def _replacing(path: Path) -> Iterator[Path]:
         raise UserError(
             f"{where(path)} cannot be written: {error.strerror or error}.",
             "Make room, or make the folder writable, and run the command again.",
+            code="no-file",
         ) from error
     finally:
         new.unlink(missing_ok=True)

@@ -115,8 +115,9 @@ def ending_of(filename: str) -> tuple[str, bool]:
         raise UserError(
             f"{filename} is not in a known format.",
             advice_for(ending)
-            or f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as "
+            or f"Available: {', '.join(ENDINGS)}; all but Parquet also packed as "
             ".gz. Rename a file with one sentence per line so that it ends in .txt.",
+            code="wrong-kind",
         )
     return ending, packed
 
@@ -127,7 +128,9 @@ def check_start(source: Path | bytes, filename: str) -> None:
     with open_binary(source, packed=False) as raw:
         start = raw.read(512)
     if not start:
-        raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
+        raise UserError(
+            f"{filename} is empty.", "Give a file with at least one row.", code="missing"
+        )
     if start.startswith(LFS):
         raise is_pointer(filename)
     found, to_do = kind_of(start) or ("text", "Rename it to what it is, or save it again as CSV.")
@@ -136,6 +139,7 @@ def check_start(source: Path | bytes, filename: str) -> None:
         raise UserError(
             f"{filename} should be {wanted} by its name, but its first bytes are those of {found}.",
             to_do,
+            code="wrong-kind",
         )
 
 

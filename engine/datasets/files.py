@@ -74,6 +74,7 @@ def existing(path: Path) -> Path:
         raise UserError(
             f"The file {where(path)} is missing.",
             "Put it there (plain or as .gz), or remove the folder to hide the data set.",
+            code="no-file",
         )
     return found
 
@@ -138,7 +139,7 @@ def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> I
     except UnicodeError as error:  # UTF-16 without its mark is another one than of single bytes
         if encoding.startswith("utf-") and encoding != "utf-8":
             raise UserError(
-                f"{name} is not whole {encoding.upper()} text.", "Save it as UTF-8."
+                f"{name} is not complete {encoding.upper()} text.", "Save it as UTF-8.", code="damaged"
             ) from error
         raise _not_utf8(raw, name) from error
     finally:
@@ -151,7 +152,7 @@ def refuse_other(start: bytes, name: str) -> None:
     if start.startswith(LFS):
         raise is_pointer(name)
     if found := kind_of(start):
-        raise UserError(f"{name} is {found[0]}, and should be text.", found[1])
+        raise UserError(f"{name} is {found[0]}, and should be text.", found[1], code="wrong-kind")
 
 
 def encoding_of(start: bytes) -> str:
@@ -167,14 +168,17 @@ def encoding_of(start: bytes) -> str:
 
 def not_whole_gzip(name: str, error: Exception) -> UserError:
     """Return the error for a gzip file that was cut short or damaged."""
-    return UserError(f"{name} is not a whole gzip file ({error}).", "Copy or download it again.")
+    return UserError(
+        f"{name} is not a complete gzip file ({error}).", "Copy or download it again.", code="damaged"
+    )
 
 
 def holds_nul(name: str, number: int) -> UserError:
     """Return the error for a line with a NUL byte."""
     return UserError(
-        f"{name}, line {number} holds a NUL byte, as UTF-16 and binary files do.",
+        f"{name}, line {number} contains a NUL byte, as UTF-16 and binary files do.",
         "Save it as UTF-8 text.",
+        code="damaged",
     )
 
 
@@ -194,7 +198,7 @@ def _not_utf8(raw: IO[bytes], name: str) -> UserError:
         before += len(piece) - len(held)
         if chunk.endswith(b"\n"):
             number, begins, before = number + 1, begins + before, 0
-    return UserError(f"{name} is not UTF-8.", "Save it as UTF-8.")
+    return UserError(f"{name} is not UTF-8.", "Save it as UTF-8.", code="damaged")
 
 
 def not_utf8(
@@ -223,6 +227,7 @@ def not_utf8(
         f"It looks like {looks or 'an encoding of another script than the Latin one'}.",
         "Save it as UTF-8: in Excel as CSV UTF-8, in a terminal with "
         f"iconv -f {looks or 'ENCODING'} -t UTF-8 OLD > NEW",
+        code="damaged",
     )
 
 
@@ -249,6 +254,7 @@ def number(text: str, place: str) -> float:
         raise UserError(
             f"{place}: the score {shorten(text)} is not a number.",
             "Scores are plain numbers with a point, such as 3.8.",
+            code="damaged",
         )
     return value
 
@@ -267,8 +273,9 @@ def check_names(filename: str, columns: Iterable[str]) -> None:
     broken = next((column for column in columns if not is_unicode(column)), None)
     if broken is not None:
         raise UserError(
-            f"{filename}: the name of the column {shorten(broken)} holds half a character.",
+            f"{filename}: the name of the column {shorten(broken)} contains an unpaired surrogate.",
             "Save the file as UTF-8 again.",
+            code="damaged",
         )
 
 

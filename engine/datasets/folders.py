@@ -191,6 +191,7 @@ def read_biosses(folder: Path) -> ScoredPairs:
         raise UserError(
             f"{where(texts)} has {len(sentences)} lines and {where(scores)} has {len(gold)}.",
             "There should be two sentences for every score.",
+            code="mismatch",
         )
     part = PairPart(tuple(sentences[::2]), tuple(sentences[1::2]), np.array(gold, np.float64))
     return ScoredPairs("biosses", {"test": part}, "splits", scale=(0.0, 4.0))
@@ -213,7 +214,7 @@ _LabelledRows = Iterable[tuple[str, str]]
 def _labelled(name: str, parts: dict[str, _LabelledRows]) -> LabelledSentences:
     rows = [(text, label, split) for split, part in parts.items() for text, label in part]
     if not rows:
-        raise UserError(f"The files of {name} hold no row.", "Are they complete?")
+        raise UserError(f"The files of {name} hold no row.", "Are they complete?", code="missing")
     texts, labels, splits = (list(column) for column in zip(*rows, strict=True))
     return LabelledSentences(name, texts, labels, splits if any(splits) else [])
 
@@ -265,6 +266,7 @@ def _parallel(texts: Path, labels: Path) -> list[tuple[str, str]]:
         raise UserError(
             f"{where(texts)} has {len(left)} lines and {where(labels)} has {len(right)}.",
             "Line i of one is the label of line i of the other, so both need as many lines.",
+            code="mismatch",
         )
     return list(zip(left, right, strict=True))
 
@@ -337,7 +339,9 @@ def read_short(name: str, path: Path) -> LabelledSentences:
         label, tab, text = line.partition("\t")
         if not tab:
             raise UserError(
-                f"{where(path)}, line {count} has no tab.", "Every line is `label TAB text`."
+                f"{where(path)}, line {count} has no tab.",
+                "Every line is `label TAB text`.",
+                code="damaged",
             )
         rows.append((text.strip(), label.strip()))
     return _labelled(name, {"": rows})

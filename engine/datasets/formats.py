@@ -98,6 +98,7 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
             raise UserError(
                 f"{place} has {len(cells)} cells, and the file {len(table.columns)} columns.",
                 "Correct or remove the row, then try again.",
+                code="damaged",
             )
         yield place, dict(zip(table.columns, cells, strict=True))
 
@@ -128,7 +129,9 @@ def _opened(
     text = _lines(source, filename, dialect, bounded)
     first = next(text, None)
     if first is None:
-        raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
+        raise UserError(
+            f"{filename} is empty.", "Give a file with at least one row.", code="missing"
+        )
     for _ in range(dialect.skip):
         first = next(text, "")
     every = rows_of(chain([first], text), dialect, filename, first=1 + dialect.skip)
@@ -230,6 +233,7 @@ def _csv_rows(
             raise UserError(
                 f"{filename}: the row that begins on line {start} has a broken quote ({error}).",
                 'In CSV a quote inside a quoted cell is written twice: "She said ""yes""."',
+                code="damaged",
             ) from error
         if cells is None:
             return
@@ -250,12 +254,15 @@ def _json_object(line: str, place: str) -> dict[str, Any]:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UserError(
-            f"{place} is not JSON ({error}).", "JSON lines holds one whole object on every line."
+            f"{place} is not JSON ({error}).",
+            "JSON lines holds one whole object on every line.",
+            code="damaged",
         ) from error
     if not isinstance(value, dict):
         raise UserError(
             f"{place} holds a JSON {type(value).__name__}, not an object.",
             'Every line looks like {"text": "A sentence.", "label": "topic"}.',
+            code="damaged",
         )
     return value
 

@@ -70,7 +70,7 @@ def parse(name: str) -> HubFile:
         _mapping(columns)
     file = unquote(match["file"] or "")
     if ".." in PurePosixPath(file).parts:
-        raise UserError(f"{name!r} leaves its repository.", f"Write {_FORM}.")
+        raise UserError(f"{name!r} points outside its repository.", f"Write {_FORM}.")
     return HubFile(match["repository"], unquote(match["revision"] or "main"), file, columns)
 
 
@@ -83,7 +83,9 @@ def _mapping(columns: dict[str, str]) -> Mapping:
     unknown = [role for role in columns if role not in known]
     if unknown:
         raise UserError(
-            f"{unknown[0]!r} is not a role of a column.", f"Roles: {', '.join(sorted(known))}."
+            f"{unknown[0]!r} is not a role of a column.",
+            f"Roles: {', '.join(sorted(known))}.",
+            code="unknown",
         )
     kind: Kind = next((telling[role] for role in telling if role in columns), "sentences")
     return Mapping(kind, columns)
@@ -127,6 +129,7 @@ def _fetch(wanted: HubFile) -> Path:
             f"The hub cannot be reached, and {wanted.file or 'the list of files'} of "
             f"{wanted.repository} is not on this machine ({type(error).__name__}).",
             "Check the network and HF_HUB_OFFLINE, or upload the file instead.",
+            code="unreachable",
         ) from error
 
 
@@ -142,16 +145,19 @@ def _list(wanted: HubFile) -> dict[str, int | None]:
         raise UserError(
             f"{wanted.repository} asks you to accept its terms first.",
             "Accept them on its page on the hub and log in with `hf auth login`.",
+            code="denied",
         ) from error
     except errors.RevisionNotFoundError as error:
         raise UserError(
             f"{wanted.repository} has no revision {wanted.revision}.",
             "Give a commit, a tag or a branch; main is the default.",
+            code="unknown",
         ) from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         raise UserError(
             f"The hub has no data set {wanted.repository}, or it is private.",
             "Check the spelling; for a private one log in with `hf auth login`.",
+            code="unknown",
         ) from error
     return {file.rfilename: file.size for file in info.siblings or []}
 
@@ -165,6 +171,7 @@ def _check(wanted: HubFile, sizes: dict[str, int | None]) -> None:
         raise UserError(
             f"{wanted.repository} has {what} at {wanted.revision}.",
             f"Write {_FORM}. Files it has: {', '.join(near) or 'none that can be read here'}.",
+            code="unknown" if wanted.file else "ambiguous",
         )
     if (sizes[wanted.file] or 0) > MAX_BYTES:
         raise too_large(f"{wanted.file} of {wanted.repository}")

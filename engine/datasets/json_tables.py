@@ -43,6 +43,7 @@ def json_table(
         raise UserError(
             f"{filename} is one JSON value of more than {_MOST // 2**20} MB.",
             "Save it as JSON lines, in pandas with to_json(orient='records', lines=True).",
+            code="too-large",
         )
     try:
         value = json.loads(text.decode("utf-8-sig" if encoding == "utf-8" else encoding))
@@ -50,12 +51,14 @@ def json_table(
         raise UserError(
             f"{filename} is not JSON ({error}).",
             "JSON lines holds one whole object on every line, JSON one list of objects.",
+            code="damaged",
         ) from error
     rows = _rows(value)
     if not rows:
         raise UserError(
-            f"{filename} holds a JSON {type(value).__name__} that is no table.",
+            f"{filename} holds a JSON {type(value).__name__} that is not a table.",
             'A table is a list of objects: [{"text": "A sentence.", "label": "topic"}, …].',
+            code="wrong-kind",
         )
     columns = tuple(rows[0])
     return columns, ([row.get(column) for column in columns] for row in rows)

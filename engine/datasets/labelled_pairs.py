@@ -109,6 +109,7 @@ def read_snli(base: Path) -> LabelledPairs:
             raise UserError(
                 f"The files of SNLI's {split} split differ in their number of lines: {counts}.",
                 "Line i of each belongs to pair i, so all three need the same number of lines.",
+                code="mismatch",
             )
         rows += zip(*columns, strict=True)
         splits += [split] * len(columns[0])
@@ -124,6 +125,8 @@ def _ascii_joined(line: str) -> str:
 def _of(name: str, rows: list[_Row], splits: list[str], files: list[Extent]) -> LabelledPairs:
     empty = [extent.file for extent in files if not extent.rows]
     if empty:
-        raise UserError(f"{' and '.join(empty)} holds no labelled pair.", "Is it complete?")
+        raise UserError(
+            f"{' and '.join(empty)} holds no labelled pair.", "Is it complete?", code="missing"
+        )
     left, right, labels = (list(column) for column in zip(*rows, strict=True))
     return LabelledPairs.of(name, left, right, labels, splits, tuple(files))

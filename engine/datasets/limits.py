@@ -57,6 +57,7 @@ class Unpacking:
                 f"{self._filename} unpacks to more than {_MAX_RATIO} times its size, as neither "
                 "text nor vectors do.",
                 "Is it the right file? If it is, save it unpacked.",
+                code="too-large",
             )
 
 
@@ -65,6 +66,7 @@ def too_large(filename: str) -> UserError:
     return UserError(
         f"{filename} is larger than {MAX_BYTES // 2**20} MB.",
         "Split it, or keep a sample: a few hundred thousand rows are plenty.",
+        code="too-large",
     )
 
 
@@ -73,6 +75,7 @@ def too_many_rows(filename: str) -> UserError:
     return UserError(
         f"{filename} has more than {MAX_ROWS:,} rows.",
         "Split it, or keep a sample: a few hundred thousand rows are plenty.",
+        code="too-large",
     )
 
 
@@ -80,8 +83,9 @@ def check_columns(filename: str, columns: Sized) -> None:
     """Check the number of columns."""
     if len(columns) > MAX_COLUMNS:
         raise UserError(
-            f"{filename} has {len(columns):,} columns, and at most {MAX_COLUMNS:,} are taken.",
+            f"{filename} has {len(columns):,} columns, more than the limit of {MAX_COLUMNS:,}.",
             "Keep the columns with sentences, labels and scores, and remove the others.",
+            code="too-large",
         )
 
 
@@ -94,4 +98,4 @@ def row_too_long(name: str, line: int | None = None) -> UserError:
     """
     hint = "Is it text with one sentence a line? In CSV a quote may have been left open."
     which = "a row" if line is None else f"the row that holds line {line}"
-    return UserError(f"{name}: {which} is longer than a megabyte.", hint)
+    return UserError(f"{name}: {which} is longer than a megabyte.", hint, code="too-large")

@@ -34,12 +34,14 @@ class Mapping:
             raise UserError(
                 f"There is no kind of data set called {self.kind!r}.",
                 f"Choose one of {', '.join(ROLES)}.",
+                code="unknown",
             )
         types = TYPES.get(self.kind, ())
         if self.type is not None and self.type not in types:
             raise UserError(
                 f"There is no task of type {self.type!r} on {self.kind}.",
                 f"Choose {' or '.join(types)}." if types else "Leave the type out.",
+                code="unknown",
             )
         if not self.columns and self.kind in PACKED:
             return
@@ -51,6 +53,7 @@ class Mapping:
             raise UserError(
                 f"The mapping of these {self.kind} has {fault}.",
                 f"{self.kind.capitalize()} need a column for each of: {', '.join(needed)}.",
+                code="missing" if missing else "unknown",
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -107,6 +107,7 @@ def aligned(left: list[str], right: list[str], left_file: str, right_file: str) 
         raise UserError(
             f"{left_file} has {len(left)} lines and {right_file} has {len(right)}.",
             "Line i of one translates line i of the other, so both need as many lines.",
+            code="mismatch",
         )
     return ParallelPart.aligned(left, right)
 
@@ -118,7 +119,9 @@ def parallel(
     for split, part in parts.items():
         if not len(part.gold):
             raise UserError(
-                f"The split {split} of {name} has no pair of sentences.", "Is it complete?"
+                f"The split {split} of {name} has no pair of sentences.",
+                "Is it complete?",
+                code="missing",
             )
     empty = sum(
         not sentence.strip()
@@ -140,7 +143,11 @@ def _of_ids(left: Path, right: Path, sides: Sequence[list[str]], gold: Path) -> 
         texts.append([text for _, text in cells])
         ids.append({key: i for i, (key, _) in enumerate(cells)})
         if len(ids[-1]) < len(cells):
-            raise UserError(f"{where(path)} gives an id twice.", "Every line needs one of its own.")
+            raise UserError(
+                f"{where(path)} gives an id twice.",
+                "Every line needs one of its own.",
+                code="conflict",
+            )
     pairs = []
     for number, row in enumerate(lines(gold), start=1):
         keys = _cells(gold, number, row)
@@ -150,6 +157,7 @@ def _of_ids(left: Path, right: Path, sides: Sequence[list[str]], gold: Path) -> 
                 f"{where(gold)}, line {number} names {shorten(unknown[0])}, which is no line of "
                 f"{where(left)} or {where(right)}.",
                 "Each line is the id of a left sentence, a tab, the id of a right one.",
+                code="unknown",
             )
         pairs.append([ids[0][keys[0]], ids[1][keys[1]]])
     return ParallelPart(
@@ -163,5 +171,6 @@ def _cells(path: Path, number: int, row: str) -> tuple[str, str]:
         raise UserError(
             f"{where(path)}, line {number} has no tab.",
             "Beside a file of gold pairs, every line begins with an id and a tab.",
+            code="damaged",
         )
     return first, second.strip()

@@ -83,7 +83,9 @@ class ParquetFile:
         self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
         if not self._plain:
             raise UserError(
-                f"{filename} has no column of text or numbers.", "Save the sentences as text."
+                f"{filename} has no column of text or numbers.",
+                "Save the sentences as a column of text.",
+                code="wrong-kind",
             )
 
     def _check(self, chosen: Collection[str] | None) -> None:
@@ -159,12 +161,14 @@ class ParquetFile:
                 f"{self._filename}: the column {field.name!r} ({field.type}) cannot be read: "
                 f"{reason}",
                 "Remove the column, or save it as text.",
+                code="damaged",
             ) from error
 
     def _broken(self, error: Exception) -> UserError:
         return UserError(
             f"{self._filename} cannot be read as Parquet: {first_line(error, 200)}",
             "Save it again.",
+            code="damaged",
         )
 
 

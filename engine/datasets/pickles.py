@@ -124,10 +124,13 @@ def load(path: Path, progress: Progress | None = None) -> Any:
                 "It was refused; nothing in it was executed.",
                 "Do not open it with another program. Download the file from where it was "
                 "published.",
+                code="denied",
             ) from None
         except MemoryError:
             raise UserError(
-                f"{where(path)} does not fit in memory.", "Close other programs and try again."
+                f"{where(path)} does not fit in memory.",
+                "Close other programs and try again.",
+                code="too-large",
             ) from None
         except OSError:
             raise
@@ -135,4 +138,5 @@ def load(path: Path, progress: Progress | None = None) -> Any:
             raise UserError(
                 f"{where(path)} cannot be read as a pickle: {first_line(error, 200)}.",
                 "It may have been cut short: copy or download it again.",
+                code="damaged",
             ) from error

@@ -95,8 +95,9 @@ def read(path: Path, name: str) -> LabelledSentences:
         cells = line.rstrip().split("\t")
         if cells[0] not in PROBING_SPLITS:
             raise UserError(
-                f"{where(path)}, line {number} begins with {shorten(cells[0])}, which is no split.",
+                f"{where(path)}, line {number} begins with {shorten(cells[0])}, which is not a split.",
                 "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
+                code="damaged",
             )
         if len(line.split("\t")) < 3:
             raise bad_line(path, number)
@@ -104,6 +105,7 @@ def read(path: Path, name: str) -> LabelledSentences:
             raise UserError(
                 f"{where(path)}, line {number} has no label.",
                 "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
+                code="missing",
             )
         rows.append((joined(cells[-1]) if len(cells) > 2 else "", cells[1]))
         splits.append(PROBING_SPLITS[cells[0]])

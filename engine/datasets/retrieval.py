@@ -54,6 +54,7 @@ def assembled(
         raise UserError(
             f"No query of {title} has a judged document. {' '.join(_with_counts(notes))}".rstrip(),
             "Judgements name queries and documents by the ids that the other two files give them.",
+            code="mismatch",
         )
     notes[_UNJUDGED] = [key for key in texts if key not in known]
     notes[_EMPTY] = [key for key, text in corpus.items() if not text.strip()]
@@ -112,6 +113,7 @@ def reranking(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> 
         raise UserError(
             f"No query of {title} has documents that answer it and documents that do not.",
             "A reranking needs both for a query: rows with grades above 0 and rows with grade 0.",
+            code="too-few",
         )
     notes[_EMPTY] = [key for key, text in documents.items() if not text.strip()]
     chosen = {query: tuple(of) for part in judgements.values() for query, of in part.items()}
@@ -134,6 +136,7 @@ def _by_id(rows: Iterable[Text], notes: dict[str, list[str]]) -> dict[str, str]:
             raise UserError(
                 f"{place} gives the id {shorten(key)} a second time, to another text.",
                 "Every query and every document needs an id of its own.",
+                code="conflict",
             )
         if len(texts) == count:
             notes.setdefault(_TWICE, []).append(place)
@@ -160,6 +163,7 @@ def _grades(
                 f"{row.place} judges the document {shorten(row.document)} for the query "
                 f"{shorten(row.query)} a second time, with another grade.",
                 "Keep one grade for each query and document.",
+                code="conflict",
             )
     return grades
 
@@ -172,8 +176,9 @@ def grade_of(row: Judged) -> int:
         value = math.nan
     if not value.is_integer():
         raise UserError(
-            f"{row.place}: the grade {shorten(row.grade)} is no whole number.",
+            f"{row.place}: the grade {shorten(row.grade)} is not a whole number.",
             "Grades are 0 for a document that does not answer, 1 for one that does, or more.",
+            code="damaged",
         )
     return int(value)
 
@@ -191,6 +196,7 @@ def _candidates(
             raise UserError(
                 f"The candidates of the query {shorten(query)} of {title} are {fault}.",
                 "A reranking needs, for every judged query, the ids of the documents to order.",
+                code="unknown" if missing else "missing",
             )
     return {query: tuple(candidates[query]) for query in queries}
 

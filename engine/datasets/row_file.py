@@ -70,7 +70,9 @@ class RowFile:
         self.name = where(path)
         _, packed = ending_of(self.name)
         if not path.is_file():
-            raise UserError(f"There is no file {path}.", "Give the training file's path.")
+            raise UserError(
+                f"There is no file {path}.", "Give the training file's path.", code="no-file"
+            )
         dialect = dialect_of(path, self.name)
         if packed or not dialect.in_place:
             unpacked = unpack(path, folder, dialect)
@@ -87,7 +89,11 @@ class RowFile:
         self.columns, self._chosen = self._names(), tuple[int, ...]()
         check_columns(self.name, self.columns)
         if not self.columns:
-            raise UserError(f"{self.name} names no column.", "Put the names on top, such as text.")
+            raise UserError(
+                f"{self.name} names no column.",
+                "Put the names on top, such as text.",
+                code="missing",
+            )
         self.choose(self.columns)
 
     def choose(self, columns: Sequence[str]) -> None:
@@ -206,6 +212,7 @@ def unpack(path: Path, folder: Path, dialect: Dialect) -> Path:
         raise UserError(
             f"{where(path)} could not be unpacked into {folder} ({error.strerror}).",
             "Free some space, or unpack it yourself and name the unpacked file.",
+            code="no-file",
         ) from error
 
 
@@ -248,11 +255,15 @@ def _as_text(value: Any, place: str, column: str) -> str:
         return ""
     if isinstance(value, list | dict):
         raise UserError(
-            f"{place}: {column!r} is a JSON {type(value).__name__}.", "Expected a text or a number."
+            f"{place}: {column!r} is a JSON {type(value).__name__}.",
+            "Expected a text or a number.",
+            code="damaged",
         )
     text = str(value)
     if not is_unicode(text):
         raise UserError(
-            f"{place}: {column!r} holds half a character.", "Save the file as UTF-8 again."
+            f"{place}: {column!r} contains an unpaired surrogate.",
+            "Save the file as UTF-8 again.",
+            code="damaged",
         )
     return text

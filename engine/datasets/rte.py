@@ -29,6 +29,7 @@ class _Pairs:
         raise UserError(
             f"{self._file} has a document type of its own ({name}), which may define entities.",
             "Remove the <!DOCTYPE …> from it.",
+            code="denied",
         )
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -65,6 +66,7 @@ class _Pairs:
         return UserError(
             f"{self._file}, pair {len(self.columns['label'])} {what}.",
             'A pair is <pair entailment="YES"><t>Text.</t><h>Hypothesis.</h></pair>.',
+            code="damaged",
         )
 
 
@@ -82,8 +84,10 @@ def columns(path: Path) -> dict[str, list[Any]]:
     except ParseError as error:
         line, _ = error.position
         raise UserError(
-            f"{where(path)}, line {line} is not XML ({error}).", "Copy or download it again."
+            f"{where(path)}, line {line} is not XML ({error}).",
+            "Copy or download it again.",
+            code="damaged",
         ) from error
     if not found["label"]:
-        raise UserError(f"{where(path)} holds no pair.", "Is it complete?")
+        raise UserError(f"{where(path)} holds no pair.", "Is it complete?", code="missing")
     return found

@@ -105,6 +105,7 @@ def _read_subset(folder: Path, subset: str) -> PairPart:
         raise UserError(
             f"{where(inputs)} has {len(pairs)} lines and {where(golds)} has {len(scores)}.",
             "Line i of one scores line i of the other, so both need the same number of lines.",
+            code="mismatch",
         )
     rows: list[tuple[str, str, float]] = []
     for line, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
@@ -155,7 +156,9 @@ def _rows(
 def pair_part(rows: list[tuple[str, str, float]], path: Path) -> PairPart:
     """Build a part from (left, right, score) rows, with the reference's spacing of text."""
     if not rows:
-        raise UserError(f"{where(path)} holds no scored pair.", "Is the file complete?")
+        raise UserError(
+            f"{where(path)} holds no scored pair.", "Is the file complete?", code="missing"
+        )
     left, right, gold = zip(*rows, strict=True)
     return PairPart(
         tuple(" ".join(s.split()) for s in left),
@@ -168,4 +171,5 @@ def _ragged(path: Path, line: int, got: int, wanted: str) -> UserError:
     return UserError(
         f"{where(path)}, line {line}: {got} tab-separated columns, expected {wanted}.",
         "Compare the line with its neighbours; a tab may be missing or too many.",
+        code="damaged",
     )

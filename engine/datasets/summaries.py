@@ -71,7 +71,7 @@ def read(name: str, path: Path) -> Summaries:
                 )
             ratings.setdefault(aspect, []).append(np.array(values, dtype=np.float64))
     if not documents:
-        raise UserError(f"{where(path)} holds no document.", "Is it complete?")
+        raise UserError(f"{where(path)} holds no document.", "Is it complete?", code="missing")
     return Summaries(
         name,
         tuple(documents),
@@ -93,4 +93,4 @@ def _texts(place: str, row: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _wrong(place: str, fault: str) -> UserError:
-    return UserError(f"{place} {fault}.", f"Expected are {EXPECTED}.")
+    return UserError(f"{place} {fault}.", f"Expected are {EXPECTED}.", code="damaged")

@@ -131,6 +131,7 @@ def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
         raise UserError(
             f"No column of {where(path)} looks like the {' or the '.join(missing)}.",
             f"Give it columns named {', '.join(roles_of(kind))}.",
+            code="missing",
         )
     return {role: found[role] for role in roles_of(kind) if role in found and role != "split"}
 

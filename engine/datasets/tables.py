@@ -151,6 +151,7 @@ def _together(
                 f"{title} has the columns {listed(first.columns, 6)}, and {name} "
                 f"{listed(other.columns, 6)}.",
                 "Files of one data set need the same columns.",
+                code="mismatch",
             )
     problems = [f"{name}: {text}" for name, look in shown.items() for text in look.problems]
     guesses = {role: c for role, c in first.guesses.items() if role != "split" or not others}
@@ -161,8 +162,9 @@ def _together(
 def _refuse_judgements(filename: str) -> None:
     if filename.lower().removesuffix(".gz").endswith(TREC):
         raise UserError(
-            f"{filename} holds judgements by its name, without queries and documents.",
+            f"{filename} is a file of judgements by its name, without queries and documents.",
             "Add it with them, as one data set: corpus.jsonl, queries.jsonl and this file.",
+            code="wrong-kind",
         )
 
 
@@ -219,6 +221,7 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
         raise UserError(
             f"No column of {filename} is mapped.",
             f"{mapping.kind.capitalize()} need one for each of: {', '.join(ROLES[mapping.kind])}.",
+            code="missing",
         )
     placed = mapping.kind == "retrieval"
     columns = read_columns(source, filename, mapping.columns, mapping.header, placed=placed)
@@ -229,6 +232,7 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
         raise UserError(
             f"{filename} has one row.",
             "Pairs and labels need at least two, and a score means something from some dozens.",
+            code="too-few",
         )
     sides = (mapping.columns.get("left", ""), mapping.columns.get("right", ""))
     languages = sides if all(map(is_language, sides)) else ("", "")
@@ -318,7 +322,9 @@ def _columns_by_split(
     files = archives.unpacked(source, filename)
     by_split = archives.tables(list(files))
     if not by_split:
-        raise UserError(f"{filename} does not hold tables of a data set.", archives.TABLES)
+        raise UserError(
+            f"{filename} does not contain the tables of a data set.", archives.TABLES, code="wrong-kind"
+        )
     several = len({split for split, _ in by_split}) > 1
     if several:
         columns = {role: column for role, column in columns.items() if role != "split"}
@@ -338,6 +344,7 @@ def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
             raise UserError(
                 f"{filename} has no column {column!r}.",
                 f"Its columns are: {listed(table.columns) or 'none'}.",
+                code="unknown",
             )
 
 
@@ -347,6 +354,7 @@ def _check_rows(filename: str, *found: Faults) -> None:
             raise UserError(
                 f"{filename} has {faults.count} bad rows. {faults}",
                 "Correct or remove these rows, then try again.",
+                code="damaged",
             )
 
 
@@ -379,4 +387,6 @@ def _as_label(cell: Any) -> str | None:
 
 def _no_rows(filename: str, table: Table) -> UserError:
     what = "a line of column names and no row" if table.columns and table.header else "no row"
-    return UserError(f"{filename} has {what}.", "Give a file with at least one row.")
+    return UserError(
+        f"{filename} has {what}.", "Give a file with at least one row.", code="missing"
+    )

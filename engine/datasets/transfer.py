@@ -139,9 +139,13 @@ def labelled(
     """Build a data set from (sentence, label) rows."""
     empty = [extent.file for extent in files if not extent.rows]
     if empty:
-        raise UserError(f"{' and '.join(empty)} holds no labelled sentence.", "Is it complete?")
+        raise UserError(
+            f"{' and '.join(empty)} holds no labelled sentence.", "Is it complete?", code="missing"
+        )
     if not rows:
-        raise UserError(f"The files of {name} hold no labelled sentence.", "Are they complete?")
+        raise UserError(
+            f"The files of {name} hold no labelled sentence.", "Are they complete?", code="missing"
+        )
     sentences, labels = (list(column) for column in zip(*rows, strict=True))
     return LabelledSentences(name, sentences, labels, splits or [], files=tuple(files))
 
@@ -156,4 +160,5 @@ def bad_line(path: Path, number: int) -> UserError:
     return UserError(
         f"{where(path)}, line {number} is not laid out as SentEval's file is.",
         "Compare the line with its neighbours.",
+        code="damaged",
     )

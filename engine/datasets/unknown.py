@@ -48,4 +48,4 @@ def _source(place: str) -> DatasetSource:
 
 
 def _refuse(problem: str) -> Dataset:
-    raise UserError(problem, "`theodolite data list` shows what can be read.")
+    raise UserError(problem, "`theodolite data list` shows what can be read.", code="wrong-kind")

@@ -91,6 +91,7 @@ class Model:
                 f"{self.encoder.name} gave vectors of shape {vectors.shape}, or values that are "
                 f"not finite, for {len(sentences)} texts of {task_metadata.name}.",
                 "No score is computed from such vectors. Try dtype float32, and check the weights.",
+                code="not-finite",
             )
         self._done += len(sentences)
         return vectors
@@ -194,6 +195,8 @@ def texts(inputs: Iterable[Any], task: str) -> list[str]:
         found = [text for batch in inputs for text in batch["text"]]
     if found is None or not all(isinstance(text, str) for text in found):
         raise UserError(
-            f"{task} is not a task on texts alone.", "Encoders here read text; choose a text task."
+            f"{task} is not a task on texts alone.",
+            "Encoders here read text; choose a text task.",
+            code="unsupported",
         )
     return found

@@ -71,25 +71,33 @@ def dense(model: str) -> Any:
             f"Did you mean {' or '.join(f'mteb:{name}' for name in close)}?"
             if close
             else f"A model of the hub is written hf:{model}.",
+            code="unknown",
         )
     other = next((kind for kind in meta.model_type if kind in _OTHER_KINDS), None)
     if "dense" not in meta.model_type and other:
         raise UserError(
             f"{meta.name} is {_OTHER_KINDS[other]}.",
             "Encoders here give one vector a text; take a dense model.",
+            code="unsupported",
         )
     if "text" not in meta.modalities:
         raise UserError(
             f"{meta.name} reads {' and '.join(meta.modalities)}.",
             "Encoders here read text; take a model of texts.",
+            code="unsupported",
         )
     if "API" in meta.framework or not meta.open_weights:
         raise UserError(
             f"{meta.name} runs on its owner's servers alone; no text leaves this machine.",
             "Take a model with open weights.",
+            code="unsupported",
         )
     if meta.loader is None:
-        raise UserError(f"MTEB has no code for {meta.name}, only its name.", f"Try hf:{meta.name}.")
+        raise UserError(
+            f"MTEB has no code for {meta.name}, only its name.",
+            f"Try hf:{meta.name}.",
+            code="unsupported",
+        )
     if meta.loader_kwargs.get("trust_remote_code"):
         raise _remote(meta)
     return meta
@@ -129,6 +137,7 @@ def _remote(meta: Any) -> UserError:
         f"{meta.name} comes with a program of its own (trust_remote_code).",
         "No remote code is run here. Compute its vectors elsewhere and use vectors:FILE, or take "
         "another model.",
+        code="denied",
     )
 
 
@@ -142,21 +151,27 @@ def _explained(error: Exception, meta: Any) -> UserError:
     kinds = {type(one).__name__ for one in chain}
     if "GatedRepoError" in kinds:
         return UserError(
-            f"{meta.name} is gated.", "Accept its terms on the hub and log in with `hf auth login`."
+            f"{meta.name} is gated.",
+            "Accept its terms on the hub and log in with `hf auth login`.",
+            code="denied",
         )
     if is_offline(chain):
         return UserError(
             f"The hub cannot be reached, and {meta.name} is not on this machine "
             f"({type(chain[-1]).__name__}).",
             "Connect and try again.",
+            code="unreachable",
         )
     if isinstance(error, ImportError):
         return UserError(
             f"MTEB's code for {meta.name} needs a package that is not installed: "
             f"{first_line(error)}",
             f"Install it, or try hf:{meta.name}.",
+            code="unsupported",
         )
-    return UserError(f"mteb cannot load {meta.name}: {first_line(error)}", f"Try hf:{meta.name}.")
+    return UserError(
+        f"mteb cannot load {meta.name}: {first_line(error)}", f"Try hf:{meta.name}.", code="failed"
+    )
 
 
 def facts(model: str) -> dict[str, Any]:

@@ -19,17 +19,22 @@ def package() -> ModuleType:
     """Import mteb, which takes seconds."""
     here = version()
     if here is None:
-        raise UserError("This needs the package mteb, which is not installed.", INSTALL)
+        raise UserError(
+            "This needs the package mteb, which is not installed.", INSTALL, code="unsupported"
+        )
     if here.partition(".")[0] != TESTED.partition(".")[0]:
         raise UserError(
             f"mteb {here} is installed; this release knows mteb {TESTED} and others of its line.",
             INSTALL,
+            code="unsupported",
         )
     try:
         return import_module("mteb")
     except ImportError as error:
         raise UserError(
-            f"mteb {here} is installed but cannot be imported: {first_line(error)}.", INSTALL
+            f"mteb {here} is installed but cannot be imported: {first_line(error)}.",
+            INSTALL,
+            code="unsupported",
         ) from error
 
 
@@ -43,6 +48,7 @@ def part(path: str) -> Any:
         raise UserError(
             f"mteb {version()} has no {path}, which Theodolite asks it for.",
             f"This release was tested with mteb {TESTED}: pip install mteb=={TESTED}.",
+            code="unsupported",
         ) from error
 
 

@@ -75,6 +75,10 @@ class Reading:
     notes: list[str] = field(default_factory=list)
 
 
+class _NotAResultError(Exception):
+    """A file is not a result; its text says why and follows the file's name in a sentence."""
+
+
 @dataclass(frozen=True)
 class _About:
     """The contents of a `model_meta.json`."""
@@ -87,7 +91,11 @@ class _About:
 def inside(place: Path) -> list[NamedFile]:
     """Return the files in a folder, or a single file, named by their full paths."""
     if not place.exists():
-        raise UserError(f"There is no {place}.", "Name a folder of results, or one of its files.")
+        raise UserError(
+            f"There is no {place}.",
+            "Name a folder of results, or one of its files.",
+            code="no-file",
+        )
     place = place.resolve()
     files = [place] if place.is_file() else sorted(place.rglob("*"))
     return [(file.as_posix(), file) for file in files if file.is_file() and not file.is_symlink()]
@@ -109,27 +117,28 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
                 about[path.parent] = _about(raw)
             else:
                 read += [(path, one) for one in _results(path, raw)]
-        except UserError as error:
-            found.problems.append(f"{path.name} {error.message}")
-    nobodys = Counter[str]()
+        except _NotAResultError as error:
+            found.problems.append(f"{path.name} {error}")
+    unattributed = Counter[str]()
     for path, one in read:
-        whose = _whose(path.parent, about, model, revision)
+        whose = _model_of(path.parent, about, model, revision)
         if whose is None:
-            nobodys[path.name] += 1
+            unattributed[path.name] += 1
             continue
         facts = {**one.facts, "model": whose.facts}
         named = replace(one, model=whose.model, revision=whose.revision, facts=facts)
         found.results.append(named)
-    if nobodys:
-        found.problems.append(_nobodys(list(nobodys)))
+    if unattributed:
+        found.problems.append(_unattributed(list(unattributed)))
     if not found.results:
         raise UserError(
             "Nothing here is a result in MTEB's layout"
             + (f": {found.problems[0]}." if found.problems else "."),
             "Expected are MODEL/REVISION/TASK.json, as mteb writes them, a ZIP archive of such "
             "folders, or the hub's YAML of evaluation results with the name of its model."
-            if not nobodys
+            if not unattributed
             else "Say whose they are (owner/name), or take the whole folder that they lie in.",
+            code="missing" if unattributed else "wrong-kind",
         )
     found.notes += _of_unknown_versions(found.results)
     return found
@@ -153,7 +162,7 @@ def _about(raw: bytes) -> _About:
     return _About(str(content.get("name") or ""), str(content.get("revision") or ""), facts)
 
 
-def _whose(
+def _model_of(
     folder: PurePosixPath, about: Mapping[PurePosixPath, _About], model: str, revision: str
 ) -> _About | None:
     """Return a result's model: from the file beside it, the folders above it, or as given."""
@@ -173,7 +182,7 @@ def _whose(
     return _About(model + experiment, revision, described.facts)
 
 
-def _nobodys(names: Sequence[str]) -> str:
+def _unattributed(names: Sequence[str]) -> str:
     several = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0]}{several} does not say whose results it holds"
 
@@ -196,22 +205,20 @@ def _line(version: str) -> tuple[int, ...]:
 def _results(path: PurePosixPath, raw: bytes) -> list[PublishedResult]:
     """Read a file's results, whose model is not known yet."""
     if not raw:
-        raise UserError("is empty, or too large for a file of results")
+        raise _NotAResultError("is empty, or too large for a file of results")
     try:
         is_yaml = path.suffix.lower() in YAML
         return _of_yaml(path.name, raw) if is_yaml else [_of_json(path.name, raw)]
-    except UserError:
-        raise
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         what = f"{type(error).__name__}: {first_line(error)}"
-        raise UserError(f"is not laid out as mteb writes results ({what})") from error
+        raise _NotAResultError(f"is not laid out as mteb writes results ({what})") from error
 
 
 def _json(raw: bytes) -> dict[str, Any]:
     try:
         content = json.loads(raw)
-    except ValueError as error:
-        raise UserError(f"is not JSON ({first_line(error)})") from error
+    except (ValueError, RecursionError) as error:
+        raise _NotAResultError(f"is not JSON ({first_line(error)})") from error
     return content if isinstance(content, dict) else {}
 
 
@@ -220,19 +227,19 @@ def _of_json(name: str, raw: bytes) -> PublishedResult:
     version = str(content.get("mteb_version") or "")
     if not isinstance(content.get("scores"), dict):
         if _line(version) > _line(TESTED):
-            raise UserError(
+            raise _NotAResultError(
                 f"was written by mteb {version} in a layout that this release does not know "
                 f"(it knows {TESTED})"
             )
-        raise UserError(
+        raise _NotAResultError(
             "is not a result of mteb 1.11 or newer; `mteb` itself can read older ones and write "
             "them anew"
         )
     parts = [(split, one) for split, several in content["scores"].items() for one in several]
     if not parts:
-        raise UserError("has no scores")
+        raise _NotAResultError("has no scores")
     if not all(math.isfinite(float(one["main_score"])) for _, one in parts):
-        raise UserError("has a main score that is no number")
+        raise _NotAResultError("has a main score that is not a number")
     date = content.get("date")
     facts = {
         "file": name,
@@ -272,10 +279,10 @@ def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
 
     try:
         rows = yaml.safe_load(raw)
-    except yaml.YAMLError as error:
-        raise UserError(f"is not YAML ({first_line(error)})") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _NotAResultError(f"is not YAML ({first_line(error)})") from error
     if not isinstance(rows, list):
-        raise UserError("is no list of evaluation results, each with a dataset and a value")
+        raise _NotAResultError("is not a list of evaluation results, each with a dataset and a value")
     scores: dict[tuple[str, str, str], list[Score]] = {}
     dates: dict[tuple[str, str, str], str] = {}
     for row in rows:
@@ -284,13 +291,13 @@ def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
         key = task, str(row["dataset"].get("revision") or ""), version[1] if version else ""
         value = float(row["value"])
         if not math.isfinite(value):
-            raise UserError(f"has a value of {task} that is no number")
+            raise _NotAResultError(f"has a value of {task} that is not a number")
         if task.endswith(")"):  # `MTEB(eng, v2)`
             continue
         scores.setdefault(key, []).append(Score(split, subset, "main_score", value, 0))
         dates[key] = str(row.get("date") or "")
     if not scores:
-        raise UserError("holds means of whole suites, and no result of a task")
+        raise _NotAResultError("contains means of whole suites, and no result of a task")
     return [
         PublishedResult(
             "",

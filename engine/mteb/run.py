@@ -55,7 +55,8 @@ def measure(
         raise UserError(
             f"Protocol {protocol} is scored by mteb {protocol.removeprefix('mteb-')}; mteb "
             f"{version()} is installed.",
-            f"Take --protocol mteb, or pip install mteb=={protocol.removeprefix('mteb-')}.",
+            f"Use --protocol mteb, or pip install mteb=={protocol.removeprefix('mteb-')}.",
+            code="unsupported",
         )
     own = isinstance(data, MtebTask)
     made = theirs.make(data.name, seed) if own else ours.make(task, data, seed)
@@ -82,7 +83,11 @@ def measure(
     parts = [(split, one) for split, several in found.scores.items() for one in several]
     scores = tuple(scores_of(parts, made.metadata.main_score, _sizes(made)))
     if math.isnan(scores[0].score):
-        raise UserError(f"mteb gives no score of {task.name}.", "Its data may not decide one.")
+        raise UserError(
+            f"mteb gives no score of {task.name}.",
+            "Its data may not decide one.",
+            code="not-finite",
+        )
     if values and not _means(values, details, scores[0]):
         values, details = {}, {"notes": [NONE]}
     notes = [*caution(), *(theirs.notes(made) if own else ()), *details.pop("notes", ())]

@@ -75,6 +75,7 @@ class ModelSource(Source):
                 f"{self._meta.name} gave vectors of shape {vectors.shape} for {len(sentences)} "
                 f"texts; MTEB says that it has {self.dim} dimensions.",
                 f"MTEB's entry of the model is wrong: try hf:{self._meta.name}.",
+                code="mismatch",
             )
         return vectors
 

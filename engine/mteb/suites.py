@@ -152,6 +152,7 @@ def _suite(name: str) -> Any:
             f"Did you mean {' or '.join(close)}?"
             if close
             else "`theodolite data suite` lists them.",
+            code="unknown",
         )
     return found
 

@@ -25,7 +25,9 @@ def of_task(name: str, seed: int) -> ExampleTexts:
     """
     task = theirs.make(name, seed)
     if task.is_aggregate or not suites.is_here(name):
-        raise UserError(f"The texts of {name} are not on this machine.", "Evaluate it again.")
+        raise UserError(
+            f"The texts of {name} are not on this machine.", "Evaluate it again.", code="no-file"
+        )
     theirs.read(task)
     return of_rows(task)
 
@@ -34,7 +36,7 @@ def of_rows(task: Any) -> ExampleTexts:
     """Return the example texts, as `of_task`, of a task whose data are loaded."""
     read = _READERS.get(task.metadata.type)
     if read is None:
-        raise UserError(f"{task.metadata.type} is a type without examples.", "")
+        raise UserError(f"{task.metadata.type} is a type without examples.", "", code="unsupported")
     if hasattr(task, "corpus"):  # mteb's v1 data layout
         task.convert_v1_dataset_format_to_v2(num_proc=None)
     return [one for part in parts_of(task) for one in read(task, rows_of(task, part))]

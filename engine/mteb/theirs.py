@@ -61,6 +61,7 @@ def make(name: str, seed: int = 42) -> Any:
             f"Did you mean {' or '.join(PREFIX + found for found in close)}?"
             if close
             else "`theodolite data suite` lists its suites and their tasks.",
+            code="unknown",
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result's notes say that a task is superseded
@@ -75,6 +76,7 @@ def make(name: str, seed: int = 42) -> Any:
         raise UserError(
             f"{task} is a task on {' and '.join(made.metadata.modalities)}.",
             "Encoders here read text; choose a text task.",
+            code="unsupported",
         )
     return made
 
@@ -85,6 +87,7 @@ def _check(task: str, what: str, names: Sequence[str], known: Sequence[str]) -> 
             raise UserError(
                 f"{task} has no {what} {name!r}.",
                 f"It has {', '.join(known[:12])}{' and more' if len(known) > 12 else ''}.",
+                code="unknown",
             )
 
 
@@ -146,22 +149,26 @@ def explained(error: Exception, task: Any) -> UserError | None:
             f"The data of {about.name} ({place}) are not open to everybody.",
             f"Accept their terms at https://huggingface.co/datasets/{about.dataset['path']} and "
             "log in with `hf auth login`.",
+            code="denied",
         )
     if is_offline(chain):
         return UserError(
             f"The data of {about.name} ({place}) are not on this machine, and the hub cannot be "
             f"reached ({type(chain[-1]).__name__}).",
             "Connect and try again, or bring them into the cache of `datasets` (HF_HOME).",
+            code="unreachable",
         )
     if kinds & {"DatasetNotFoundError", "RepositoryNotFoundError", "RevisionNotFoundError"}:
         return UserError(
             f"The hub has no data set {place}, or it is private.",
             "It may have been withdrawn; log in with `hf auth login` if you have access to it.",
+            code="unknown",
         )
     if "scripts are no longer supported" in words or "trust_remote_code" in words:
         return UserError(
             f"The data of {about.name} ({place}) are read by a program of their own.",
             "No remote code is run here. A newer version of the task may have plain files.",
+            code="denied",
         )
     return None
 
@@ -179,6 +186,7 @@ def read(task: Any) -> None:
         raise why or UserError(
             f"mteb could not read the data of {task.metadata.name}: {first_line(error)}",
             "Look whether its page on the hub says more, or take another task.",
+            code="failed",
         ) from error
     lacking = list(_lacking(task))
     if lacking:
@@ -186,6 +194,7 @@ def read(task: Any) -> None:
         raise UserError(
             f"{name} has no data of {', '.join(lacking)}.",
             f"Name what it has, as in {PREFIX}{name}/SUBSET@SPLIT, or take another task.",
+            code="missing",
         )
 
 

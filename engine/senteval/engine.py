@@ -62,7 +62,9 @@ class SE:
             self.params.classifier = {"nhid": 0}
         if not self.params.task_path:
             raise UserError(
-                "params has no task_path.", "Name the folder that holds SentEval's downstream/."
+                "params has no task_path.",
+                "Name the folder that holds SentEval's downstream/.",
+                code="missing",
             )
         setting(self.params)
         self.batcher = batcher
@@ -93,7 +95,9 @@ class SE:
         task = TASKS.get(name)
         if task is None or task.name.startswith("Starter"):
             known = [t for t in TASKS if not t.startswith("Starter")]
-            raise UserError(f"There is no task named {name!r}.", f"Known: {', '.join(known)}.")
+            raise UserError(
+                f"There is no task named {name!r}.", f"Available: {', '.join(known)}.", code="unknown"
+            )
         return Catalog(Path(self.params.task_path)).load(task.dataset)
 
     def _measure(self, name: str, dataset: Dataset, vectors: np.ndarray) -> dict[str, Any]:
@@ -108,7 +112,7 @@ class SE:
             return self._transfer(dataset, vectors)
         if isinstance(dataset, Captions):
             return self._retrieval(dataset, vectors)
-        raise UserError(f"{name} cannot be evaluated here.")
+        raise UserError(f"{name} cannot be evaluated here.", code="unsupported")
 
     def _retrieval(self, dataset: Captions, vectors: np.ndarray) -> dict[str, Any]:
         from theodolite.engine.tasks import captions
@@ -168,7 +172,9 @@ def setting(params: dotdict) -> SolverSetting:
     given = params.classifier
     if "nhid" not in given:
         raise UserError(
-            "params['classifier'] has no nhid.", "Set the number of hidden units; 0 is linear."
+            "params['classifier'] has no nhid.",
+            "Set the number of hidden units; 0 is linear.",
+            code="missing",
         )
     hidden, folds = int(given["nhid"]), int(params.kfold)
     solver: Any = params.solver or "exact"
@@ -177,15 +183,19 @@ def setting(params: dotdict) -> SolverSetting:
             raise UserError(
                 "scikit-learn's logistic regression has no hidden units.",
                 "Set usepytorch to True, or nhid to 0.",
+                code="conflict",
             )
         return SolverSetting("logistic", folds)
     if solver not in _SOLVERS:
-        raise UserError(f"The solver {solver!r} is not known.", f"Known: {', '.join(_SOLVERS)}.")
+        raise UserError(
+            f"The solver {solver!r} is not known.", f"Available: {', '.join(_SOLVERS)}.", code="unknown"
+        )
     optimiser, options = optimisers.parse(given.get("optim", "adam"))
     if solver == "columns" and (options or optimiser not in OPTIMISERS):
         raise UserError(
             f"The solver 'columns' does not have the optimiser {given['optim']!r}.",
             f"Leave solver out, or take {' or '.join(OPTIMISERS)} without options.",
+            code="conflict",
         )
     return SolverSetting(
         solver=solver,
@@ -217,6 +227,7 @@ def _check_finite(dataset: Dataset, vectors: np.ndarray) -> None:
             f"The batcher gave NaN or infinity for {len(faulty)} of {len(vectors)} sentences of "
             f"{dataset.name}, the first being {dataset.sentences[faulty[0]][:80]!r}.",
             "No classifier can be trained on such vectors.",
+            code="not-finite",
         )
 
 

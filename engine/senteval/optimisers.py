@@ -23,7 +23,9 @@ def parse(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
     name, *given = str(text).split(",")
     if name not in BY_TORCH:
         raise UserError(
-            f"The optimiser {name!r} is not available.", f"Known: {', '.join(BY_TORCH)}."
+            f"The optimiser {name!r} is not available.",
+            f"Available: {', '.join(BY_TORCH)}.",
+            code="unknown",
         )
     options: dict[str, float] = {}
     for option in given:
@@ -48,10 +50,16 @@ def _check_options(name: str, options: dict[str, float]) -> None:
     unknown = [key for key in options if key not in known]
     if unknown:
         raise UserError(
-            f"The optimiser {name} has no option {unknown[0]!r}.", f"Known: {', '.join(known)}."
+            f"The optimiser {name} has no option {unknown[0]!r}.",
+            f"Available: {', '.join(known)}.",
+            code="unknown",
         )
     if name == "sgd" and "lr" not in options:
-        raise UserError("The optimiser sgd has no learning rate.", "Write it as in 'sgd,lr=0.1'.")
+        raise UserError(
+            "The optimiser sgd has no learning rate.",
+            "Write it as in 'sgd,lr=0.1'.",
+            code="missing",
+        )
     weight = torch.zeros(1, requires_grad=True)
     weight.grad = torch.ones(1)
     try:

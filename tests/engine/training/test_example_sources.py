@@ -121,7 +121,7 @@ def test_graded_pairs_count_from_four_fifths_of_the_scale(tmp_path):
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2 is not JSON"),
         ("a.jsonl", b'{"text": "a"}\n["b"]\n', "line 2 holds a JSON list"),
         ("a.jsonl", b'{"text": "a"}\n{"text": ["b"]}\n', "line 2: 'text' is a JSON list"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "half a character"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "unpaired surrogate"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, name, content, message):
@@ -136,7 +136,7 @@ def test_a_broken_or_mislabelled_archive_is_refused_and_leaves_nothing(tmp_path)
     """A broken or mislabelled archive is refused and leaves nothing."""
     whole = gzip.compress(b"One.\nTwo.\n" * 1000)
     for content, message in (
-        (whole[:-20], "not a whole gzip"),
+        (whole[:-20], "not a complete gzip"),
         (b"One.\n", "should be a gzip"),
     ):
         path = tmp_path / "a.txt.gz"
