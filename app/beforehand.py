@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from theodolite.app.recent import Recent
 from theodolite.engine.datasets import hub
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import theirs
+from theodolite.engine.mteb import own_tasks
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -48,7 +48,7 @@ def cuts(
         most_bytes -= sizes.get(name) or UNKNOWN_BYTES
         if most_bytes < 0:
             return
-        if name.startswith((hub.PREFIX, theirs.PREFIX)):
+        if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             continue
         try:
             key = spec, encoders.stamp_of(spec, str), name, workspace.catalog.stamp(name)

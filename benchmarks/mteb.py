@@ -49,9 +49,9 @@ from theodolite.engine.encoders.packaged import (
     verified_folder,
 )
 from theodolite.engine.evaluate import evaluate
-from theodolite.engine.mteb import ours
+from theodolite.engine.mteb import conversion
 from theodolite.engine.mteb.model import Model, texts
-from theodolite.engine.mteb.package import package, part
+from theodolite.engine.mteb.package import lazy_import, package
 from theodolite.engine.results import Result
 from theodolite.engine.tasks import get
 
@@ -106,7 +106,7 @@ class WordLlama:
         self.package = Package.load(
             cache_dir=verified_folder(WORDLLAMA, WORDLLAMA_FILES), disable_download=True
         )
-        self.mteb_model_meta = part("models.model_meta.ModelMeta").create_empty(
+        self.mteb_model_meta = lazy_import("models.model_meta.ModelMeta").create_empty(
             {"name": "wordllama/l2_supercat", "revision": "1"}
         )
 
@@ -116,11 +116,11 @@ class WordLlama:
 
     def similarity(self, left: Any, right: Any) -> Any:
         """Cosines of all pairs."""
-        return part("similarity_functions.cos_sim")(left, right)
+        return lazy_import("similarity_functions.cos_sim")(left, right)
 
     def similarity_pairwise(self, left: Any, right: Any) -> Any:
         """Cosines of corresponding rows."""
-        return part("similarity_functions.pairwise_cos_sim")(left, right)
+        return lazy_import("similarity_functions.pairwise_cos_sim")(left, right)
 
 
 class Bench:
@@ -137,7 +137,9 @@ class Bench:
             from sentence_transformers import SentenceTransformer
 
             model = SentenceTransformer(str(verified_folder(MINILM, MINILM_FILES)), device=device)
-            wrapper = part("models.sentence_transformer_wrapper.SentenceTransformerEncoderWrapper")
+            wrapper = lazy_import(
+                "models.sentence_transformer_wrapper.SentenceTransformerEncoderWrapper"
+            )
             self.peer = wrapper(model)
             self.embed = partial(model.encode, show_progress_bar=False)
         else:
@@ -231,7 +233,7 @@ def by_mteb(model: Any, made: Any) -> Mapping[str, Any]:
 def _made(name: str, catalog: Catalog) -> Any:
     """A new task of mteb's on our data; one per run, as mteb releases the data afterwards."""
     task = get(name, catalog)
-    return ours.make(task, catalog.load(task.dataset), SEED)
+    return conversion.make(task, catalog.load(task.dataset), SEED)
 
 
 def difference(result: Result, theirs: Mapping[str, Any]) -> float:

@@ -140,7 +140,7 @@ def read(
     if type == "Reranking" != made_for:
         raise UserError(
             f"{filename} does not list the documents to rank for each query.",
-            "Add top_ranked/SPLIT.jsonl with query-id and corpus-ids, or choose the type Retrieval.",
+            "Add top_ranked/SPLIT.jsonl with query-id and corpus-ids, or choose Retrieval.",
             code="missing",
         )
     if found == "retrieval":

@@ -41,7 +41,7 @@ from theodolite.engine.datasets.tables import Mapping, read
 from theodolite.engine.datasets.types import Dataset, DatasetInfo, Sentences
 from theodolite.engine.datasets.watched import Folders
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import theirs
+from theodolite.engine.mteb import own_tasks
 from theodolite.engine.stamps import stamp
 
 _FOLDERS = (
@@ -240,18 +240,14 @@ class Catalog:
                 code="missing",
             )
         name = _SHORT.get(name, name)
-        if name.startswith(hub.PREFIX):
+        if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             if not self._hub_files:
                 raise UserError(
-                    "Files from the hub cannot be downloaded here.", "Choose a listed set.", code="denied"
+                    "Files from the hub cannot be downloaded here.",
+                    "Choose a listed set.",
+                    code="denied",
                 )
-            return name, partial(hub.load, name)
-        if name.startswith(theirs.PREFIX):
-            if not self._hub_files:
-                raise UserError(
-                    "Files from the hub cannot be downloaded here.", "Choose a listed set.", code="denied"
-                )
-            return name, partial(theirs.load, name)
+            return name, partial(hub.load if name.startswith(hub.PREFIX) else own_tasks.load, name)
         if name.startswith(_UPLOAD):
             return self._found_upload(name)
         if name.startswith(_CORPUS):

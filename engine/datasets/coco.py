@@ -87,7 +87,9 @@ def _part(folder: Path, stem: str) -> CaptionPart:
     try:
         images = np.load(array, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise UserError(f"{where(array)} is not a complete .npy file.", again, code="damaged") from error
+        raise UserError(
+            f"{where(array)} is not a complete .npy file.", again, code="damaged"
+        ) from error
     if images.dtype != np.float32 or images.ndim != 2:
         raise UserError(
             f"{where(array)} holds {images.dtype} of shape {images.shape}; expected float32 of "

@@ -139,7 +139,9 @@ def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> I
     except UnicodeError as error:  # UTF-16 without its mark is another one than of single bytes
         if encoding.startswith("utf-") and encoding != "utf-8":
             raise UserError(
-                f"{name} is not complete {encoding.upper()} text.", "Save it as UTF-8.", code="damaged"
+                f"{name} is not complete {encoding.upper()} text.",
+                "Save it as UTF-8.",
+                code="damaged",
             ) from error
         raise _not_utf8(raw, name) from error
     finally:
@@ -169,7 +171,9 @@ def encoding_of(start: bytes) -> str:
 def not_whole_gzip(name: str, error: Exception) -> UserError:
     """Return the error for a gzip file that was cut short or damaged."""
     return UserError(
-        f"{name} is not a complete gzip file ({error}).", "Copy or download it again.", code="damaged"
+        f"{name} is not a complete gzip file ({error}).",
+        "Copy or download it again.",
+        code="damaged",
     )
 
 

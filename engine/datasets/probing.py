@@ -95,7 +95,7 @@ def read(path: Path, name: str) -> LabelledSentences:
         cells = line.rstrip().split("\t")
         if cells[0] not in PROBING_SPLITS:
             raise UserError(
-                f"{where(path)}, line {number} begins with {shorten(cells[0])}, which is not a split.",
+                f"{where(path)}, line {number} begins with {shorten(cells[0])}, not a split.",
                 "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
                 code="damaged",
             )

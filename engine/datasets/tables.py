@@ -323,7 +323,9 @@ def _columns_by_split(
     by_split = archives.tables(list(files))
     if not by_split:
         raise UserError(
-            f"{filename} does not contain the tables of a data set.", archives.TABLES, code="wrong-kind"
+            f"{filename} does not contain the tables of a data set.",
+            archives.TABLES,
+            code="wrong-kind",
         )
     several = len({split for split, _ in by_split}) > 1
     if several:

@@ -27,7 +27,7 @@ NONE = f"MTEB keeps no values per example of this type of task: {_UNTESTED}"
 _WITHOUT_FILE = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")
 
 
-class _Noted:
+class _Recorder:
     """Wrap a random generator and record what `choices` draws."""
 
     def __init__(self, draw: random.Random) -> None:
@@ -59,18 +59,18 @@ class Watch:
         kind = self.task.metadata.type
         self.writes = kind not in _WITHOUT_FILE
         if not self.writes:
-            self._listen()
+            self._record()
         if kind == "Clustering":
-            self.task.rng_state = _Noted(self.task.rng_state)
+            self.task.rng_state = _Recorder(self.task.rng_state)
 
-    def _listen(self) -> None:
+    def _record(self) -> None:
         own = self.task.task_specific_scores
 
-        def noted(scores: Any, *args: Any, hf_split: str, hf_subset: str) -> Any:
+        def recorded(scores: Any, *args: Any, hf_split: str, hf_subset: str) -> Any:
             self.queries[hf_subset, hf_split] = scores
             return own(scores, *args, hf_split=hf_split, hf_subset=hf_subset)
 
-        self.task.task_specific_scores = noted
+        self.task.task_specific_scores = recorded
 
     def values(self, folder: Path, main: str) -> tuple[Values, dict[str, Any]]:
         """Return the values per example and the details of the evaluation.

@@ -23,7 +23,7 @@ from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side, similarity_of
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.package import part
+from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.mteb.results import model_name
 from theodolite.engine.progress import Progress
 from theodolite.engine.search.ranked import comparable, compare, first_of_each
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from theodolite.engine.encoders.base import VectorCache
 
-Hear = Callable[[int], None]
+TextProgress = Callable[[int], None]
 """Called with the number of sentences encoded so far, repeats counted."""
 
 
@@ -44,7 +44,7 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
         encoder: a spec, or a loaded encoder.
         cache: as for `engine.load`; used with a spec.
     """
-    part("evaluate")
+    lazy_import("evaluate")
     from theodolite.engine.encoders import is_encoder, load
 
     if not is_encoder(encoder):
@@ -55,16 +55,16 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
 class Model:
     """An encoder with the interfaces of MTEB's encoder and search protocols."""
 
-    def __init__(self, encoder: Encoder, hear: Hear | None = None) -> None:
+    def __init__(self, encoder: Encoder, progress: TextProgress | None = None) -> None:
         self.encoder = encoder
-        self._hear = hear
+        self._progress = progress
         self._done = 0
         self.mteb_model_meta = meta_of(encoder)
         self._by = similarity_of(encoder)
         # Looked up once: reranking needs them for every query.
         if self._by == "cosine":
-            self.similarity = part("similarity_functions.cos_sim")
-            self.similarity_pairwise = part("similarity_functions.pairwise_cos_sim")
+            self.similarity = lazy_import("similarity_functions.cos_sim")
+            self.similarity_pairwise = lazy_import("similarity_functions.pairwise_cos_sim")
         else:  # MTEB leaves it to the model
             from sentence_transformers.util import SimilarityFunction
 
@@ -85,7 +85,7 @@ class Model:
         sentences = texts(inputs, task_metadata.name)
         side = getattr(prompt_type, "value", prompt_type)
         encoder = self._of_side(task_metadata, side)
-        vectors = np.asarray(encoder.encode(sentences, self._progress()))
+        vectors = np.asarray(encoder.encode(sentences, self._callback()))
         if vectors.shape != (len(sentences), self.encoder.dim) or not np.isfinite(vectors).all():
             raise UserError(
                 f"{self.encoder.name} gave vectors of shape {vectors.shape}, or values that are "
@@ -101,9 +101,9 @@ class Model:
         bound = bind_task(self.encoder, [], "", PromptTask(task.name, task.type))
         return query_side(bound) if side == "query" else bound
 
-    def _progress(self) -> Progress | None:
-        hear, before = self._hear, self._done
-        return None if hear is None else lambda done, total: hear(before + done)
+    def _callback(self) -> Progress | None:
+        progress, before = self._progress, self._done
+        return None if progress is None else lambda done, total: progress(before + done)
 
     def index(self, corpus: Any, **_: Any) -> None:
         """Set the documents for `search`: a table with `id` and the columns of text."""
@@ -121,7 +121,10 @@ class Model:
         **_: Any,
     ) -> dict[str, dict[str, float]]:
         """Return query -> document -> similarity, for the top k or for all documents to rerank."""
-        loader, sides = part("_create_dataloaders.create_dataloader"), part("types.PromptType")
+        loader, sides = (
+            lazy_import("_create_dataloaders.create_dataloader"),
+            lazy_import("types.PromptType"),
+        )
 
         def encode(rows: Any, side: str) -> np.ndarray:
             options = {"task_metadata": task_metadata, "prompt_type": sides(side)}
@@ -174,12 +177,14 @@ def _to_each(one: torch.Tensor, rows: torch.Tensor, similarity: str) -> torch.Te
 
 def meta_of(encoder: Encoder) -> Any:
     """Return MTEB's metadata of an encoder: name, revision and dimension."""
-    return part("models.model_meta.ModelMeta").create_empty(
+    return lazy_import("models.model_meta.ModelMeta").create_empty(
         {
             "name": model_name(encoder.name),
             "revision": encoder.fingerprint,
             "embed_dim": encoder.dim,
-            "similarity_fn_name": part("models.model_meta.ScoringFunction")(similarity_of(encoder)),
+            "similarity_fn_name": lazy_import("models.model_meta.ScoringFunction")(
+                similarity_of(encoder)
+            ),
         }
     )
 

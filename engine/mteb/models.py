@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from theodolite.engine.errors import UserError, first_line
-from theodolite.engine.mteb.package import causes, is_offline, part
+from theodolite.engine.mteb.package import causes, is_offline, lazy_import
 from theodolite.engine.protocols.package import version
 
 _OTHER_KINDS = {
@@ -51,7 +51,7 @@ def _trained_on(model: str) -> tuple[str, ...] | None:
 
 def registered(model: str) -> Any:
     """Return MTEB's metadata of a model; None if MTEB does not list it."""
-    find = part("get_model_meta")
+    find = lazy_import("get_model_meta")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # renamed models warn
         try:
@@ -64,7 +64,7 @@ def dense(model: str) -> Any:
     """Return MTEB's metadata of a dense text model that mteb's code can run here."""
     meta = registered(model)
     if meta is None:
-        listed = part("models.model_implementations.MODEL_REGISTRY")
+        listed = lazy_import("models.model_implementations.MODEL_REGISTRY")
         close = difflib.get_close_matches(model, listed, n=3)
         raise UserError(
             f"MTEB lists no model {model!r}.",
@@ -108,7 +108,7 @@ def load(meta: Any, device: str | None) -> Any:
     try:
         with warnings.catch_warnings(), _no_remote_code(meta):
             warnings.simplefilter("ignore")
-            return part("get_model")(meta.name, meta.revision, device)
+            return lazy_import("get_model")(meta.name, meta.revision, device)
     except UserError:
         raise
     except Exception as error:  # every loader raises its own kinds

@@ -38,7 +38,7 @@ def package() -> ModuleType:
         ) from error
 
 
-def part(path: str) -> Any:
+def lazy_import(path: str) -> Any:
     """Return an attribute of mteb by its dotted name, such as `abstasks.AbsTaskSTS`."""
     package()
     module, _, name = path.rpartition(".")

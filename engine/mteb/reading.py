@@ -19,9 +19,9 @@ from typing import Any
 
 from theodolite.engine.datasets import archives
 from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.mteb.own_tasks import PREFIX
 from theodolite.engine.mteb.package import TESTED
 from theodolite.engine.mteb.results import BESIDE, META, PublishedResult, scores_of
-from theodolite.engine.mteb.theirs import PREFIX
 from theodolite.engine.results import Score
 
 YAML = (".yaml", ".yml")
@@ -282,7 +282,9 @@ def _of_yaml(name: str, raw: bytes) -> list[PublishedResult]:
     except (yaml.YAMLError, RecursionError) as error:
         raise _NotAResultError(f"is not YAML ({first_line(error)})") from error
     if not isinstance(rows, list):
-        raise _NotAResultError("is not a list of evaluation results, each with a dataset and a value")
+        raise _NotAResultError(
+            "is not a list of evaluation results, each with a dataset and a value"
+        )
     scores: dict[tuple[str, str, str], list[Score]] = {}
     dates: dict[tuple[str, str, str], str] = {}
     for row in rows:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from theodolite.engine.mteb.theirs import UNKNOWN_LANGUAGE
+from theodolite.engine.mteb.own_tasks import UNKNOWN_LANGUAGE
 from theodolite.engine.results import Score
 
 META = "model_meta.json"

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from theodolite.engine.datasets.mteb_types import MtebTask
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import ours, texts, theirs
+from theodolite.engine.mteb import conversion, own_tasks, texts
 from theodolite.engine.mteb.examples import NONE, Values, Watch
-from theodolite.engine.mteb.model import Hear, Model
+from theodolite.engine.mteb.model import Model, TextProgress
 from theodolite.engine.mteb.package import caution, package
 from theodolite.engine.mteb.results import scores_of
 from theodolite.engine.protocols.package import installed, version
@@ -38,7 +38,12 @@ _SAME = 1e-2
 
 
 def measure(
-    task: Task, data: Dataset, encoder: Encoder, protocol: str, seed: int, hear: Hear | None = None
+    task: Task,
+    data: Dataset,
+    encoder: Encoder,
+    protocol: str,
+    seed: int,
+    progress: TextProgress | None = None,
 ) -> Measurement:
     """Measure an encoder on a task by MTEB's code.
 
@@ -48,7 +53,7 @@ def measure(
         encoder: the encoder to evaluate, with its cache.
         protocol: `mteb-X.Y.Z`, matching the installed version.
         seed: the random seed; MTEB's default is 42.
-        hear: called with the number of sentences encoded; an exception from it stops the run.
+        progress: called with the number of sentences encoded; an exception from it stops the run.
     """
     mteb = package()
     if protocol != installed():
@@ -59,11 +64,11 @@ def measure(
             code="unsupported",
         )
     own = isinstance(data, MtebTask)
-    made = theirs.make(data.name, seed) if own else ours.make(task, data, seed)
+    made = own_tasks.make(data.name, seed) if own else conversion.make(task, data, seed)
     if own and not made.is_aggregate:
-        theirs.read(made)
+        own_tasks.read(made)
     watch = None if made.is_aggregate else Watch(made)
-    model = Model(encoder, hear)
+    model = Model(encoder, progress)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         try:
             (found,) = mteb.evaluate(
@@ -76,7 +81,7 @@ def measure(
                 prediction_folder=Path(folder) if watch and watch.writes else None,
             ).task_results
         except Exception as error:
-            why = theirs.explained(error, made) if own else None
+            why = own_tasks.explained(error, made) if own else None
             raise why or error from None
         main = made.metadata.main_score
         values, details = watch.values(Path(folder), main) if watch else ({}, {})
@@ -90,7 +95,7 @@ def measure(
         )
     if values and not _means(values, details, scores[0]):
         values, details = {}, {"notes": [NONE]}
-    notes = [*caution(), *(theirs.notes(made) if own else ()), *details.pop("notes", ())]
+    notes = [*caution(), *(own_tasks.notes(made) if own else ()), *details.pop("notes", ())]
     details |= {
         "mteb": json.loads(found.model_dump_json()),
         "type": made.metadata.type,

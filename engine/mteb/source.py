@@ -22,8 +22,8 @@ from theodolite.engine.encoders.transformer import quiet
 from theodolite.engine.encoders.weights import weights
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import models
-from theodolite.engine.mteb.package import part
-from theodolite.engine.mteb.theirs import UNKNOWN_LANGUAGE
+from theodolite.engine.mteb.own_tasks import UNKNOWN_LANGUAGE
+from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.progress import Progress
 from theodolite.engine.protocols.package import version
 
@@ -84,7 +84,7 @@ class ModelSource(Source):
         from torch.utils.data import DataLoader
 
         texts = Dataset.from_dict({"text": [clean(sentence) for sentence in sentences]})
-        side = self._side and part("types.PromptType")(self._side)
+        side = self._side and lazy_import("types.PromptType")(self._side)
         with self._weights.lock, quiet():
             model = self._weights.get(lambda: models.load(self._meta, self._device))
             with exact_float32():
@@ -131,16 +131,16 @@ class Model(PromptedByTask):
 
 def _metadata(name: str, kind: str) -> Any:
     """Return the task metadata for a model: MTEB's own, or generic metadata of the type."""
-    return _class(name if name in part("get_tasks._TASKS_REGISTRY") else "", kind).metadata
+    return _class(name if name in lazy_import("get_tasks._TASKS_REGISTRY") else "", kind).metadata
 
 
 @cache
 def _class(name: str, kind: str) -> Any:
     """Return a task's MTEB class; kept, because MTEB searches the classes for a type's prompt."""
     if name:
-        return part("get_tasks._TASKS_REGISTRY")[name]
-    base = part(f"abstasks.AbsTask{_SEARCHES.get(kind, kind)}")
-    metadata = part("abstasks.task_metadata.TaskMetadata")(
+        return lazy_import("get_tasks._TASKS_REGISTRY")[name]
+    base = lazy_import(f"abstasks.AbsTask{_SEARCHES.get(kind, kind)}")
+    metadata = lazy_import("abstasks.task_metadata.TaskMetadata")(
         name=f"Theodolite{kind}",
         description="A task that is not MTEB's own.",
         type=kind,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.package import package, part
-from theodolite.engine.mteb.theirs import PREFIX, counted, make, named, read
+from theodolite.engine.mteb.own_tasks import PREFIX, counted, make, named, read
+from theodolite.engine.mteb.package import lazy_import, package
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 """A Markdown link: descriptions are Markdown."""
@@ -72,7 +72,7 @@ def suites() -> list[SuiteInfo]:
     """List MTEB's suites of text tasks, those named `MTEB(…)` first."""
     found = [
         _about(one)
-        for one in part("get_benchmarks")()
+        for one in lazy_import("get_benchmarks")()
         if all(list(task.metadata.modalities) == ["text"] for task in one.tasks)
     ]
     return sorted(found, key=lambda one: not one.name.startswith("MTEB("))
@@ -112,7 +112,7 @@ def suite(name: str) -> list[SuiteTask]:
 def types() -> dict[str, str]:
     """Map each MTEB task, by its name without subsets and splits, to its type."""
     package()
-    every = part("get_tasks._TASKS_REGISTRY")
+    every = lazy_import("get_tasks._TASKS_REGISTRY")
     return {name: str(task.metadata.type) for name, task in every.items()}
 
 
@@ -159,7 +159,7 @@ def _suite(name: str) -> Any:
 
 @cache
 def _benchmarks() -> dict[str, Any]:
-    every = part("get_benchmarks")()
+    every = lazy_import("get_benchmarks")()
     aliases = {alias: one for one in every for alias in one.aliases or ()}
     return aliases | {one.name: one for one in every}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import suites, theirs
+from theodolite.engine.mteb import own_tasks, suites
 from theodolite.engine.mteb.examples import embedded, parts_of, rows_of
 from theodolite.engine.tasks import clusters
 from theodolite.engine.tasks.task import ExampleTexts, Measurement
@@ -23,12 +23,12 @@ def of_task(name: str, seed: int) -> ExampleTexts:
         name: the name of one of MTEB's own tasks.
         seed: the measurement's seed, which selects the sentences of a clustering.
     """
-    task = theirs.make(name, seed)
+    task = own_tasks.make(name, seed)
     if task.is_aggregate or not suites.is_here(name):
         raise UserError(
             f"The texts of {name} are not on this machine.", "Evaluate it again.", code="no-file"
         )
-    theirs.read(task)
+    own_tasks.read(task)
     return of_rows(task)
 
 

@@ -96,7 +96,9 @@ class SE:
         if task is None or task.name.startswith("Starter"):
             known = [t for t in TASKS if not t.startswith("Starter")]
             raise UserError(
-                f"There is no task named {name!r}.", f"Available: {', '.join(known)}.", code="unknown"
+                f"There is no task named {name!r}.",
+                f"Available: {', '.join(known)}.",
+                code="unknown",
             )
         return Catalog(Path(self.params.task_path)).load(task.dataset)
 
@@ -188,7 +190,9 @@ def setting(params: dotdict) -> SolverSetting:
         return SolverSetting("logistic", folds)
     if solver not in _SOLVERS:
         raise UserError(
-            f"The solver {solver!r} is not known.", f"Available: {', '.join(_SOLVERS)}.", code="unknown"
+            f"The solver {solver!r} is not known.",
+            f"Available: {', '.join(_SOLVERS)}.",
+            code="unknown",
         )
     optimiser, options = optimisers.parse(given.get("optim", "adam"))
     if solver == "columns" and (options or optimiser not in OPTIMISERS):

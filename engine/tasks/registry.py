@@ -18,8 +18,8 @@ from theodolite.engine import protocols
 from theodolite.engine.datasets.info import ENDINGS
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
-from theodolite.engine.mteb import suites, theirs
-from theodolite.engine.mteb.theirs import PREFIX
+from theodolite.engine.mteb import own_tasks, suites
+from theodolite.engine.mteb.own_tasks import PREFIX
 from theodolite.engine.protocols import Protocol
 from theodolite.engine.tasks import (
     bitext,
@@ -261,7 +261,7 @@ def expand(
         elif suites.is_suite(name):
             wanted += suites.tasks_of(name)
         elif name.startswith(PREFIX):
-            wanted.append(theirs.named(theirs.make(name)))
+            wanted.append(own_tasks.named(own_tasks.make(name)))
         elif name:
             wanted.append(get(name, catalog).name)
     if not wanted:

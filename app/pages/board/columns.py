@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import suites
 from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS, TaskColumn
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.theirs import PREFIX, parsed
+from theodolite.engine.mteb.own_tasks import PREFIX, parsed
 from theodolite.engine.protocols import is_package
 from theodolite.engine.tasks import in_order
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.pages.board.columns import bare, imported
 from theodolite.app.pages.board.spec import PUBLISHED
-from theodolite.engine.mteb.theirs import PREFIX, parsed
+from theodolite.engine.mteb.own_tasks import PREFIX, parsed
 from theodolite.engine.protocols import is_package
 from theodolite.engine.stats.agreement import shared
 

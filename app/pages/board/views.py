@@ -15,7 +15,7 @@ from theodolite.app.components.board import Cell, Head, Line, value
 from theodolite.app.pages.board import published as published_results
 from theodolite.app.pages.board import service
 from theodolite.app.web import parts
-from theodolite.engine.mteb.theirs import PREFIX
+from theodolite.engine.mteb.own_tasks import PREFIX
 from theodolite.engine.protocols.published import beside
 
 if TYPE_CHECKING:

@@ -115,5 +115,5 @@ def test_without_mteb_a_person_is_told_how_to_get_it(monkeypatch: pytest.MonkeyP
         th.mteb("random:8")
     monkeypatch.setattr(package, "version", lambda: "2.99.0")
     with pytest.raises(UserError, match=r"mteb 2\.99\.0 has no abstasks\.AbsTaskTelepathy"):
-        package.part("abstasks.AbsTaskTelepathy")
+        package.lazy_import("abstasks.AbsTaskTelepathy")
     assert "2.99.0" in package.caution()[0]

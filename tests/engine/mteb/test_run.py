@@ -19,7 +19,7 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.types import Dataset, LabelledSentences, Summaries
 from theodolite.engine.encoders import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import package, theirs
+from theodolite.engine.mteb import own_tasks, package
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
 
@@ -85,12 +85,12 @@ def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Re
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
     """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""
-    from theodolite.engine.mteb import ours
+    from theodolite.engine.mteb import conversion
     from theodolite.engine.tasks import get
 
     catalog = Few(data_root)
     task = get(name, catalog)
-    made = ours.make(task, catalog.load(task.dataset), 42)
+    made = conversion.make(task, catalog.load(task.dataset), 42)
     (plain,) = mteb.evaluate(
         Plain(load("wordllama")), made, cache=None, show_progress_bar=False
     ).task_results
@@ -129,7 +129,7 @@ def banking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_task_of_mtebs_own(banking: Path) -> None:
     """Its data are read where mteb says they lie; the result is what mteb gives."""
     result = measured("mteb:Banking77Classification", "mteb")
-    made = theirs.make("mteb:Banking77Classification")
+    made = own_tasks.make("mteb:Banking77Classification")
     (plain,) = mteb.evaluate(
         Plain(load("wordllama")), made, cache=None, show_progress_bar=False
     ).task_results
@@ -144,11 +144,11 @@ def test_the_revision_of_the_data_is_part_of_what_a_result_is_known_by(
     banking: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other data are another question."""
-    before = theirs.load("mteb:Banking77Classification").hash
+    before = own_tasks.load("mteb:Banking77Classification").hash
     known = REGISTRY["Banking77Classification"]
     newer = {"dataset": {"path": str(banking), "revision": "r2"}}
     monkeypatch.setattr(known, "metadata", known.metadata.model_copy(update=newer))
-    assert theirs.load("mteb:Banking77Classification").hash != before
+    assert own_tasks.load("mteb:Banking77Classification").hash != before
 
 
 def test_without_a_network_a_task_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import mteb
 import pytest
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import suites, theirs
+from theodolite.engine.mteb import own_tasks, suites
 
 
 def test_a_suite_lists_the_tasks_that_mteb_names() -> None:
@@ -39,7 +39,7 @@ def test_what_lies_in_the_cache_of_the_hub_is_here(
     snapshots = tmp_path / "datasets--mteb--banking77" / "snapshots"
     (snapshots / "another").mkdir(parents=True)
     assert not here()
-    (snapshots / theirs.make("mteb:Banking77Classification").metadata.revision).mkdir()
+    (snapshots / own_tasks.make("mteb:Banking77Classification").metadata.revision).mkdir()
     assert here()
 
 
@@ -52,7 +52,7 @@ def test_aggregates_and_private_tasks_say_what_they_are() -> None:
     rteb = suites.suite("mteb:RTEB(eng, beta)")
     fields = {row.task for row in rteb if row.access == "login"}
     private = [t for t in mteb.get_benchmark("RTEB(eng, beta)").tasks if not t.metadata.is_public]
-    assert fields == {theirs.named(task) for task in private} != set()
+    assert fields == {own_tasks.named(task) for task in private} != set()
 
 
 def test_names_of_suites_are_told_from_names_of_tasks() -> None:

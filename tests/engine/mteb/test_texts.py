@@ -18,7 +18,7 @@ from tests.engine.mteb.test_run import ONE_OF_EACH, measured
 from theodolite.engine import protocols
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import ours, texts
+from theodolite.engine.mteb import conversion, texts
 from theodolite.engine.tasks import get, type_of
 
 
@@ -31,7 +31,7 @@ def test_they_are_those_of_our_own_tasks_on_the_same_data(name: str, data_root: 
     data = catalog.load(task.dataset)
     native = type_of(task, protocols.get("mteb-v2")).examples
     assert native is not None
-    found, wanted = texts.of_rows(ours.make(task, data, 42)), native(data, "mteb-v2", 42)
+    found, wanted = texts.of_rows(conversion.make(task, data, 42)), native(data, "mteb-v2", 42)
     assert len(found) == len(wanted)
     assert [of for of, _ in found] == [of for of, _ in wanted]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.engine.mteb.package import part
-from theodolite.engine.mteb.theirs import UNKNOWN_LANGUAGE
+from theodolite.engine.mteb.own_tasks import UNKNOWN_LANGUAGE
+from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.protocols.mteb_tasks import shots
 from theodolite.engine.tasks import (
     bitext,
@@ -53,7 +53,7 @@ def make(task: Task, data: Dataset, seed: int) -> Any:
     """
     base, main, fill = TYPES[task.type]
     split, dataset, attributes = fill(data)
-    metadata = part("abstasks.task_metadata.TaskMetadata")(
+    metadata = lazy_import("abstasks.task_metadata.TaskMetadata")(
         name=re.sub(r"[^\w.\-]", "_", task.name),
         description=task.description,
         type=MTEB_TYPES[task.type],
@@ -62,7 +62,7 @@ def make(task: Task, data: Dataset, seed: int) -> Any:
         eval_langs=[UNKNOWN_LANGUAGE],
         main_score=main,
     )
-    base = part(f"abstasks.{base}")
+    base = lazy_import(f"abstasks.{base}")
     made = type(base.__name__, (base,), {"metadata": metadata, **attributes})(seed=seed)
     made.dataset, made.data_loaded = dataset, True
     return made

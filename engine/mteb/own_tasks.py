@@ -13,7 +13,7 @@ from typing import Any
 from theodolite.engine.datasets.info import content_hash
 from theodolite.engine.datasets.mteb_types import MtebTask
 from theodolite.engine.errors import UserError, first_line
-from theodolite.engine.mteb.package import causes, is_offline, package, part
+from theodolite.engine.mteb.package import causes, is_offline, lazy_import, package
 
 PREFIX = "mteb:"
 UNKNOWN_LANGUAGE = "und-Zyyy"
@@ -53,7 +53,7 @@ def make(name: str, seed: int = 42) -> Any:
     """Instantiate one of MTEB's own tasks by name."""
     package()
     task, subsets, splits = parsed(name)
-    known = part("get_tasks._TASKS_REGISTRY")
+    known = lazy_import("get_tasks._TASKS_REGISTRY")
     if task not in known:
         close = difflib.get_close_matches(task, known, n=3)
         raise UserError(
