@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets.mteb_types import MtebTask
+from theodolite.engine.datasets.types import MtebTask
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress

@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from theodolite.engine.datasets import beir, limits, parallel
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.datasets.files import decode, listed, open_binary, shorten
-from theodolite.engine.datasets.info import Kind, TaskType
-from theodolite.engine.datasets.types import Parallel, Retrieval
+from theodolite.engine.datasets.types import Kind, Parallel, Retrieval, TaskType
 from theodolite.engine.errors import UserError
 
 ENDING = ".zip"

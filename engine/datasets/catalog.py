@@ -10,7 +10,7 @@ import builtins
 import difflib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,21 +25,15 @@ from theodolite.engine.datasets import (
     coco,
     folders,
     hub,
-    labelled_pairs,
     parallel,
-    probing,
     senteval,
     starter,
     summaries,
     table_folders,
-    transfer,
-    unknown,
 )
 from theodolite.engine.datasets.files import DatasetSource, find
-from theodolite.engine.datasets.senteval import downstream
 from theodolite.engine.datasets.tables import Mapping, read
-from theodolite.engine.datasets.types import Dataset, DatasetInfo, Sentences
-from theodolite.engine.datasets.watched import Folders
+from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, Sentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import own_tasks
 from theodolite.engine.stamps import stamp
@@ -48,14 +42,11 @@ _FOLDERS = (
     *("downstream", "probing", "probing_multilingual", "senteval"),
     *("mteb", "nli", "captions", "unlabelled", "vectors"),
 )
-_PLACES = senteval.PLACES | transfer.PLACES | labelled_pairs.PLACES | {coco.NAME: coco.NAME}
+_PLACES = senteval.PLACES | {coco.NAME: coco.NAME}
 """Data set -> its folder under `downstream/`."""
 _UPLOAD = "upload:"
 _CORPUS = "corpus:"
-_READERS = (
-    *(senteval, transfer, labelled_pairs, coco, probing, folders),
-    *(beir, parallel, summaries),
-)
+_READERS = (senteval, coco, folders, beir, parallel, summaries)
 _SHORT = {"starter": "starter-topics"}
 _KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
@@ -166,7 +157,7 @@ class Catalog:
         sizes = self._listed.sizes if self._listed else {}
         for info in infos:
             if info.name in sources and info.name not in sizes:
-                sizes[info.name] = self._folders.bytes(self._places(sources[info.name]))
+                sizes[info.name] = self._folders.bytes(sources[info.name].paths)
         return [replace(info, bytes=sizes.get(info.name, info.bytes)) for info in infos]
 
     def files(self, name: str) -> builtins.list[Path]:
@@ -177,16 +168,8 @@ class Catalog:
         source = self._sources().get(name)
         if source is None or source.info.origin != "folder":
             return []
-        places = self._places(source)
-        found = [file for place in places for file in (find(place), *place.rglob("*"))]
+        found = [file for place in source.paths for file in (find(place), *place.rglob("*"))]
         return sorted({file for file in found if file and file.is_file()})
-
-    def _places(self, source: DatasetSource) -> builtins.list[Path]:
-        """Return the paths of a data set's files; for one of SentEval's, only its folder."""
-        place, base = _PLACES.get(source.info.name), self.root and downstream(self.root)
-        if source.info.origin == "starter":
-            return [Path(str(starter.FOLDER / starter.PLACES[source.info.name]))]
-        return [base / place] if base and place else source.paths
 
     def load(self, name: str) -> Dataset:
         """Return a data set by name; the last few stay in memory until their files change.
@@ -340,8 +323,8 @@ def _sources(root: Path) -> dict[str, DatasetSource]:
     found = starter.sources()
     for reader in _READERS:
         found += reader.sources(root)
-    found += table_folders.sources(root, unknown.taken(found))
-    found += unknown.sources(root, unknown.taken(found))
+    found += table_folders.sources(root, _taken(found))
+    found += _unreadable(root, _taken(found))
     named: dict[str, DatasetSource] = {}
     for source in found:  # of equal names, the set of a built-in task comes first
         named.setdefault(source.info.name, source)
@@ -392,3 +375,84 @@ def _checked(root: Path) -> Path:
             code="wrong-kind",
         )
     return root
+
+
+_EXPECTED: dict[str, tuple[Kind, str]] = {
+    "mteb/retrieval": ("retrieval", beir.EXPECTED),
+    "mteb/bitext": ("parallel", parallel.EXPECTED),
+    "mteb/summarization": ("summaries", summaries.EXPECTED),
+    **{place: (kind, table_folders.EXPECTED) for place, (kind, _) in table_folders.FOLDERS.items()},
+}
+"""Folder -> kind of its data sets, and the expected layout."""
+
+
+def _taken(sources: Iterable[DatasetSource]) -> set[Path]:
+    """Return the files and folders that readers cover, and all their parent folders."""
+    paths = {path for source in sources for path in source.paths}
+    return paths | {folder for path in paths for folder in path.parents}
+
+
+def _unreadable(root: Path, taken: set[Path]) -> list[DatasetSource]:
+    """List the folders below `mteb/*/`, `nli/` and `captions/` that are not taken."""
+    places = (
+        path
+        for pattern in ("mteb/*/*/", "nli/*/", "captions/*/")
+        for path in sorted(root.glob(pattern))
+        if path not in taken
+    )
+    return [_unreadable_source(path.relative_to(root).as_posix()) for path in places]
+
+
+def _unreadable_source(place: str) -> DatasetSource:
+    kind, expected = _EXPECTED.get(place.rpartition("/")[0], (None, ""))
+    problem = f"The folder {place} holds no data set that can be read"
+    problem += f": expected are {expected}." if expected else "."
+    info = DatasetInfo(
+        place, kind, "folder", "Files of a kind that is not known here.", problem=problem
+    )
+    return DatasetSource(info, partial(_refuse, problem))
+
+
+def _refuse(problem: str) -> Dataset:
+    raise UserError(problem, "`theodolite data list` shows what can be read.", code="wrong-kind")
+
+
+class Folders:
+    """A cache of folder scans; a folder is rescanned once a file is added or removed.
+
+    A file that is rewritten in place keeps its old size here until then.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int, list[str]]] = {}  # mtime in ns, bytes, subfolders
+
+    def bytes(self, paths: Iterable[Path]) -> int:
+        """Return the total bytes of files and folders; missing ones count 0."""
+        return sum(size for path in paths for _, size in self._walk(str(path)))
+
+    def stamp(self, paths: Iterable[Path]) -> tuple[int, ...]:
+        """Return a stamp that changes when files are added to or removed from the folders."""
+        return tuple(changed for path in paths for changed, _ in self._walk(str(path)))
+
+    def _walk(self, path: str) -> Iterator[tuple[int, int]]:
+        """Yield (modification time, bytes) of a file, or of a folder and each folder below it."""
+        try:
+            status = os.stat(path)  # noqa: PTH116, a Path for each of hundreds takes longer
+            known = self._seen.get(path)
+            if known is None or known[0] != status.st_mtime_ns:
+                with os.scandir(path) as found:
+                    entries = [(e.path, e.is_dir(), e.stat().st_size) for e in found]
+                known = (
+                    status.st_mtime_ns,
+                    sum(size for _, folder, size in entries if not folder),
+                    sorted(place for place, folder, _ in entries if folder),
+                )
+                self._seen[path] = known
+        except NotADirectoryError:
+            yield status.st_mtime_ns, status.st_size
+            return
+        except OSError:
+            return
+        yield known[:2]
+        for folder in known[2]:
+            yield from self._walk(folder)

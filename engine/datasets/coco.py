@@ -21,8 +21,7 @@ import numpy as np
 from theodolite.engine.datasets import pickles
 from theodolite.engine.datasets.files import DatasetSource, existing, shorten, where
 from theodolite.engine.datasets.languages import ENGLISH
-from theodolite.engine.datasets.senteval import downstream
-from theodolite.engine.datasets.transfer import joined
+from theodolite.engine.datasets.senteval import downstream, joined
 from theodolite.engine.datasets.types import CAPTIONS, CaptionPart, Captions, DatasetInfo
 from theodolite.engine.errors import UserError
 

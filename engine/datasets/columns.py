@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from theodolite.engine.datasets.info import Kind
 from theodolite.engine.datasets.languages import is_language
+from theodolite.engine.datasets.types import Kind
 
 ROLES: dict[Kind, tuple[str, ...]] = {
     "pairs": ("left", "right", "score"),

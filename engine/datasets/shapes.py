@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.datasets.info import Clustered
 from theodolite.engine.datasets.parallel import parallel
 from theodolite.engine.datasets.retrieval import Judged, of_texts, reranking
 from theodolite.engine.datasets.types import (
+    Clustered,
     Dataset,
     Kind,
     LabelledPairs,

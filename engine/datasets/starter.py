@@ -5,6 +5,7 @@ Small on purpose and not a benchmark: it demonstrates Theodolite before any down
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -15,8 +16,6 @@ from theodolite.engine.datasets.languages import ENGLISH
 from theodolite.engine.datasets.types import DatasetInfo, LabelledSentences, PairPart, ScoredPairs
 
 FOLDER = files("theodolite.engine.datasets") / "starter"
-PLACES = {"starter-pairs": "pairs.tsv", "starter-topics": "topics"}
-"""Data set -> its file or folder."""
 _LICENCE = "Apache-2.0, part of Theodolite"
 
 PAIRS = DatasetInfo(
@@ -44,7 +43,10 @@ TOPICS = DatasetInfo(
 
 def sources() -> list[DatasetSource]:
     """List the two shipped data sets."""
-    return [DatasetSource(PAIRS, read_pairs), DatasetSource(TOPICS, read_topics)]
+    return [
+        DatasetSource(PAIRS, partial(read_pairs, FOLDER / "pairs.tsv")),
+        DatasetSource(TOPICS, partial(read_topics, FOLDER / "topics")),
+    ]
 
 
 def rubric() -> str:
@@ -52,18 +54,18 @@ def rubric() -> str:
     return (FOLDER / "RUBRIC.md").read_text("utf-8")
 
 
-def read_pairs() -> ScoredPairs:
+def read_pairs(file: Traversable = FOLDER / "pairs.tsv") -> ScoredPairs:
     """Read the graded pairs as one part, `all`, since nothing is trained on them."""
-    rows = [line.split("\t") for line in _lines(FOLDER / "pairs.tsv")[1:]]
+    rows = [line.split("\t") for line in _lines(file)[1:]]
     left, right = tuple(row[1] for row in rows), tuple(row[2] for row in rows)
     gold = np.array([float(row[0]) for row in rows], dtype=np.float64)
     return ScoredPairs("starter-pairs", {"all": PairPart(left, right, gold)}, "splits")
 
 
-def read_topics() -> LabelledSentences:
+def read_topics(folder: Traversable = FOLDER / "topics") -> LabelledSentences:
     """Read the labelled sentences; a topic is its file's name."""
     topics = sorted(
-        (path for path in (FOLDER / "topics").iterdir() if path.name.endswith(".txt")),
+        (path for path in folder.iterdir() if path.name.endswith(".txt")),
         key=lambda path: path.name,
     )
     sentences, labels = [], []

@@ -9,33 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets import archives
-from theodolite.engine.datasets.columns import ROLES, guess, is_number, roles_of
+from theodolite.engine.datasets.columns import PACKED, ROLES, guess, is_number, roles_of
 from theodolite.engine.datasets.dialect import TREC
-from theodolite.engine.datasets.faults import Faults, ragged_rows, short
 from theodolite.engine.datasets.files import is_unicode, listed
 from theodolite.engine.datasets.formats import Table, TableRow, open_table
 from theodolite.engine.datasets.languages import is_language
-from theodolite.engine.datasets.mapping import Mapping
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.shapes import shaped
-from theodolite.engine.datasets.types import Dataset, Kind, TaskType
+from theodolite.engine.datasets.types import TYPES, Dataset, Kind, TaskType
 from theodolite.engine.errors import UserError
-
-__all__ = [
-    "Mapping",
-    "Preview",
-    "guesses_of",
-    "labelled_rows",
-    "preview",
-    "read",
-    "read_columns",
-]
 
 _SHOWN = 20
 _SAMPLE = 200
@@ -44,6 +32,64 @@ _LONGEST = 1000
 """Characters of a cell that a preview inspects and shows."""
 _NO_LABEL = ("", "NULL", "#N/A", "nan", "NaN", "<NA>")
 """What a missing value becomes as text, in databases, Excel and pandas."""
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """The roles of a table's columns.
+
+    Attributes:
+        kind: the kind of data set.
+        columns: role -> column; roles are those of `columns.ROLES` and `columns.OPTIONAL`. Empty
+            for an archive, whose files are identified by their names.
+        header: whether the first line of a CSV or TSV holds names; None to detect.
+        type: the task type, if the kind has several: `Classification` or `Clustering` for labels,
+            `Retrieval` or `Reranking` for queries with documents.
+    """
+
+    kind: Kind
+    columns: dict[str, str]
+    header: bool | None = None
+    type: TaskType | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ROLES:
+            raise UserError(
+                f"There is no kind of data set called {self.kind!r}.",
+                f"Choose one of {', '.join(ROLES)}.",
+                code="unknown",
+            )
+        types = TYPES.get(self.kind, ())
+        if self.type is not None and self.type not in types:
+            raise UserError(
+                f"There is no task of type {self.type!r} on {self.kind}.",
+                f"Choose {' or '.join(types)}." if types else "Leave the type out.",
+                code="unknown",
+            )
+        if not self.columns and self.kind in PACKED:
+            return
+        needed = ROLES[self.kind]
+        missing = [role for role in needed if not self.columns.get(role)]
+        unknown = [role for role in self.columns if role not in roles_of(self.kind)]
+        if missing or unknown:
+            fault = f"no column for {missing[0]!r}" if missing else f"a role {unknown[0]!r}"
+            raise UserError(
+                f"The mapping of these {self.kind} has {fault}.",
+                f"{self.kind.capitalize()} need a column for each of: {', '.join(needed)}.",
+                code="missing" if missing else "unknown",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-serialisable values."""
+        chosen = {"type": self.type} if self.type else {}
+        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header, **chosen}
+
+    @classmethod
+    def from_dict(cls, values: MappingABC[str, Any]) -> Mapping:
+        """Rebuild a mapping from `to_dict`."""
+        return cls(
+            values["kind"], dict(values["columns"]), values.get("header"), values.get("type")
+        )
 
 
 @dataclass(frozen=True)
@@ -392,3 +438,36 @@ def _no_rows(filename: str, table: Table) -> UserError:
     return UserError(
         f"{filename} has {what}.", "Give a file with at least one row.", code="missing"
     )
+
+
+@dataclass
+class Faults:
+    """The number of rows with one kind of fault, and the first five."""
+
+    what: str
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def add(self, place: str) -> None:
+        """Count a row, with its place."""
+        self.count += 1
+        if len(self.places) < 5:
+            self.places.append(place)
+
+    def __str__(self) -> str:
+        more = f" and {self.count - len(self.places)} more" if self.count > len(self.places) else ""
+        return f"{self.what}: {', '.join(self.places)}{more}."
+
+
+def ragged_rows(width: int) -> Faults:
+    """Return the faults of rows without exactly so many columns."""
+    return Faults(f"Rows without exactly {width} columns (what they have instead)")
+
+
+def short(cell: Any, limit: int = 40) -> str:
+    """Return a cell as text, cut to `limit` characters."""
+    try:
+        text = str(cell).encode("utf-8", "replace").decode("utf-8")
+    except RecursionError:  # JSON of deeply nested lists
+        return "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -3,42 +3,122 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from theodolite.engine.datasets.info import Clustered, DatasetInfo, Kind, TaskType, content_hash
-from theodolite.engine.datasets.mteb_types import (
-    MtebTask,
-    Parallel,
-    ParallelPart,
-    Retrieval,
-    Summaries,
-)
-
-__all__ = [
-    "CAPTIONS",
-    "CaptionPart",
-    "Captions",
-    "Dataset",
-    "DatasetInfo",
-    "Extent",
-    "Kind",
-    "LabelledPairs",
-    "LabelledSentences",
-    "MtebTask",
-    "PairPart",
-    "Parallel",
-    "ParallelPart",
-    "Retrieval",
-    "ScoredPairs",
-    "Sentences",
-    "Summaries",
-    "TaskType",
-    "Triplets",
+Kind = Literal[
+    "pairs",
+    "labels",
+    "labelled-pairs",
+    "sentences",
+    "triplets",
+    "captions",
+    "retrieval",
+    "parallel",
+    "summaries",
+    "mteb",
 ]
+
+TaskType = Literal[
+    "BitextMining",
+    "Classification",
+    "Clustering",
+    "PairClassification",
+    "Reranking",
+    "Retrieval",
+    "STS",
+    "Summarization",
+]
+"""Types of task, as MTEB spells them."""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """A data set's entry in lists, available before its rows are read.
+
+    Attributes:
+        name: its name in spec strings, pages, command line and Python.
+        kind: the kind of data set that `Catalog.load(name)` returns; None if unknown.
+        origin: `starter`, `folder`, `hub`, `upload` or `corpus`.
+        description: one sentence for people.
+        licence: the licence; empty if unknown.
+        task: name of the task that measures it by default, or None.
+        tasks: names of all tasks that measure it; those of its kind are added.
+        type: MTEB's type of the task it was made for; by default the kind's usual type, or None.
+        languages: ISO 639-3 codes, if known.
+        splits: names of splits, if known without reading the rows.
+        bytes: size of its files; None if unknown.
+        problem: why it cannot be read, or None.
+        no_task: whether it measures nothing, since each of its sentences has a label of its own.
+    """
+
+    name: str
+    kind: Kind | None
+    origin: Literal["starter", "folder", "hub", "upload", "corpus"]
+    description: str
+    licence: str = ""
+    task: str | None = None
+    tasks: tuple[str, ...] = ()
+    type: TaskType | None = None
+    languages: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    bytes: int | None = None
+    problem: str | None = None
+    no_task: bool = False
+
+    def __post_init__(self) -> None:
+        """Fill in the type and tasks that follow from the kind."""
+        kind, own = self.kind, self.tasks or ((self.task,) if self.task else ())
+        endings = [f"{self.name}/{ending}" for ending in ENDINGS] if kind == "labels" else ()
+        if self.problem or self.no_task:
+            own, endings = (), ()
+        object.__setattr__(
+            self, "type", self.type or (TYPES[kind][0] if kind and kind in TYPES else None)
+        )
+        object.__setattr__(self, "tasks", tuple(dict.fromkeys((*own, *endings))))
+
+
+TYPES: dict[Kind, tuple[TaskType, ...]] = {
+    "pairs": ("STS",),
+    "labels": ("Classification", "Clustering"),
+    "labelled-pairs": ("PairClassification",),
+    "retrieval": ("Retrieval", "Reranking"),
+    "parallel": ("BitextMining",),
+    "summaries": ("Summarization",),
+}
+"""Task types of each kind, the usual one first."""
+ENDINGS = ("classify", "search", "few-shot", "cluster")
+"""Endings that turn the name of labelled sentences into that of a task on them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clustered:
+    """Examples of which some may belong together, such as questions on one paragraph.
+
+    Attributes:
+        clusters: the texts of an example -> the name of its cluster, from a column of the data;
+            empty if unknown.
+    """
+
+    clusters: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    def _cluster_lines(self) -> Iterator[str]:
+        """Lines for the content hash."""
+        return ("\0".join((*texts, name)) for texts, name in self.clusters.items())
+
+
+def content_hash(lines: Iterable[str]) -> str:
+    """Return a digest of a sequence of lines, sensitive to their boundaries."""
+    digest = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        raw = line.encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "little"))
+        digest.update(raw)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +366,156 @@ class Captions:
                 features.update(np.ascontiguousarray(part.images[start : start + 4096]).data)
             lines += [name, features.hexdigest(), *part.captions]
         return content_hash(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieval(Clustered):
+    """Queries, documents, and graded relevance judgements.
+
+    Attributes:
+        queries, documents: id -> text; a document's title is joined to its body.
+        judgements: split -> query id -> document id -> grade (0: judged not relevant). Every query
+            is one of `queries`, judged at least once. Documents that are not in `documents` count
+            as not found, as in trec_eval; the notes say so.
+        candidates: query id -> the documents to rerank; None for retrieval from all documents.
+        notes: caveats about the rows, such as what was left out.
+    """
+
+    name: str
+    queries: dict[str, str]
+    documents: dict[str, str]
+    judgements: dict[str, dict[str, dict[str, int]]]
+    candidates: dict[str, tuple[str, ...]] | None = None
+    notes: tuple[str, ...] = ()
+    kind: Kind = field(default="retrieval", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Queries, then documents, duplicates kept."""
+        return [*self.queries.values(), *self.documents.values()]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: ids, texts, judgements and candidates."""
+        return content_hash(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for texts in (self.queries, self.documents):
+            yield str(len(texts))
+            yield from (f"{key}\0{text}" for key, text in texts.items())
+        for split, judged in self.judgements.items():
+            for query, grades in judged.items():
+                yield from (f"{split}\0{query}\0{key}\0{n}" for key, n in grades.items())
+        for query, keys in (self.candidates or {}).items():
+            yield "\0".join((query, *keys))
+        yield from self._cluster_lines()
+
+
+@dataclass(frozen=True, eq=False)
+class ParallelPart:
+    """One split of sentences in two languages, with the pairs that are translations.
+
+    Attributes:
+        left, right: sentences, not necessarily equally many.
+        gold: int64 (n, 2), positions in `left` and `right` of n translation pairs.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    gold: np.ndarray
+
+    @classmethod
+    def aligned(cls, left: Sequence[str], right: Sequence[str]) -> ParallelPart:
+        """Build a part from two sides whose rows translate one another."""
+        return cls(tuple(left), tuple(right), np.repeat(np.arange(len(left))[:, None], 2, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Parallel(Clustered):
+    """Sentences in two languages, in named splits.
+
+    Attributes:
+        languages: codes of left and right; empty strings if unknown.
+        notes: see `Retrieval`.
+    """
+
+    name: str
+    parts: dict[str, ParallelPart]
+    languages: tuple[str, str]
+    notes: tuple[str, ...] = ()
+    kind: Kind = field(default="parallel", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Left then right of every part, duplicates kept."""
+        return [s for p in self.parts.values() for side in (p.left, p.right) for s in side]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: splits, sentences and translations."""
+        lines = []
+        for name, part in self.parts.items():
+            lines += [f"{name}\0{len(part.left)}\0{len(part.right)}", *part.left, *part.right]
+            lines += [f"{a}\0{b}" for a, b in part.gold.tolist()]
+        return content_hash([*lines, *self._cluster_lines()])
+
+
+@dataclass(frozen=True, eq=False)
+class MtebTask:
+    """One of MTEB's own tasks, before mteb loads its data.
+
+    Attributes:
+        name: the name used here, with subsets and splits.
+        task, type: MTEB's names of the task and its type.
+        hash: hash of the data's location and revision, the subsets and splits.
+        texts: number of texts by MTEB's statistics; 0 if unknown.
+    """
+
+    name: str
+    task: str
+    type: str
+    hash: str
+    texts: int = 0
+    kind: Kind = field(default="mteb", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Empty: mteb's code chooses the texts to encode."""
+        return []
+
+
+@dataclass(frozen=True, eq=False)
+class Summaries:
+    """Documents with human and machine summaries, and expert ratings of the latter.
+
+    Attributes:
+        documents: n texts.
+        human, machine: the summaries of each document.
+        ratings: aspect (`coherence`, `consistency`, `fluency`, `relevance`) -> per document,
+            float64 (number of machine summaries,). MTEB uses `relevance`.
+        scale: (lowest, highest) possible rating.
+    """
+
+    name: str
+    documents: tuple[str, ...]
+    human: tuple[tuple[str, ...], ...]
+    machine: tuple[tuple[str, ...], ...]
+    ratings: dict[str, tuple[np.ndarray, ...]]
+    scale: tuple[float, float] = (1.0, 5.0)
+    kind: Kind = field(default="summaries", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Documents, then human, then machine summaries, duplicates kept."""
+        summaries = [s for by in (self.human, self.machine) for texts in by for s in texts]
+        return [*self.documents, *summaries]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: texts and ratings."""
+        counts = [f"{len(a)}\0{len(b)}" for a, b in zip(self.human, self.machine, strict=True)]
+        ratings = [f"{n}\0{of.tolist()!r}" for n, by in self.ratings.items() for of in by]
+        return content_hash([*counts, *ratings, *self.sentences])
 
 
 Dataset = (

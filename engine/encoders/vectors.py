@@ -33,7 +33,7 @@ def open_vectors(spec: SourceSpec) -> KnownVectors:
     """Open the file or folder of vectors that a source names."""
     columns = (spec.option("text"), spec.option("vector"))
     if (folder := Path(spec.value)).is_dir():
-        from theodolite.engine.corpus.source import open_folder
+        from theodolite.engine.corpus.reading import open_folder
 
         return open_folder(str(spec), folder, columns)
     return VectorFile(str(spec), spec.value, *columns)

@@ -10,8 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from theodolite.engine.datasets.info import content_hash
-from theodolite.engine.datasets.mteb_types import MtebTask
+from theodolite.engine.datasets.types import MtebTask, content_hash
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.mteb.package import causes, is_offline, lazy_import, package
 

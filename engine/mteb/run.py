@@ -17,7 +17,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.engine.datasets.mteb_types import MtebTask
+from theodolite.engine.datasets.types import MtebTask
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import conversion, own_tasks, texts

@@ -14,16 +14,26 @@ and `senteval`). Differences from the original:
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
+from theodolite.engine.classifiers.optimisers import BY_TORCH
+from theodolite.engine.datasets.types import (
+    Captions,
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    ScoredPairs,
+)
 from theodolite.engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import nobody
-from theodolite.engine.senteval import optimisers, sts
+from theodolite.engine.senteval.utils import cosine
 
 if TYPE_CHECKING:
     from theodolite.engine.classifiers.setting import SolverSetting
@@ -32,6 +42,9 @@ if TYPE_CHECKING:
 
 _FINETUNE = "-finetune"
 _SOLVERS = ("exact", "columns")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+"""Without an exponent, as in the reference."""
+Similarity = Callable[[np.ndarray, np.ndarray], Any]
 
 
 class SE:
@@ -106,7 +119,7 @@ class SE:
         if isinstance(dataset, ScoredPairs):
             if name.endswith(_FINETUNE):
                 return self._relatedness(dataset, vectors, "spearman")
-            scores = sts.correlations(dataset, vectors, self.params.similarity)
+            scores = correlations(dataset, vectors, self.params.similarity)
             if dataset.parts_are == "splits":
                 scores |= self._relatedness(dataset, vectors, "pearson")
             return scores
@@ -160,7 +173,7 @@ class SE:
             "pearson": _score(measured, "pearson", "test").score / 100,
             "spearman": _score(measured, "spearman", "test").score / 100,
             "mse": _score(measured, "mse", "test").score,
-            "yhat": measured.examples["predicted"][sts.order(dataset.parts["test"])],
+            "yhat": measured.examples["predicted"][reference_order(dataset.parts["test"])],
             "ndev": dev.n,
             "ntest": len(dataset.parts["test"].gold),
         }
@@ -194,7 +207,7 @@ def setting(params: dotdict) -> SolverSetting:
             f"Available: {', '.join(_SOLVERS)}.",
             code="unknown",
         )
-    optimiser, options = optimisers.parse(given.get("optim", "adam"))
+    optimiser, options = parse_optimiser(given.get("optim", "adam"))
     if solver == "columns" and (options or optimiser not in OPTIMISERS):
         raise UserError(
             f"The solver 'columns' does not have the optimiser {given['optim']!r}.",
@@ -237,3 +250,122 @@ def _check_finite(dataset: Dataset, vectors: np.ndarray) -> None:
 
 def _score(measured: Measurement, metric: str, split: str) -> Any:
     return next(s for s in measured.scores if s.metric == metric and s.split == split)
+
+
+def correlations(
+    data: ScoredPairs, vectors: np.ndarray, similarity: Similarity | None = None
+) -> dict[str, Any]:
+    """Correlate similarities with gold scores, for each part and overall.
+
+    `engine.tasks.sts` does it in one pass; here the similarity may be the script's own, and cosines
+    are computed pair by pair in the batcher's precision, as in the reference.
+
+    Args:
+        data: pairs with gold scores.
+        vectors: float (len(data.sentences), dim).
+        similarity: called with two vectors; None for the cosine, with NaN taken as 0.
+
+    Returns:
+        part -> `pearson` and `spearman` (scipy's results: correlation and p-value) and `nsamples`;
+        `all` -> `pearson` and `spearman`, each with `all` (one correlation over the concatenation),
+        `mean` and `wmean` (over parts, plain and weighted by size).
+    """
+    from scipy.stats import pearsonr, spearmanr
+
+    results: dict[str, Any] = {}
+    every_score: list[float] = []
+    every_gold: list[float] = []
+    start = 0
+    for name, part in data.parts.items():
+        n = len(part.gold)
+        left, right = vectors[start : start + n], vectors[start + n : start + 2 * n]
+        start += 2 * n
+        scores = _scores(left, right, similarity or _cosine)
+        results[name] = {
+            "pearson": pearsonr(scores, part.gold),
+            "spearman": spearmanr(scores, part.gold),
+            "nsamples": n,
+        }
+        every_score += scores
+        every_gold += part.gold.tolist()
+    sizes = [part["nsamples"] for part in results.values()]
+    whole = {}
+    for metric, correlate in (("pearson", pearsonr), ("spearman", spearmanr)):
+        by_part = [part[metric][0] for part in results.values()]
+        whole[metric] = {
+            "all": correlate(every_score, every_gold)[0],
+            "mean": np.average(by_part),
+            "wmean": np.average(by_part, weights=sizes),
+        }
+    return {**results, "all": whole}
+
+
+def reference_order(part: PairPart) -> np.ndarray:
+    """Return the reference's order of pairs: by tokens of the first, of the second, then score."""
+    left, right = (np.array([len(s.split()) for s in side]) for side in (part.left, part.right))
+    return np.lexsort((part.gold, right, left))
+
+
+def _scores(left: np.ndarray, right: np.ndarray, similarity: Similarity) -> list[float]:
+    with np.errstate(invalid="ignore", divide="ignore"):  # a zero vector has no cosine
+        return [float(similarity(u, v)) for u, v in zip(left, right, strict=True)]
+
+
+def _cosine(u: np.ndarray, v: np.ndarray) -> Any:
+    return np.nan_to_num(cosine(np.nan_to_num(u), np.nan_to_num(v)))
+
+
+def parse_optimiser(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """Read the name of an optimiser and its options.
+
+    A `weight_decay` is accepted and ignored: each classifier has its own.
+    """
+    name, *given = str(text).split(",")
+    if name not in BY_TORCH:
+        raise UserError(
+            f"The optimiser {name!r} is not available.",
+            f"Available: {', '.join(BY_TORCH)}.",
+            code="unknown",
+        )
+    options: dict[str, float] = {}
+    for option in given:
+        key, _, value = option.partition("=")
+        if not _NUMBER.fullmatch(value):
+            raise UserError(
+                f"optim has {option!r} where an option and a number are expected.",
+                "Write it as in 'sgd,lr=0.1', without spaces or exponents.",
+            )
+        options[key] = float(value)
+    _check_options(name, options)
+    return name, tuple(options.items())
+
+
+def _check_options(name: str, options: dict[str, float]) -> None:
+    """Check options now that the optimiser would only reject in the middle of an evaluation."""
+    import torch
+
+    kind = getattr(torch.optim, BY_TORCH[name])
+    parameters = inspect.signature(kind).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    unknown = [key for key in options if key not in known]
+    if unknown:
+        raise UserError(
+            f"The optimiser {name} has no option {unknown[0]!r}.",
+            f"Available: {', '.join(known)}.",
+            code="unknown",
+        )
+    if name == "sgd" and "lr" not in options:
+        raise UserError(
+            "The optimiser sgd has no learning rate.",
+            "Write it as in 'sgd,lr=0.1'.",
+            code="missing",
+        )
+    weight = torch.zeros(1, requires_grad=True)
+    weight.grad = torch.ones(1)
+    try:
+        kind([weight], **options).step()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"The optimiser {name} does not take these options: {error}.",
+            "Leave out the one that is named to have torch's default.",
+        ) from None

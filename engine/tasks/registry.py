@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets.info import ENDINGS
+from theodolite.engine.datasets.types import ENDINGS
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
 from theodolite.engine.mteb import own_tasks, suites

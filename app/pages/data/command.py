@@ -25,7 +25,7 @@ from theodolite.app.terminal import (
     verbs,
 )
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.info import DatasetInfo
+from theodolite.engine.datasets.types import DatasetInfo
 
 data_verbs = verbs("List and inspect data sets, add your own.")
 

@@ -17,7 +17,7 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, s
 from theodolite.engine.datasets import archives
 from theodolite.engine.datasets.columns import ROLES as NEEDED
 from theodolite.engine.datasets.columns import roles_of
-from theodolite.engine.datasets.info import TYPES as INFO_TYPES
+from theodolite.engine.datasets.types import TYPES as INFO_TYPES
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import corpora
 from theodolite.engine.datasets.columns import OPTIONAL, ROLES
 from theodolite.engine.datasets.files import listed
-from theodolite.engine.datasets.info import TYPES
+from theodolite.engine.datasets.types import TYPES
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:

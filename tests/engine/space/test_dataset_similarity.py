@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from theodolite.engine.datasets.info import DatasetInfo, Kind
-from theodolite.engine.datasets.types import LabelledSentences, Parallel, ParallelPart, Sentences
+from theodolite.engine.datasets.types import (
+    DatasetInfo,
+    Kind,
+    LabelledSentences,
+    Parallel,
+    ParallelPart,
+    Sentences,
+)
 from theodolite.engine.errors import UserError
 from theodolite.engine.space.dataset_similarity import (
     Collection,
