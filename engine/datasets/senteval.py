@@ -154,7 +154,7 @@ def _ragged(path: Path, line: int, got: int, wanted: str) -> UserError:
 
 def _read_binary(folder: Path, name: str) -> LabelledSentences:
     """Read MR, CR, SUBJ or MPQA, which have a file per class."""
-    files = [(label, existing(folder / file)) for label, file in _SETS[name].files.items()]
+    files = ((label, existing(folder / file)) for label, file in _SETS[name].files.items())
     return _labelled(
         name,
         ((p, [(joined(line), label, "") for line in lines(p, "latin-1")]) for label, p in files),
@@ -163,7 +163,7 @@ def _read_binary(folder: Path, name: str) -> LabelledSentences:
 
 def _read_split(folder: Path, name: str) -> LabelledSentences:
     """Read SST2, SST5 or TREC, which have a file per split."""
-    files = [(split, existing(folder / file)) for split, file in _SETS[name].files.items()]
+    files = ((split, existing(folder / file)) for split, file in _SETS[name].files.items())
     return _labelled(name, ((path, list(_split_rows(path, name, split))) for split, path in files))
 
 

@@ -78,7 +78,7 @@ def test_one_class(folder: Path) -> None:
 def test_one_class_among_files_of_a_class_each(folder: Path) -> None:
     """The file that is empty is named, not the one that is full."""
     result = run(binary(folder, 30, 0), "MR")
-    assert_told(result, "MR/rt-polarity.neg holds no labelled sentence")
+    assert_told(result, "MR/rt-polarity.neg contains no labelled sentence")
     assert ".pos" not in str(result.error)
 
 

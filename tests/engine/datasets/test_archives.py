@@ -9,19 +9,23 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from theodolite.engine.datasets import Catalog, LabelledSentences, Parallel, Retrieval, archives
+from tests.errors import refused
+from theodolite.engine.datasets import Catalog, archives
 from theodolite.engine.datasets.tables import Mapping, preview, read
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code
 
 BEIR = {
     "corpus.jsonl": b'{"_id": "1", "text": "Brew it."}\n',
     "queries.jsonl": b'{"_id": "a", "text": "Tea?"}\n',
     "qrels/test.tsv": b"a\t1\t1\n",
 }
+JUDGED = {"test": {"a": {"1": 1}}}
+RETRIEVAL = Mapping("retrieval", {})
+TRAIN = b"text,label\nbird sea,neg\nriver tree,pos\n"
+TEST = b"text,label\nsmall tree,neg\nhouse sleeps,pos\n"
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
-    """An archive in memory."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, raw in files.items():
@@ -35,50 +39,39 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
     raw = zipped(files | {"__MACOSX/._corpus.jsonl": b"x", "../../etc/README.md": b"x"})
     look = preview(raw, "mine.zip")
     assert (look.kind, look.type, look.n_rows) == ("retrieval", "Retrieval", 4)
-    data = read(raw, "mine.zip", look.mapping, "mine")
-    assert isinstance(data, Retrieval)
-    assert data.judgements == {"test": {"a": {"1": 1}}}
+    assert read(raw, "mine.zip", look.mapping, "mine").judgements == JUDGED
+    with refused("missing", "top_ranked"):
+        read(raw, "mine.zip", Mapping("retrieval", {}, type="Reranking"))
 
 
-def test_three_files_need_no_folder() -> None:
-    """Beside corpus and queries, the third holds the judgements, whatever it is called."""
+def test_the_third_file_holds_the_judgements_whatever_it_is_called() -> None:
     files = {Path(name).name: raw for name, raw in BEIR.items()}
     files["dev.tsv"] = files.pop("test.tsv")
-    data = read(zipped(files), "x.zip", Mapping("retrieval", {}))
-    assert isinstance(data, Retrieval)
-    assert data.judgements == {"test": {"a": {"1": 1}}}
+    assert read(zipped(files), "x.zip", RETRIEVAL).judgements == JUDGED
     files["test.tsv"] = files["dev.tsv"]
-    data = read(zipped(files), "x.zip", Mapping("retrieval", {}))
-    assert isinstance(data, Retrieval)
-    assert list(data.judgements) == ["dev", "test"]  # names of splits tell
+    assert list(read(zipped(files), "x.zip", RETRIEVAL).judgements) == ["dev", "test"]
 
 
 def test_two_files_of_lines_are_parallel() -> None:
     """Their endings name the languages; an empty sentence is kept and counted."""
     raw = zipped({"a.en": b"one\n\n", "a.de": b"eins\nzwei\n"})
     data = read(raw, "a.zip", preview(raw, "a.zip").mapping)
-    assert isinstance(data, Parallel)
     assert data.languages == ("de", "en")
     assert data.parts["test"].right == ("one", "")
     assert data.notes == ("Empty sentences, kept: 1.",)
 
 
-TRAIN = b"text,label\nbird sea,neg\nriver tree,pos\n"
-TEST = b"text,label\nsmall tree,neg\nhouse sleeps,pos\n"
-
-
-def test_tables_named_by_their_splits_are_one_data_set() -> None:
-    """Of as many rows or not; roles and kind are those that are asked for."""
-    for raw in (TEST, TEST + b"old hill,pos\n"):
-        packed = zipped({"mine/test.csv": raw, "mine/train.csv": TRAIN})
-        look = preview(packed, "mine.zip")
-        data = read(packed, "mine.zip", look.mapping)
-        assert (look.kind, look.n_rows) == ("labels", 2 + raw.count(b"\n") - 1)
-        assert isinstance(data, LabelledSentences)
-        assert data.splits == ["train"] * 2 + ["test"] * (raw.count(b"\n") - 1)
-        assert data.sentences[:3] == ["bird sea", "river tree", "small tree"]
-        plain = read(packed, "mine.zip", Mapping("sentences", {"text": "label"}))
-        assert plain.sentences[:3] == ["neg", "pos", "neg"]
+@pytest.mark.parametrize("more", [b"", b"old hill,pos\n"])
+def test_tables_named_by_their_splits_are_one_data_set(more: bytes) -> None:
+    packed = zipped({"mine/test.csv": TEST + more, "mine/train.csv": TRAIN})
+    look = preview(packed, "mine.zip")
+    data = read(packed, "mine.zip", look.mapping)
+    rows = 2 + more.count(b"\n")
+    assert (look.kind, look.n_rows) == ("labels", 2 + rows)
+    assert data.splits == ["train"] * 2 + ["test"] * rows
+    assert data.sentences[:3] == ["bird sea", "river tree", "small tree"]
+    plain = read(packed, "mine.zip", Mapping("sentences", {"text": "label"}))
+    assert plain.sentences[:3] == ["neg", "pos", "neg"]
 
 
 def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
@@ -91,33 +84,22 @@ def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
         "train-00000-of-00002": ["a", "b"],
         "train-00001-of-00002": ["c", "d"],
     }.items():
-        made = io.BytesIO()
-        pd.DataFrame({"text": rows, "label": ["x", "y"]}).to_parquet(made)
-        files[f"data/{name}.parquet"] = made.getvalue()
-        (folder / f"{name}.parquet").write_bytes(made.getvalue())
+        path = folder / f"{name}.parquet"
+        pd.DataFrame({"text": rows, "label": ["x", "y"]}).to_parquet(path)
+        files[f"data/{path.name}"] = path.read_bytes()
     packed = zipped(files)
     for data in (
         read(packed, "x.zip", preview(packed, "x.zip").mapping),
         Catalog(tmp_path).load("mine"),
     ):
-        assert isinstance(data, LabelledSentences)
         assert data.sentences == list("abcdef")
         assert data.splits == ["train"] * 4 + ["test"] * 2
 
 
 def test_a_table_alone_in_an_archive_is_that_table() -> None:
-    """As pandas packs `x.csv.zip`."""
-    packed = zipped({"x.csv": TRAIN})
+    packed = zipped({"x.csv": TRAIN})  # as pandas packs `x.csv.zip`
     data = read(packed, "x.csv.zip", preview(packed, "x.csv.zip").mapping)
-    assert isinstance(data, LabelledSentences)
     assert (data.labels, data.splits) == (["neg", "pos"], [])
-
-
-def test_tables_of_one_data_set_have_the_same_columns() -> None:
-    """Else one of them would lose some."""
-    packed = zipped({"train.csv": TRAIN, "test.csv": b"text,stars\na,1\nb,2\n"})
-    with pytest.raises(UserError, match=r"train\.csv has the columns text, label, and test\.csv"):
-        preview(packed, "mine.zip")
 
 
 @pytest.mark.parametrize("name", ["qrels/test.tsv", "test.txt", "qrels.trec", "test.qrels"])
@@ -125,15 +107,13 @@ def test_tables_of_one_data_set_have_the_same_columns() -> None:
 def test_judgements_as_trec_writes_them(name: str, between: str) -> None:
     """Four columns, the second unused, separated by spaces or tabs, without a header."""
     count = 12
-    rows = [between.join((f"q{i}", "0", f"d{i}", "1")) for i in range(count)]
     lines = {
         "corpus.jsonl": [f'{{"_id": "d{i}", "text": "document {i}"}}' for i in range(count)],
         "queries.jsonl": [f'{{"_id": "q{i}", "text": "query {i}"}}' for i in range(count)],
-        name: rows,
+        name: [between.join((f"q{i}", "0", f"d{i}", "1")) for i in range(count)],
     }
     packed = zipped({file: "\n".join(some).encode() for file, some in lines.items()})
     data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
-    assert isinstance(data, Retrieval)
     assert data.judgements == {"test": {f"q{i}": {f"d{i}": 1} for i in range(count)}}
 
 
@@ -148,61 +128,49 @@ def test_judgements_as_trec_writes_them(name: str, between: str) -> None:
 def test_names_of_columns_may_be_written_otherwise(rows: str) -> None:
     """In other letters, or separated otherwise than the ending says."""
     packed = zipped(BEIR | {"qrels/test.tsv": rows.encode()})
-    data = read(packed, "x.zip", Mapping("retrieval", {}))
-    assert isinstance(data, Retrieval)
-    assert data.judgements == {"test": {"a": {"1": 1}}}
-
-
-def test_a_run_is_no_file_of_judgements() -> None:
-    """It has documents, ranks and scores of a system."""
-    packed = zipped(BEIR | {"qrels/test.tsv": b"a Q0 1 1 14.2 bm25\n"})
-    with pytest.raises(UserError, match="line 1 is that of a run"):
-        read(packed, "x.zip", Mapping("retrieval", {}))
-
-
-def test_judgements_come_with_what_they_judge() -> None:
-    """Alone they are no sentences."""
-    with pytest.raises(UserError, match="without queries and documents"):
-        preview(b"q1 0 d1 1\n", "robust.qrels")
+    assert read(packed, "x.zip", RETRIEVAL).judgements == JUDGED
 
 
 def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
     """The store knows an upload by its bytes."""
     (tmp_path / "x.de").write_text("eins\n")
-    made = []
-    for name in ("a.zip", "b.zip"):
-        archives.pack({"x.de": tmp_path / "x.de"}, tmp_path / name)
-        made.append((tmp_path / name).read_bytes())
-    assert made[0] == made[1]
+    made = [tmp_path / name for name in ("a.zip", "b.zip")]
+    for target in made:
+        archives.pack({"x.de": tmp_path / "x.de"}, target)
+    assert made[0].read_bytes() == made[1].read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("files", "says"),
+    ("files", "code", "named"),
     [
-        ({"corpus.jsonl": b"0" * 50 * 2**20}, "unpacks to more than 100 times its size"),
-        ({f"{i}.txt": b"" for i in range(1001)}, "more than 1,000 files"),
-        ({}, "made of no files"),
-        ({"x.csv": b"a,b\n"}, "no row"),
-        ({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}, "two files 'x/y.de'"),
-        ({"y.de": b"1\n2\n", "y.en": b"1\n"}, "y.de has 2 lines and y.en has 1"),
-        (BEIR | {"queries.jsonl": b"{\n"}, r"queries.jsonl is not JSON"),
+        ({"corpus.jsonl": b"0" * 50 * 2**20}, "too-large", "100 times"),
+        ({f"{i}.txt": b"" for i in range(1001)}, "too-large", "1,000 files"),
+        ({}, "wrong-kind", "no files"),
+        ({"x.csv": b"a,b\n"}, "missing", "x.csv"),
+        ({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}, "conflict", "'x/y.de'"),
+        ({"y.de": b"1\n2\n", "y.en": b"1\n"}, "mismatch", "y.de has 2 lines and y.en has 1"),
+        (BEIR | {"queries.jsonl": b"{\n"}, "damaged", "queries.jsonl"),
+        (BEIR | {"qrels/test.tsv": b"a Q0 1 1 14.2 bm25\n"}, "wrong-kind", "line 1"),  # a run
+        (
+            {"train.csv": TRAIN, "test.csv": b"text,stars\na,1\nb,2\n"},
+            "mismatch",
+            "train.csv has the columns text, label, and test.csv",
+        ),
     ],
 )
-def test_what_an_archive_may_not_be(files: dict[str, bytes], says: str) -> None:
-    """It is refused before it takes memory, in a sentence."""
+def test_what_an_archive_may_not_be(files: dict[str, bytes], code: Code, named: str) -> None:
+    """It is refused before it takes memory."""
     raw = zipped(files)
-    with pytest.raises(UserError, match=says):
+    with refused(code, named):
         read(raw, "x.zip", preview(raw, "x.zip").mapping)
 
 
 @pytest.mark.parametrize("keep", [4, 40, -4])
-def test_half_an_archive_is_said_to_be_one(keep: int) -> None:
-    """Cut short, in any place."""
-    with pytest.raises(UserError, match="cannot be unpacked"):
+def test_half_an_archive_is_damaged(keep: int) -> None:
+    with refused("damaged", "x.zip"):
         preview(zipped(BEIR)[:keep], "x.zip")
 
 
-def test_a_reranking_needs_the_lists_of_documents() -> None:
-    """Without them all documents are searched, which is another task."""
-    with pytest.raises(UserError, match="top_ranked"):
-        read(zipped(BEIR), "x.zip", Mapping("retrieval", {}, type="Reranking"))
+def test_judgements_alone_are_no_sentences() -> None:
+    with refused("wrong-kind", "robust.qrels"):
+        preview(b"q1 0 d1 1\n", "robust.qrels")

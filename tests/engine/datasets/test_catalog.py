@@ -6,23 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.datasets import Catalog, Upload
-from theodolite.engine.errors import UserError
 
 
-class Kept:
-    """Uploads in a dictionary: what the app gives the catalog, without a store."""
+class Uploads:
+    """Uploads in a dictionary, in place of a store."""
 
     def __init__(self, **uploads: Upload) -> None:
         self.uploads = uploads
-
-    def names(self) -> list[str]:
-        """Names, in the order given."""
-        return list(self.uploads)
-
-    def get(self, name: str) -> Upload:
-        """One upload, or KeyError."""
-        return self.uploads[name]
+        self.names, self.get = (lambda: list(uploads)), uploads.__getitem__
 
 
 def labels(path: Path, text: str, column: str = "label") -> Upload:
@@ -30,6 +23,13 @@ def labels(path: Path, text: str, column: str = "label") -> Upload:
     path.write_text(text)
     columns = {"text": "text", "label": column}
     return Upload(path, "mine.csv", {"kind": "labels", "columns": columns})
+
+
+def unlabelled(root: Path, **texts: str) -> Catalog:
+    (root / "unlabelled").mkdir(parents=True)
+    for name, text in texts.items():
+        (root / "unlabelled" / f"{name}.txt").write_text(text)
+    return Catalog(root)
 
 
 @pytest.fixture
@@ -40,27 +40,19 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch) -> None:
     """THEODOLITE_DATA is the folder when none is given; a given one wins."""
-    (tmp_path / "a" / "unlabelled").mkdir(parents=True)
-    (tmp_path / "b" / "unlabelled").mkdir(parents=True)
-    (tmp_path / "a" / "unlabelled" / "x.txt").write_text("One.\n")
+    unlabelled(tmp_path / "a", x="One.\n")
+    other = unlabelled(tmp_path / "b")
     monkeypatch.setenv("THEODOLITE_DATA", str(tmp_path / "a"))
-
     assert Catalog().load("unlabelled/x").sentences == ["One."]
-    assert "unlabelled/x" not in {info.name for info in Catalog(tmp_path / "b").list()}
+    assert "unlabelled/x" not in other.names()
 
 
-@pytest.mark.parametrize("make", ["nothing", "a file", "an empty folder"])
-def test_a_root_that_is_no_data_folder(tmp_path: Path, make: str) -> None:
-    """Said at once, not when the first task fails."""
-    root = tmp_path / "data"
-    if make == "a file":
-        root.write_text("x")
-    elif make == "an empty folder":
-        root.mkdir()
-
-    with pytest.raises(UserError, match="data folder") as caught:
-        Catalog(root)
-    assert caught.value.hint
+def test_a_root_that_is_no_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    for name, code in (("none", "no-file"), ("file", "no-file"), ("empty", "wrong-kind")):
+        with refused(code, tmp_path / name):
+            Catalog(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -79,51 +71,33 @@ def test_a_root_that_is_no_data_folder(tmp_path: Path, make: str) -> None:
 @pytest.mark.usefixtures("no_folder")
 def test_unknown_names(name: str, hint: str) -> None:
     """The answer names the close ones, or where the files of a known set belong."""
-    with pytest.raises(UserError) as caught:
+    with refused("unknown", repr(name)) as caught:
         Catalog().load(name)
-    assert repr(name) in caught.value.message
     assert hint in caught.value.hint
 
 
 @pytest.mark.usefixtures("no_folder")
-def test_uploads_are_listed_and_read(tmp_path: Path) -> None:
-    """`upload:NAME` reads the kept bytes in the format of the file's own name."""
-    upload = labels(tmp_path / "0a1b2c", "text,label\nOne.,a\nTwo.,b\n")
-    catalog = Catalog(uploads=Kept(mine=upload))
-    info = catalog.list()[-1]
-
-    assert (info.name, info.kind, info.origin) == ("upload:mine", "labels", "upload")
-    data = catalog.load("upload:mine")
-    assert data.name == "upload:mine"
-    assert data.labels == ["a", "b"]
-    with pytest.raises(UserError, match="upload:other"):
-        catalog.load("upload:other")
-
-
-@pytest.mark.usefixtures("no_folder")
-def test_a_name_given_to_another_upload_is_read_anew(tmp_path: Path) -> None:
-    """What is remembered is the file and mapping, not the name."""
+def test_uploads(tmp_path: Path) -> None:
+    """`upload:NAME` reads the kept bytes by the file's own name, and anew for another mapping."""
     text = "text,label,other\nOne.,a,x\nTwo.,b,y\n"
-    kept = Kept(mine=labels(tmp_path / "first", text))
-    catalog = Catalog(uploads=kept)
-    first = catalog.load("upload:mine")
-
+    uploads = Uploads(mine=labels(tmp_path / "0a1b2c", text))
+    catalog = Catalog(uploads=uploads)
+    info, first = catalog.list()[-1], catalog.load("upload:mine")
+    assert (info.name, info.kind, info.origin) == ("upload:mine", "labels", "upload")
+    assert (first.name, first.labels) == ("upload:mine", ["a", "b"])
     assert catalog.load("upload:mine") is first
-    kept.uploads["mine"] = labels(tmp_path / "first", text, "other")
+    with refused("unknown", "upload:other"):
+        catalog.load("upload:other")
+    uploads.uploads["mine"] = labels(tmp_path / "0a1b2c", text, "other")
     assert catalog.load("upload:mine").labels == ["x", "y"]
-    kept.uploads["mine"] = labels(tmp_path / "second", text.replace(",a,", ",c,"))
+    uploads.uploads["mine"] = labels(tmp_path / "second", text.replace(",a,", ",c,"))
     assert catalog.load("upload:mine").labels == ["c", "b"]
 
 
 def test_only_the_last_few_stay_in_memory(tmp_path: Path) -> None:
     """A data set is read once while it is in use, and let go when many others were asked for."""
-    folder = tmp_path / "unlabelled"
-    folder.mkdir()
-    for i in range(20):
-        (folder / f"{i}.txt").write_text(f"Sentence {i}.\n")
-    catalog = Catalog(tmp_path)
+    catalog = unlabelled(tmp_path, **{str(i): f"Sentence {i}.\n" for i in range(20)})
     first = catalog.load("unlabelled/0")
-
     assert catalog.load("unlabelled/0") is first
     for i in range(1, 20):
         catalog.load(f"unlabelled/{i}")
@@ -133,14 +107,8 @@ def test_only_the_last_few_stay_in_memory(tmp_path: Path) -> None:
 
 def test_distinct_sentences_and_all_of_them(tmp_path: Path) -> None:
     """In order; the hash is of these sentences and of nothing that goes with them."""
-    folder = tmp_path / "unlabelled"
-    folder.mkdir()
-    (folder / "a.txt").write_text("One.\nTwo.\nOne.\n")
-    (folder / "b.txt").write_text("One.\nTwo.\n")
-    (folder / "c.txt").write_text("Two.\nOne.\n")
-    catalog = Catalog(tmp_path)
+    catalog = unlabelled(tmp_path, a="One.\nTwo.\nOne.\n", b="One.\nTwo.\n", c="Two.\nOne.\n")
     a, b, c = (catalog.sentences(f"unlabelled/{name}") for name in "abc")
-
     assert a[0] == ["One.", "Two."]
     assert a[1] == b[1] != c[1]
     every_a, every_b = (catalog.every_sentence(f"unlabelled/{name}") for name in "ab")
@@ -150,12 +118,11 @@ def test_distinct_sentences_and_all_of_them(tmp_path: Path) -> None:
     assert catalog.sentences("starter")[1] == catalog.sentences("starter-topics")[1]
 
 
-def test_a_snapshot_looks_at_the_folders_once(tmp_path: Path) -> None:
-    """What is added meanwhile is listed afterwards."""
-    (tmp_path / "unlabelled").mkdir()
-    catalog = Catalog(tmp_path)
-    before = set(catalog.names())
+def test_a_folder_is_looked_into_again_but_not_within_a_snapshot(tmp_path: Path) -> None:
+    catalog = unlabelled(tmp_path, words="twelve bytes")
+    before = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
     with catalog.snapshot():
-        (tmp_path / "unlabelled" / "new.txt").write_text("A line.\nAnother.\n")
-        assert set(catalog.names()) == before
-    assert set(catalog.names()) == {*before, "unlabelled/new"}
+        (tmp_path / "unlabelled" / "more.txt").write_text("seven b")
+        assert set(catalog.names()) == set(before)
+    after = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
+    assert after == before | {"unlabelled/more": 7}

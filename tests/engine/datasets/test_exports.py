@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.corpus.texts import texts_of
-from theodolite.engine.datasets import LabelledSentences, ScoredPairs
 from theodolite.engine.datasets.row_file import RowFile
 from theodolite.engine.datasets.tables import preview, read
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code
 
 TEXTS = [
     "a small red boat",
@@ -141,7 +141,6 @@ def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: P
     file = RowFile(tmp_path / filename, tmp_path / "unpacked")
     file.choose([look.mapping.columns[role] for role in ("left", "right")])
 
-    assert isinstance(data, ScoredPairs)
     part = data.parts["all"]
     assert (look.kind, look.n_rows, look.problems) == ("pairs", 6, [])
     assert (list(part.left), list(part.right)) == (list(PAIRS.satz1), list(PAIRS.satz2))
@@ -174,7 +173,6 @@ def test_labels_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: 
     (tmp_path / filename).write_bytes(raw)
     encoded = texts_of(tmp_path / filename, look.mapping.columns["text"])
 
-    assert isinstance(data, LabelledSentences)
     assert (data.sentences, data.labels) == (TEXTS, list(LABELS.label))
     assert list(encoded) == TEXTS
 
@@ -188,7 +186,6 @@ def test_parquet_of_pandas(index: bool) -> None:
     look = preview(made.getvalue(), "x.parquet")
     data = read(made.getvalue(), "x.parquet", look.mapping)
 
-    assert isinstance(data, LabelledSentences)
     assert (data.sentences, data.labels) == (TEXTS, list(LABELS.label))
 
 
@@ -197,11 +194,7 @@ def test_quotes_in_tsv_stay_where_no_program_put_them() -> None:
     rows = ['" he said\tno "quotes"', '"all of it"\tand none', 'five" nails\tx ""']
     raw = "\n".join(["text\tlabel", *rows]).encode()
     data = read(raw, "x.tsv", preview(raw, "x.tsv").mapping)
-
-    assert isinstance(data, LabelledSentences)
-    assert list(zip(data.sentences, data.labels, strict=True)) == [
-        tuple(row.split("\t")) for row in rows
-    ]
+    assert [f"{a}\t{b}" for a, b in zip(data.sentences, data.labels, strict=True)] == rows
 
 
 @pytest.mark.parametrize("name", ["x.tsv", "x.txt"])
@@ -209,8 +202,6 @@ def test_quotes_of_excel_around_commas_are_removed(name: str) -> None:
     """Its text with tabs puts cells with a comma in quotes, and no others."""
     raw = b'text\tlabel\r\n"yes, that"\tx\r\nno more\ty\r\n"so, so"\tx\r\nall\ty\r\n'
     data = read(raw, name, preview(raw, name).mapping)
-
-    assert isinstance(data, LabelledSentences)
     assert data.sentences == ["yes, that", "no more", "so, so", "all"]
 
 
@@ -240,38 +231,47 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90
 
 
 @pytest.mark.parametrize(
-    ("filename", "raw", "says"),
+    ("filename", "raw", "code", "named"),
     [
-        ("x.csv", LFS, "Git LFS pointer"),
-        ("x.txt", LFS, "Git LFS pointer"),
-        ("x.jsonl", LFS, "Git LFS pointer"),
-        ("x.parquet", LFS, "Git LFS pointer"),
-        ("x.csv", b"<!DOCTYPE html><html><title>Sign in</title></html>", "web page"),
-        ("x.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "old Excel workbook"),
-        ("x.csv", b"SQLite format 3\0" + bytes(99), "SQLite"),
-        ("x.txt", b"\x80\x04\x95" + bytes(99), "pickle"),
-        ("x.csv", b"text,label\nf\xfcr,a\n", "ISO-8859-1"),
-        ("x.csv", "text,label\n今日は良い天気です,良い\n".encode("shift_jis"), "another script"),
-        ("x.csv", "text,label\nсегодня хорошая погода,да\n".encode("cp1251"), "another script"),
-        ("x.sqlite", b"", "save the table as CSV"),
-        ("x.feather", b"", "to_parquet"),
-        ("x.csv.bz2", b"", "Unpack it"),
-        ("x.json", b'{"text": "a", "of": {"b": 1}', "not JSON"),
-        ("x.json", b'{"version": "1", "data": {"a": 1}}\n\n', "no table"),
+        ("x.csv", LFS, "wrong-kind", "Git LFS"),
+        ("x.txt", LFS, "wrong-kind", "Git LFS"),
+        ("x.jsonl", LFS, "wrong-kind", "Git LFS"),
+        ("x.parquet", LFS, "wrong-kind", "Git LFS"),
+        ("x.csv", b"<!DOCTYPE html><html><title>Sign in</title></html>", "wrong-kind", "web page"),
+        ("x.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "wrong-kind", "Excel"),
+        ("x.csv", b"SQLite format 3\0" + bytes(99), "wrong-kind", "SQLite"),
+        ("x.txt", b"\x80\x04\x95" + bytes(99), "wrong-kind", "pickle"),
+        ("x.csv", b"text,label\nf\xfcr,a\n", "damaged", "ISO-8859-1"),
+        (
+            "x.csv",
+            "text,label\n今日は良い天気です,良い\n".encode("shift_jis"),
+            "damaged",
+            "another script",
+        ),
+        (
+            "x.csv",
+            "text,label\nсегодня хорошая погода,да\n".encode("cp1251"),
+            "damaged",
+            "another script",
+        ),
+        ("x.sqlite", b"", "wrong-kind", "CSV"),
+        ("x.feather", b"", "wrong-kind", "to_parquet"),
+        ("x.csv.bz2", b"", "wrong-kind", "Unpack"),
+        ("x.json", b'{"text": "a", "of": {"b": 1}', "damaged", "JSON"),
+        ("x.json", b'{"version": "1", "data": {"a": 1}}\n\n', "wrong-kind", "JSON"),
     ],
 )
-def test_what_is_no_table_is_named(filename: str, raw: bytes, says: str) -> None:
+def test_what_is_no_table_is_named(filename: str, raw: bytes, code: Code, named: str) -> None:
     """By what it is, with what to do, wherever files are read."""
-    with pytest.raises(UserError, match=says) as caught:
+    with refused(code, filename, named) as caught:
         preview(raw, filename)
     assert caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.tsv", "x.jsonl"])
 def test_a_pointer_is_no_corpus_and_no_training_data(name: str, tmp_path: Path) -> None:
-    """Its three lines are no sentences."""
     (tmp_path / name).write_bytes(LFS)
-    with pytest.raises(UserError, match="Git LFS pointer"):
+    with refused("wrong-kind", name, "Git LFS"):
         list(texts_of(tmp_path / name))
-    with pytest.raises(UserError, match="Git LFS pointer"):
+    with refused("wrong-kind", name, "Git LFS"):
         RowFile(tmp_path / name, tmp_path)

@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.datasets.columns import ROLES
 from theodolite.engine.datasets.tables import Mapping, Preview, preview, read
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code, UserError
 
 SEED = 20
 DAMAGED = 40
@@ -206,19 +207,17 @@ def test_a_malformed_file_is_taken_in_or_refused_in_a_sentence(part: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "code", "named"),
     [
-        ("zone.parquet", ["'when' (timestamp[us, tz=Mars/Olympus_Mons])", "Mars/Olympus_Mons"]),
-        ("far.parquet", ["'when' (timestamp[ms])", "out of range"]),
-        ("early.parquet", ["'when' (timestamp[us, tz=UTC])"]),
-        ("key.jsonl", ["column '\\ud800'", "half a character"]),
-        ("lists.parquet", ["no column of text"]),
+        ("zone.parquet", "damaged", "'when' (timestamp[us, tz=Mars/Olympus_Mons])"),
+        ("far.parquet", "damaged", "'when' (timestamp[ms])"),
+        ("early.parquet", "damaged", "'when' (timestamp[us, tz=UTC])"),
+        ("key.jsonl", "damaged", "column '\\ud800'"),
+        ("lists.parquet", "wrong-kind", "column"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, says: list[str]) -> None:
+def test_what_is_wrong_is_named(name: str, code: Code, named: str) -> None:
     """The column, its type and what is the matter with it."""
-    with pytest.raises(UserError) as caught:
+    with refused(code, name, named) as caught:
         preview(dict(HOSTILE)[name], name)
-    for words in [name, *says]:
-        assert words in str(caught.value)
     assert caught.value.hint

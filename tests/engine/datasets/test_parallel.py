@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.engine.datasets import Catalog, LabelledPairs, Parallel, Summaries
-from theodolite.engine.errors import UserError
+from tests.errors import refused
+from theodolite.engine.datasets import Catalog
 
 
 def write(root: Path, files: dict[str, str]) -> Catalog:
@@ -18,13 +18,6 @@ def write(root: Path, files: dict[str, str]) -> Catalog:
     return Catalog(root)
 
 
-def load(catalog: Catalog, name: str) -> Parallel:
-    """Read parallel sentences."""
-    data = catalog.load(name)
-    assert isinstance(data, Parallel)
-    return data
-
-
 def test_a_file_a_language_and_split(tmp_path: Path) -> None:
     """Every language is paired with English."""
     names = [f"{split}.{code}" for split in ("dev", "test") for code in ("de", "en", "fr")]
@@ -33,7 +26,7 @@ def test_a_file_a_language_and_split(tmp_path: Path) -> None:
     assert set(infos) == {"mine/de-en", "mine/fr-en"}
     assert infos["mine/de-en"].languages == ("deu", "eng")
     assert infos["mine/de-en"].splits == ("dev", "test")
-    assert load(catalog, "mine/fr-en").parts["dev"].gold.tolist() == [[0, 0], [1, 1]]
+    assert catalog.load("mine/fr-en").parts["dev"].gold.tolist() == [[0, 0], [1, 1]]
 
 
 def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Path) -> None:
@@ -44,7 +37,7 @@ def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Pa
     )
     (info,) = catalog.unread()
     assert (info.name, info.problem) == ("t/fr-en", "The file t/t.fr-en.en is missing.")
-    assert load(catalog, "t/de-en").sentences == ["a", "b"]
+    assert catalog.load("t/de-en").sentences == ["a", "b"]
 
 
 def test_ids_say_which_sentences_translate_one_another(tmp_path: Path) -> None:
@@ -55,18 +48,18 @@ def test_ids_say_which_sentences_translate_one_another(tmp_path: Path) -> None:
         "zh-en.dev.gold": "z1\te1\n",
     }
     catalog = write(tmp_path, {f"bitext/bucc_zh_en/{name}": text for name, text in files.items()})
-    part = load(catalog, "bucc/zh-en").parts["dev"]
+    part = catalog.load("bucc/zh-en").parts["dev"]
     assert (part.left, part.right, part.gold.tolist()) == (("一", "二"), ("one",), [[0, 0]])
     write(tmp_path, {"bitext/bucc_zh_en/zh-en.dev.gold": "z1\te9\n"})
-    with pytest.raises(UserError, match=r"dev\.gold, line 1 names 'e9'"):
+    with refused("unknown", "dev.gold, line 1", "'e9'"):
         catalog.load("bucc/zh-en")
 
 
-@pytest.mark.parametrize(("text", "says"), [("a\n", "has 2 lines and"), ("", "has 2 lines and")])
-def test_files_of_different_length_are_refused(tmp_path: Path, text: str, says: str) -> None:
+@pytest.mark.parametrize("text", ["a\n", ""])
+def test_files_of_different_length_are_refused(tmp_path: Path, text: str) -> None:
     """Line i of one would not translate line i of the other."""
     catalog = write(tmp_path, {"bitext/m/test.de": "a\nb\n", "bitext/m/test.en": text})
-    with pytest.raises(UserError, match=says):
+    with refused("mismatch", "test.de has 2 lines", "test.en"):
         catalog.load("m/de-en")
 
 
@@ -82,7 +75,6 @@ def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
     )
     write(tmp_path, {"pair_classification/mine/test-fr.tsv": ""})
     data = catalog.load("mine/de")
-    assert isinstance(data, LabelledPairs)
     assert (data.splits, data.labels) == (["dev"] * 2 + ["test"] * 2, ["neutral"] * 4)
     (info,) = catalog.unread()
     assert info.name == "mine/fr"
@@ -96,14 +88,13 @@ def test_entailment_in_xml(tmp_path: Path) -> None:
     """Read without entities of its own: a few lines of them would fill the memory."""
     catalog = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")})
     data = catalog.load("rte")
-    assert isinstance(data, LabelledPairs)
     assert (data.sentences, data.labels) == (["A & b.", "B."], ["YES"])
     bomb = '<!DOCTYPE c [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
     write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format(bomb)})
-    with pytest.raises(UserError, match="document type"):
+    with refused("denied", "rte_dev.xml", "DOCTYPE"):
         catalog.load("rte")
     write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")[:60]})
-    with pytest.raises(UserError, match="line 1 is not XML"):
+    with refused("damaged", "rte_dev.xml, line 1"):
         catalog.load("rte")
 
 
@@ -113,15 +104,12 @@ def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
     catalog = Catalog(data_root)
     names = catalog.names()
     assert sum(name.startswith("tatoeba/") for name in names) == 48
-    bucc = load(catalog, "bucc2018/zh-en").parts["dev"]
+    bucc = catalog.load("bucc2018/zh-en").parts["dev"]
     assert (len(bucc.left), len(bucc.right), len(bucc.gold)) == (8624, 13589, 257)
-    assert len(load(catalog, "tatoeba/kat-eng").parts["test"].gold) == 746
+    assert len(catalog.load("tatoeba/kat-eng").parts["test"].gold) == 746
     assert {"multi30k/de-en", "multi30k/fr-en", "multi30k/cs-en"} <= set(names)
     news = catalog.load("summeval")
-    assert isinstance(news, Summaries)
     assert (len(news.documents), len(news.machine[0]), len(news.human[0])) == (100, 16, 11)
     xnli, rte = catalog.load("xnli/sw"), catalog.load("rte3")
-    assert isinstance(xnli, LabelledPairs)
-    assert isinstance(rte, LabelledPairs)
     assert (len(xnli.labels), len(rte.labels)) == (2490, 1600)
     assert not catalog.unread()

@@ -68,7 +68,7 @@ def test_it_is_labelled_as_ours() -> None:
 def test_its_files_are_in_the_package() -> None:
     """Every file of the starter set matches a pattern of the package data."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-    patterns = project["tool"]["setuptools"]["package-data"]["engine"]
+    patterns = project["tool"]["setuptools"]["package-data"]["theodolite.engine"]
     engine = REPOSITORY / "engine"
     shipped = {path for pattern in patterns for path in engine.glob(pattern)}
     files = {p for p in (engine / "datasets" / "starter").rglob("*") if p.is_file()}
