@@ -386,9 +386,9 @@ def downstream(root: Path) -> Path | None:
 
 def sources(root: Path) -> list[DatasetSource]:
     """List the data sets under a data folder."""
-    base = downstream(root)
+    base = downstream(root) or root / "downstream"
     found = []
-    for name, known in _SETS.items() if base else ():
+    for name, known in _SETS.items():
         folder = base / known.place
         if any(find(folder / file) for file in known.files.values()):
             trained = (f"{name}-finetune",) if known.read is _read_scored else ()
