@@ -11,7 +11,7 @@ setup: ## install the project and all development tools
 	$(PYTHON) -m pip install -c constraints.txt -e '.[starter,test]'
 
 run: ## launch the app
-	$(PYTHON) -m theodolite.app.cli
+	$(PYTHON) -m theodolite.app
 
 # Two processes rather than two workers of one: neither has to import what only the other half needs.
 QUICK = OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q -m 'not ui and not long and not slow'

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-
-if __name__ == "__main__":
-    sys.exit(import_module("theodolite.app.__main__").main())  # before the imports below
-
 from importlib.metadata import version
 from typing import Any
 

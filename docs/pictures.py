@@ -46,7 +46,7 @@ def main(paths: list[str]) -> None:
             [
                 sys.executable,
                 "-m",
-                "theodolite.app.cli",
+                "theodolite.app",
                 "serve",
                 "--store",
                 store,

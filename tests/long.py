@@ -42,7 +42,7 @@ def install(extra: str) -> bool:
         install = [python, "-m", "pip", "install", "-q", "-c", "constraints.txt", f".[{extra}]"]
         return all(
             subprocess.run(command, cwd=ROOT, check=False).returncode == 0
-            for command in (install, [python, "-m", "theodolite.app.cli", "--help"])
+            for command in (install, [python, "-m", "theodolite.app", "--help"])
         )
 
 

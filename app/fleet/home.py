@@ -18,7 +18,7 @@ from theodolite.app.fleet import parcels, queue
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.arrivals import Arrivals
 from theodolite.app.fleet.needs import lacking
-from theodolite.app.jobs.priority import queue_priority
+from theodolite.app.jobs.job import queue_priority
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError

@@ -6,7 +6,7 @@ its page's `__init__.py`. Workers and terminals execute it in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -21,12 +21,18 @@ if TYPE_CHECKING:
     from theodolite.store import Store
 
 Spec = Mapping[str, Any]
-Upgrades = Mapping[int, Callable[[Spec], Spec]]
-"""Version -> function from a spec of this version to one of the next."""
 
 
 class LeftOut(UserError):
     """A unit was not begun because its run was asked to stop, which is no failure."""
+
+
+_MIDDLE = 1 << 30
+
+
+def queue_priority(ours: int) -> int:
+    """Convert a run's priority, which counts both ways from 0; dbos counts from 1 to 2**31 - 1."""
+    return min(max(_MIDDLE + ours, 1), 2 * _MIDDLE - 1)
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,7 @@ class Job:
 
     Attributes:
         kind: the name of the kind, as `JOBS` of its page has it.
-        version: of the specs that are written now. Increment it with every change of the fields,
-            and add a function from the last version to `upgrades`.
-        upgrades: functions for reading specs of earlier versions.
+        version: of its specs; increment it when the same fields come to mean something else.
         priority: default for its runs; lower runs earlier.
         interactive: a person waits for it on a page, so it does not wait behind evaluations and
             trainings: it has a queue and a process of its own.
@@ -51,7 +55,6 @@ class Job:
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
-    upgrades: ClassVar[Upgrades] = {}
     priority: ClassVar[int] = 0
     interactive: ClassVar[bool] = False
     pauses: ClassVar[bool] = False

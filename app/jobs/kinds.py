@@ -22,29 +22,30 @@ KINDS: dict[str, str] = {
 def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:
     """The class of the jobs of a kind."""
     if name not in kinds:
-        raise UserError(f"No work is called {name!r}.", "A newer Theodolite may know it.")
+        raise UserError(
+            f"There is no kind of job {name!r}.", "A newer Theodolite may know it.", code="unknown"
+        )
     module, _, attribute = kinds[name].partition(":")
     found: type[Job] = getattr(import_module(module), attribute)
     return found
 
 
 def spec_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Spec:
-    """The spec of a run in the current version, whichever version of Theodolite wrote it.
+    """The spec of a run, whose version must be that of its kind.
 
     Args:
         run: its row in the store.
         kinds: name of each kind -> its class, as `module:name`.
     """
-    kind = kind_of(run["kind"], kinds)
     spec: Spec = run["spec"]
-    version = spec.get("version", 1)
-    if version > kind.version:
+    version, current = spec.get("version", 1), kind_of(run["kind"], kinds).version
+    if version != current:
         raise UserError(
-            f"This was asked in version {version} of its kind; up to {kind.version} can be read.",
-            "Update Theodolite, or ask for it again.",
+            f"The spec has version {version} of the kind {run['kind']}; this Theodolite reads"
+            f" version {current}.",
+            "Update Theodolite, or start the work again.",
+            code="unsupported",
         )
-    for number in range(version, kind.version):
-        spec = {**kind.upgrades[number](spec), "version": number + 1}
     return spec
 
 
@@ -54,4 +55,4 @@ def job_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Job:
     try:
         return kind.from_spec(spec)
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"The spec cannot be read: {error}.") from error
+        raise UserError(f"The spec cannot be read: {error}.", code="damaged") from error

@@ -16,9 +16,12 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer
@@ -26,9 +29,8 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from theodolite.app.jobs import processes
 from theodolite.app.jobs.asking import Child, ChildCrashed, Stopped
+from theodolite.app.jobs.job import queue_priority
 from theodolite.app.jobs.kinds import job_of, kind_of, spec_of
-from theodolite.app.jobs.priority import queue_priority
-from theodolite.app.jobs.rest import Rest
 from theodolite.app.jobs.unit import CRASHES_ALLOWED, conclude, given_up
 from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError, queue_file
@@ -49,8 +51,45 @@ _DEQUEUE_EVERY = {INTERACTIVE: 0.1, QUEUE: 0.25, FLEET: 0.5}
 _CHECK_EVERY = 5.0
 _WARM_AFTER = 3.0
 _AWAY_AT_ONCE = 8
+_REST_SECONDS = 30.0
+"""Seconds after which a queue that rests polls all the same."""
 
 log = logging.getLogger("theodolite.worker")
+
+
+class Rest:
+    """A gate in front of each poll of the queues: open while a run waits.
+
+    The queues of `dbos` ask their database several times a second, which costs milliseconds each
+    time. Whether a run waits is known from the store, whose version costs microseconds.
+    """
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+
+    def keep(self, dbos: Any) -> None:
+        """Let the queues of a launched `DBOS` wait at the gate, too, before each poll.
+
+        They pause between polls by waiting for the event that ends them. Should another version of
+        `dbos` have no such events, its queues poll all the time.
+        """
+        for end in getattr(dbos, "background_thread_stop_events", ()):
+            end.wait = partial(self._wait, end, end.wait)
+
+    def wake(self, waiting: bool) -> None:
+        """Let the queues poll if a run waits, else rest."""
+        if waiting:
+            self._open.set()
+        else:
+            self._open.clear()
+
+    def _wait(
+        self, end: threading.Event, pause: Callable[..., bool], timeout: float | None = None
+    ) -> bool:
+        pause(timeout=timeout)
+        if not end.is_set():
+            self._open.wait(_REST_SECONDS)
+        return end.is_set()
 
 
 class Worker:

@@ -116,7 +116,7 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
         ]
         command += ["--data", str(root)] if root else []
         try:
-            code, printed, complained = processes.output("theodolite.app.cli", command, SECONDS)
+            code, printed, complained = processes.output("theodolite.app", command, SECONDS)
         except subprocess.TimeoutExpired as error:
             raise UserError(f"It takes longer than {SECONDS // 60} minutes.") from error
         output = printed.decode()

@@ -196,7 +196,7 @@ def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
 def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     """The place is named, and nothing is printed for programs but the error."""
     done = subprocess.run(
-        [sys.executable, "-m", "theodolite.app.cli", "encode", "random:4", "--json"],
+        [sys.executable, "-m", "theodolite.app", "encode", "random:4", "--json"],
         capture_output=True,
         input=b"fine\ncaf\xe9\n",
     )
@@ -211,7 +211,7 @@ def test_json_is_whole_whatever_the_terminal_speaks(
     """Half a character of an argument is escaped; nothing depends on the locale."""
     monkeypatch.setenv("PYTHONIOENCODING", "ascii:strict")
     done = subprocess.run(
-        [sys.executable, "-m", "theodolite.app.cli", "encode", "random:4", "😀", b"\xff", "--json"],
+        [sys.executable, "-m", "theodolite.app", "encode", "random:4", "😀", b"\xff", "--json"],
         capture_output=True,
         check=True,
     )
@@ -247,7 +247,7 @@ def test_a_pipe_gets_whole_lines(home: Path) -> None:
 def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
     """The traceback is in the store's log; the person gets its place."""
     broken = (
-        "import theodolite.store.encoders as module, app.cli as cli\n"
+        "import theodolite.store.nouns as module, theodolite.app.cli as cli\n"
         "def broken(self): raise AttributeError('a fault')\n"
         "module.Encoders.list = broken\n"
         "cli.main()\n"
@@ -280,7 +280,7 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
     arguments = [
         sys.executable,
         "-m",
-        "theodolite.app.cli",
+        "theodolite.app",
         "serve",
         "--share",
         "--no-browser",

@@ -97,7 +97,7 @@ def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> 
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     """Ctrl-C ends it with 130; the checkpoint stays."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
-    words = [sys.executable, "-m", "theodolite.app.cli", *spec.command()[1:], "--json"]
+    words = [sys.executable, "-m", "theodolite.app", *spec.command()[1:], "--json"]
     pipe = subprocess.PIPE
 
     with subprocess.Popen(

@@ -18,7 +18,7 @@ from theodolite.app import __main__ as start
 
 class Interrupt:
     def find_spec(self, name, *_):
-        if name == "app.serve":  # while the command line is being imported
+        if name == "theodolite.app.serve":  # while the command line is being imported
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
@@ -46,7 +46,7 @@ def test_an_interrupt_of_the_imports_is_one_line(home: Path) -> None:
 def test_a_full_output_is_one_line(home: Path, words: list[str]) -> None:
     """No traceback, whatever prints; and no success."""
     with Path("/dev/full").open("w") as full:
-        failed = done("-m", "theodolite.app.cli", *words, stdout=full)
+        failed = done("-m", "theodolite.app", *words, stdout=full)
     assert failed.returncode == 1
     assert failed.stderr == "error: The output cannot be written: No space left on device.\n"
 
@@ -55,7 +55,7 @@ def test_a_closed_output_is_silent(home: Path) -> None:
     """As behind `| head -1`."""
     read, write = os.pipe()
     os.close(read)
-    closed = done("-m", "theodolite.app.cli", "encode", "random:4", "a", "--json", stdout=write)
+    closed = done("-m", "theodolite.app", "encode", "random:4", "a", "--json", stdout=write)
     os.close(write)
     assert (closed.returncode, closed.stderr) == (1, "")
 
@@ -67,6 +67,6 @@ def test_a_terminal_that_lacks_a_character_shows_another(
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     (home / "menu.txt").write_text("crème brûlée\n", "utf-8")
     theodolite("data", "add", str(home / "menu.txt"))
-    shown = done("-m", "theodolite.app.cli", "data", "show", "upload:menu")
+    shown = done("-m", "theodolite.app", "data", "show", "upload:menu")
     assert (shown.returncode, "Traceback" in shown.stderr) == (0, False)
     assert "cr?me br?l?e" in shown.stdout

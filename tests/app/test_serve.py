@@ -70,7 +70,7 @@ def test_a_demonstration_says_what_is_open_and_starts_no_worker(tmp_path: Path) 
     arguments = [
         sys.executable,
         "-m",
-        "theodolite.app.cli",
+        "theodolite.app",
         "--demo",
         "--no-browser",
         "--json",

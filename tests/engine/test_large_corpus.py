@@ -115,7 +115,7 @@ def test_a_million_passages(tmp_path: Path) -> None:
     where = ("--data", str(tmp_path / "data"), "--store", str(tmp_path / "store"))
     command = ["evaluate", "wordllama", "--tasks", "large", *where, "--json"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "theodolite.app.cli", *command], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "theodolite.app", *command], stdout=subprocess.PIPE, text=True
     )
     peak = max(_while(running), default=0)
     assert running.returncode == 0

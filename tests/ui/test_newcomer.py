@@ -43,7 +43,7 @@ class App:
         self.command = [
             sys.executable,
             "-m",
-            "theodolite.app.cli",
+            "theodolite.app",
             "serve",
             "--store",
             str(store),

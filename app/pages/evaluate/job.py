@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from theodolite.app.fleet import parcels
-from theodolite.app.jobs.job import Job, Spec, Upgrades
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
 from theodolite.app.pages.evaluate import travel
@@ -35,10 +35,6 @@ _READ_SECONDS = 0.05
 """Time of reading a stored result."""
 
 
-def _with_one_seed(spec: Spec) -> Spec:
-    return {**spec, "seeds": 1}
-
-
 @dataclass(frozen=True)
 class EvaluateJob(Job):
     """An evaluation.
@@ -52,8 +48,6 @@ class EvaluateJob(Job):
     """
 
     kind = "evaluate"
-    version = 2
-    upgrades: ClassVar[Upgrades] = {1: _with_one_seed}
     pauses = True
     continue_on_failure = True
 

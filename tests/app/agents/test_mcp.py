@@ -48,7 +48,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
     async def talk() -> tuple[dict[str, Any], list[Any]]:
         server = mcp.StdioServerParameters(
             command=sys.executable,
-            args=["-m", "theodolite.app.cli", "mcp", "--store", str(workspace.store.folder)],
+            args=["-m", "theodolite.app", "mcp", "--store", str(workspace.store.folder)],
             env={name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
             cwd=ROOT,
         )

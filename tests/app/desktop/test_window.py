@@ -152,7 +152,7 @@ def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
     arguments = [
         sys.executable,
         "-m",
-        "theodolite.app.cli",
+        "theodolite.app",
         "--window",
         "--store",
         str(tmp_path / "store"),

@@ -236,12 +236,12 @@ class Lab:
         """`theodolite worker --fleet`, with a store by that number."""
         given = ["--store", str(self.folder / f"worker-{number}"), "--slot", f"lab-{number}", *more]
         if self._postgres is None or self._postgres.network is None:
-            return self._start("theodolite.app.cli", "worker", *given, **environment)
+            return self._start("theodolite.app", "worker", *given, **environment)
         name = urlsplit(self.address).path.strip("/")
         there = {"THEODOLITE_FLEET": self._postgres.url_elsewhere(name), "PGPASSWORD": PASSWORD}
         machine = self._postgres.network.inside(number)
         return self._start(
-            "theodolite.app.cli", "worker", *given, machine=machine, **there, **environment
+            "theodolite.app", "worker", *given, machine=machine, **there, **environment
         )
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:

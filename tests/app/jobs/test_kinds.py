@@ -1,19 +1,21 @@
-"""Every kind of job: read from specs of all versions; the units of an evaluation."""
+"""Every kind of job: read from its spec; the units of an evaluation."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tests.errors import refused
 from tests.fakes.workers import work_off
-from theodolite.app.jobs.kinds import KINDS, job_of, kind_of, spec_of
+from theodolite.app.jobs.kinds import KINDS, job_of, kind_of
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.evaluate.service import evaluate
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code, UserError
 from theodolite.engine.stats.spread import spreads
 
 A, B = "random:16", "random:24"
@@ -23,7 +25,7 @@ def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> Non
     """What draws nothing is evaluated once, whatever number of seeds is asked for."""
     run = queue_evaluation(workspace, [A, B], ["StarterTopics", "StarterSTS"], seeds=2)
     spec = workspace.store.runs.get(run)["spec"]
-    assert (spec["version"], spec["seeds"]) == (2, 2)
+    assert spec["seeds"] == 2
     assert job_of(workspace.store.runs.get(run)).units() == [
         f"{task} · {encoder}{seed}"
         for encoder in (A, B)
@@ -47,7 +49,7 @@ def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
     assert len(workspace.store.results.table(all_versions=True)) == 3
 
 
-FIRST = {
+SPECS = {
     "evaluate": {"encoders": [A], "tasks": ["StarterSTS"], "protocol": None, "seed": None},
     "spaces": {
         "first": A,
@@ -135,47 +137,34 @@ FIRST = {
     "second-judge": {"session": "36e4305ecb44", "second": "api:https://x.example/v1#m"},
     "diagnose": {"encoder": A, "decoder": "d", "text": "starter-topics", "sentences": 100},
 }
-"""Of each kind what its first version wrote."""
+"""A spec of each kind, some with defaults left out."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_first_version_asked_is_still_read(kind: str) -> None:
-    """As a job whose own spec, as JSON, is the same job again, and with units and a title."""
-    job = job_of({"kind": kind, "spec": {"version": 1, **FIRST[kind]}})
+def test_a_spec_of_a_kind_comes_back_from_json(kind: str) -> None:
+    job = job_of({"kind": kind, "spec": {"version": kind_of(kind).version, **SPECS[kind]}})
     assert (job.kind, type(job)) == (kind, kind_of(kind))
     spec = json.loads(json.dumps(job.to_spec()))
     assert spec["version"] == job.version
-    assert FIRST[kind].keys() <= spec.keys()
+    assert SPECS[kind].keys() <= spec.keys()
     again = job_of({"kind": kind, "spec": spec})
     assert (again, again.units(), again.title) == (job, job.units(), job.title)
     assert job.units()
     assert job.title != kind
 
 
-def test_a_run_of_an_older_version_still_runs(workspace: Workspace) -> None:
-    """Specs of version 1 know no `seeds`."""
-    spec = {"version": 1, **FIRST["evaluate"]}
-    run = work_off(workspace, workspace.store.runs.create("evaluate", spec, "of before"))
-    assert run["state"] == "done"
-    (unit,) = workspace.store.runs.units(run["id"])
-    assert unit["label"] == f"StarterSTS · {A}"
-
-
-def test_a_spec_of_a_newer_version_is_refused_in_words() -> None:
-    """So is a kind that nobody knows here."""
-    for run, words in (
-        ({"kind": "evaluate", "spec": {"version": 99}}, "version 99"),
-        ({"kind": "fold", "spec": {"version": 1}}, "'fold'"),
-    ):
-        with pytest.raises(UserError, match=words) as caught:
-            spec_of(run)
-        assert caught.value.hint
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_version_has_its_upgrade(kind: str) -> None:
-    """From the first on, without a gap."""
-    assert sorted(kind_of(kind).upgrades) == list(range(1, kind_of(kind).version))
+@pytest.mark.parametrize(
+    ("run", "code", "named"),
+    [
+        ({"kind": "evaluate", "spec": {"version": 99}}, "unsupported", 99),
+        ({"kind": "evaluate", "spec": {"version": 0}}, "unsupported", 1),
+        ({"kind": "fold", "spec": {"version": 1}}, "unknown", "fold"),
+        ({"kind": "evaluate", "spec": {"version": 1}}, "damaged", "encoders"),
+    ],
+)
+def test_a_spec_that_cannot_be_read_is_refused(run: dict[str, Any], code: Code, named: str) -> None:
+    with refused(code, named):
+        job_of(run)
 
 
 def test_size_variants_stay_out_of_the_list(workspace: Workspace) -> None:

@@ -1,13 +1,15 @@
 """How a unit of an evaluation pauses while somebody waits for a page."""
 
-import threading
+from __future__ import annotations
+
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.app.jobs.conftest import until
 from theodolite.app.jobs import reporter as reporters
 from theodolite.app.jobs.reporter import PausingReporter
 from theodolite.store import Store
@@ -15,9 +17,35 @@ from theodolite.store import Store
 WORKER = "local-0"
 
 
+class Clock:
+    """Time as the reporter sees it: it passes while it sleeps, and something happens at one moment."""
+
+    def __init__(self) -> None:
+        self.now, self.at = 100.0, math.inf
+        self.then: Callable[[], object] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return time.time() + self.now - 100.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now >= self.at:
+            self.at = math.inf
+            self.then()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(reporters, "time", made)
+    return made
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """An empty store."""
     made = Store.open(tmp_path)
     yield made
     made.close()
@@ -31,69 +59,64 @@ def begin(store: Store, kind: str, worker: str = WORKER) -> str:
 
 
 @pytest.fixture
-def evaluation(store: Store) -> Callable[[], PausingReporter]:
-    """Half a second into a unit of an evaluation: reports, and returns its reporter."""
+def evaluation(store: Store, clock: Clock) -> PausingReporter:
+    """The reporter of a unit of an evaluation, half a second into it."""
     of = begin(store, "evaluate"), 1, 0, "STSBenchmark · minilm"
     made = PausingReporter(store, *of, worker=WORKER, kinds=["project", "search"])
-    time.sleep(0.55)
-
-    def report() -> PausingReporter:
-        made(1, 4)
-        return made
-
-    return report
+    clock.now += 0.55
+    return made
 
 
-def test_nobody_waits(evaluation):
-    """It goes on at once."""
-    assert evaluation().paused == 0
+def visit(store: Store, clock: Clock) -> None:
+    """Have a page opened at the present moment of the clock."""
+    opened = clock.now
+    store.visits = SimpleNamespace(seconds_since=lambda: clock.now - opened)  # type: ignore[assignment]
 
 
-def test_a_unit_pauses_until_the_map_is_there(store, evaluation):
+def test_a_unit_pauses_until_the_map_is_there(store, evaluation, clock):
     """Its run says so meanwhile; the time is counted apart."""
     waited_for = begin(store, "project")
-    unit = threading.Thread(target=evaluation)
-    unit.start()
-    until(lambda: "paused" in store.runs.list(kinds=["evaluate"])[0]["message"])
-    unit.join(1.0)
-    assert unit.is_alive()
-    [run] = store.runs.list(kinds=["evaluate"])
+    seen = []
+
+    def ends() -> None:
+        seen.extend(store.runs.list(kinds=["evaluate"]))
+        store.runs.finish(waited_for, 1, "done")
+
+    clock.at, clock.then = clock.now + 0.9, ends
+    evaluation(1, 4)
+    (run,) = seen
     assert run["message"] == "STSBenchmark · minilm · paused for a page"
     assert run["fraction"] == 0.25
-    store.runs.finish(waited_for, 1, "done")
-    unit.join(10.0)
-    assert not unit.is_alive()
-    assert evaluation().paused >= 0.9
+    assert evaluation.paused == pytest.approx(0.9, abs=0.1)
+    clock.now += 0.55
+    evaluation(1, 4)
+    assert evaluation.paused == pytest.approx(0.9, abs=0.1)
 
 
-def test_a_page_that_opens_comes_first(store, evaluation):
+def test_a_page_that_opens_comes_first(store, evaluation, clock):
     """For a second; work may go on for as long before the next page can pause it again."""
-    time.sleep(0.5)
-    store.visits.note()
-    paused = evaluation().paused
-    assert 0.5 < paused < 5.0  # a busy machine may take some of it
-    store.visits.note()
-    assert evaluation().paused == paused
+    clock.now += 0.5
+    visit(store, clock)
+    evaluation(1, 4)
+    assert evaluation.paused == pytest.approx(1.0, abs=0.11)
+    visit(store, clock)
+    evaluation(1, 4)
+    assert evaluation.paused == pytest.approx(1.0, abs=0.11)
 
 
-def test_a_page_that_was_opened_before_is_no_reason_to_pause(store, evaluation):
-    """It is there by now."""
-    store.visits.note()
-    time.sleep(1.1)
-    assert evaluation().paused == 0
-
-
-def test_only_for_the_beginning_of_a_long_run(store, evaluation, monkeypatch):
+def test_only_for_the_beginning_of_a_long_run(store, evaluation):
     """Else a search over millions would keep evaluations from ending."""
-    monkeypatch.setattr(reporters, "_LONGEST_PAUSE", 2.0)  # a busy machine may take some of it
     begin(store, "search")
-    assert 0.5 < evaluation().paused < 5.0
+    evaluation(1, 4)
+    assert evaluation.paused == pytest.approx(30.0, abs=1.0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "worker"), [("project", "another"), ("train", WORKER)], ids=["elsewhere", "not waited"]
-)
-def test_what_is_no_reason_to_pause(store, evaluation, kind, worker):
-    """Another worker's run, and one that nobody waits for."""
-    begin(store, kind, worker)
-    assert evaluation().paused == 0
+@pytest.mark.parametrize(("kind", "worker"), [("project", "another"), ("train", WORKER), ("", "")])
+def test_what_is_no_reason_to_pause(store, evaluation, clock, kind, worker):
+    """Another worker's run, one that nobody waits for, a page opened before; nor nothing."""
+    if kind:
+        begin(store, kind, worker)
+    visit(store, clock)
+    clock.now += 1.1
+    evaluation(1, 4)
+    assert evaluation.paused == 0

@@ -4,7 +4,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-from theodolite.app.jobs.rest import Rest
+from theodolite.app.jobs.worker import Rest
 
 
 def test_queues_rest_until_a_run_waits_and_miss_none() -> None:

@@ -39,7 +39,7 @@ def arguments(file: Path, out: Path, *, rows: int) -> list[str]:
 
 def killed_and_resumed(file: Path, out: Path, *, rows: int, kills: int) -> None:
     """Encode by processes of their own that are killed at random, until one gets to the end."""
-    command = [sys.executable, "-m", "theodolite.app.cli", *arguments(file, out, rows=rows)]
+    command = [sys.executable, "-m", "theodolite.app", *arguments(file, out, rows=rows)]
     draws = random.Random(7)
     shards = out / "shards"
     for _ in range(kills):

@@ -200,7 +200,7 @@ def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]
     assert words[0] == "torchrun"
     at = words.index("--no-python")
     assert words[at + 1] == "theodolite"
-    here = [sys.executable, "-m", "torch.distributed.run", *words[1:at], "-m", "theodolite.app.cli"]
+    here = [sys.executable, "-m", "torch.distributed.run", *words[1:at], "-m", "theodolite.app"]
     command = [*here, *words[at + 2 :]]
     return subprocess.Popen(
         ["ip", "netns", "exec", NAMES[machine], *command],
