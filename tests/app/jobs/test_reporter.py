@@ -18,7 +18,7 @@ WORKER = "local-0"
 
 
 class Clock:
-    """Time as the reporter sees it: it passes while it sleeps, and something happens at one moment."""
+    """Time as the reporter sees it, which passes while it sleeps; at one moment `then` is called."""
 
     def __init__(self) -> None:
         self.now, self.at = 100.0, math.inf
