@@ -50,7 +50,9 @@ def remove(store: Store, name: str) -> None:
     """Unregister a corpus, `corpus:NAME`; its folder stays."""
     known: dict[str, str] = store.settings.get(_KEPT, {})
     if known.pop(name.removeprefix(PREFIX), None) is None:
-        raise UserError(f"There is no corpus {name!r}.", "`theodolite data list` shows them.")
+        raise UserError(
+            f"There is no corpus {name!r}.", "`theodolite data list` shows them.", code="unknown"
+        )
     store.settings.set(_KEPT, known)
 
 

@@ -130,6 +130,7 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
         raise UserError(
             f"The decoder {row.name} no longer exists.",
             f"It was in {row.folder.name}; train it again.",
+            code="no-file",
         ) from error
     return _opened.get(key, lambda: open_decoder(row.folder)), encoder
 
@@ -170,6 +171,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
             raise UserError(
                 f"The decoder of {name} ships with the app and cannot be removed.",
                 "One that you train for the same encoder is used instead of it.",
+                code="denied",
             )
         raise _unknown(name)
     folder, deleted = row["folder"], inside(workspace, row["folder"])
@@ -183,6 +185,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
                 f"{name} is no longer listed, but its files could not be deleted: "
                 f"{error.strerror or error}.",
                 f"Remove the folder {folder.name} among the decoders of the store.",
+                code="no-file",
             ) from error
     return Removed(name, folder, deleted)
 
@@ -202,7 +205,9 @@ def card_of(workspace: Workspace, name: str) -> str:
         return (row.folder / CARD).read_text("utf-8", errors="replace")
     except OSError as error:
         raise UserError(
-            f"The decoder {name} has no card.", f"There is no {CARD} in {row.folder.name}."
+            f"The decoder {name} has no card.",
+            f"There is no {CARD} in {row.folder.name}.",
+            code="no-file",
         ) from error
 
 
@@ -219,7 +224,9 @@ def inside(workspace: Workspace, folder: Path) -> bool:
 
 
 def _unknown(name: str) -> UserError:
-    return UserError(f"There is no decoder {name!r}.", "`theodolite decoders list` shows them.")
+    return UserError(
+        f"There is no decoder {name!r}.", "`theodolite decoders list` shows them.", code="unknown"
+    )
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
@@ -232,6 +239,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder.name} contains no readable decoder.",
             "Give a folder written by `theodolite train-decoder`.",
+            code="wrong-kind",
         ) from error
     return found | {"encoder": str(found["encoder"])}
 

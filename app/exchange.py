@@ -28,7 +28,9 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
     kept = [row for row in rows if row["error"] is None]
     if not kept:
         raise UserError(
-            "There are no results to write.", "`results list` shows the available ones."
+            "There are no results to write.",
+            "`results list` shows the available ones.",
+            code="no-result",
         )
     full = workspace.store.results.in_full([row["id"] for row in kept])
     whole = [{**row, **full[row["id"]]} for row in kept]
@@ -69,5 +71,5 @@ def forget(workspace: Workspace, models: Sequence[tuple[str, str]]) -> int:
     """Delete the imported results of (model, revision) pairs; return their number."""
     workspace.refuse_visitors()
     if not models:
-        raise UserError("Nothing chosen.", "Choose models above the button.")
+        raise UserError("Nothing chosen.", "Choose models above the button.", code="missing")
     return workspace.store.published.forget(models)

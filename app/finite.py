@@ -21,5 +21,6 @@ def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
             f"{int(bad.sum())} of {len(vectors)} vectors contain NaN or infinity, the first "
             f"for the sentence {sentences[int(bad.argmax())][:80]!r}.",
             "Choose another encoder, or check its steps.",
+            code="not-finite",
         )
     return vectors

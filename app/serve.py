@@ -312,7 +312,9 @@ def _browser(window: bool, no_browser: bool) -> Browser | None:
     from theodolite.engine.errors import UserError
 
     if window and no_browser:
-        raise UserError("A window needs a browser.", "Use --window or --no-browser, not both.")
+        raise UserError(
+            "A window needs a browser.", "Use --window or --no-browser, not both.", code="conflict"
+        )
     return find_browser() if window else None
 
 
@@ -344,7 +346,11 @@ def _login(auth: str | None, file: Path | None) -> Auth | None:
     from theodolite.engine.errors import UserError
 
     if auth is not None and file is not None:
-        raise UserError("Both kinds of logins are given.", "Use --auth or --auth-file, not both.")
+        raise UserError(
+            "Both kinds of logins are given.",
+            "Use --auth or --auth-file, not both.",
+            code="conflict",
+        )
     if file is not None:
         return Accounts.read(file)
     login = parse_login(auth)
@@ -393,5 +399,6 @@ def parse_login(auth: str | None) -> tuple[str, str] | None:
         raise UserError(
             "--auth was given without a name or without a password.",
             "Write it as --auth NAME:PASSWORD.",
+            code="missing",
         )
     return name, password

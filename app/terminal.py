@@ -242,7 +242,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             log.exception("%s failed", command.__name__)
             text = f"{type(error).__name__}: {error}".splitlines()[0]
             message = f"An internal error occurred ({text})."
-            shown = UserError(message, f"{file} has the details.")
+            shown = UserError(message, f"{file} has the details.", code="failed")
             raise _report_error(shown, as_json) from error
 
     return run
@@ -304,8 +304,8 @@ def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
     placed = error if isinstance(error, PlacedError) else None
     if as_json:
         where = {"text": placed.text, "place": placed.place} if placed else {}
-        code = {"code": error.code} if isinstance(error, UserError) else {}
-        emit_json({"error": error.message, "hint": error.hint} | code | where)
+        shown = {"error": error.message, "hint": error.hint, "code": error.code}
+        emit_json(shown | where)
     to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(error.message)))
     if placed:
         before, at, behind = (_harmless(part) for part in placed.marked())
@@ -345,7 +345,9 @@ def check_writable(file: Path) -> None:
 
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UserError(
-            f"{str(file)!r} cannot be written.", "Give a file in a folder you can write to."
+            f"{str(file)!r} cannot be written.",
+            "Give a file in a folder you can write to.",
+            code="no-file",
         )
 
 

@@ -110,6 +110,7 @@ class Workspace:
             raise UserError(
                 "Visitors can view and search here, but change nothing.",
                 "Run Theodolite on your own machine to do this.",
+                code="denied",
             )
 
     def load(self, spec: str) -> Encoder:
@@ -123,11 +124,15 @@ class Workspace:
         name = str(encoders.parse(spec))
         if self.read_only and self.store.encoders.get(name) is None:
             raise UserError(
-                f"{name} is not among the encoders here.", "Visitors can use the listed encoders."
+                f"{name} is not among the encoders here.",
+                "Visitors can use the listed encoders.",
+                code="denied",
             )
         if self.read_only and endpoints.addresses(name):
             raise UserError(
-                f"{name} would be sent what visitors ask.", "They can use encoders that are here."
+                f"{name} would be sent what visitors ask.",
+                "They can use encoders that are here.",
+                code="denied",
             )
         # Read each time: a permission can be revoked.
         urls = {one.url for one in endpoints.addresses(name)}

@@ -171,7 +171,9 @@ class Projections(_ByKey):
         self._put(key, info, arrays, {})
         found = self.get(key)
         if found is None:
-            raise StoreError("The projection was removed while it was kept.", "Make it again.")
+            raise StoreError(
+                "The projection was removed while it was stored.", "Compute it again.", code="stale"
+            )
         return found
 
     def put_unfinished(self, key: str, points: np.ndarray) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -21,26 +22,34 @@ class StoreError(Exception):
     Args:
         message: what happened, one sentence.
         hint: what to do about it, one sentence; may be empty.
+        code: the kind of error for programs, as that of a `UserError`; empty for that of the class.
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    code = "failed"
+
+    def __init__(self, message: str, hint: str = "", *, code: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.code = code or self.code
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
-    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str]]:
-        return type(self), (self.message, self.hint)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.hint), {"code": self.code}
 
 
 class StoreGone(StoreError):
     """The folder was removed or replaced while it was in use; retrying cannot help."""
 
+    code = "stale"
+
 
 class StoreClosed(StoreError):
     """The store is read-only, as in a demonstration."""
+
+    code = "denied"
 
     def __init__(self) -> None:
         super().__init__(
@@ -48,7 +57,7 @@ class StoreClosed(StoreError):
             "Start Theodolite on a machine of your own to work this out.",
         )
 
-    def __reduce__(self) -> tuple[type[StoreClosed], tuple[()]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
 
 
@@ -59,13 +68,19 @@ class StoreFull(StoreError):
 class StoreDenied(StoreError):
     """The disk, or the rights on it, do not let us write."""
 
+    code = "denied"
+
 
 class StoreDamaged(StoreError):
     """The database, or a value in it, cannot be read."""
 
+    code = "damaged"
+
 
 class NoSuchRun(StoreError):
     """There is no run of that id, or it was removed."""
+
+    code = "unknown"
 
 
 class RunAtWork(StoreError):
@@ -75,6 +90,8 @@ class RunAtWork(StoreError):
         run_id: of the run.
     """
 
+    code = "conflict"
+
     def __init__(self, run_id: str) -> None:
         super().__init__(
             f"This is being done already, as run {run_id}.",
@@ -82,7 +99,7 @@ class RunAtWork(StoreError):
         )
         self.run_id = run_id
 
-    def __reduce__(self) -> tuple[type[RunAtWork], tuple[str]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.run_id,)
 
 

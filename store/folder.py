@@ -60,7 +60,9 @@ class Store:
         folder = Path(folder).expanduser().resolve()
         if folder.exists() and not folder.is_dir():
             raise StoreError(
-                f"The store at {folder} is a file, not a folder.", "Choose another with --store."
+                f"The store at {folder} is a file, not a folder.",
+                "Choose another with --store.",
+                code="wrong-kind",
             )
         with as_store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)

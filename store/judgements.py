@@ -66,7 +66,8 @@ class Judgements:
         if row is None:
             raise StoreError(
                 f"There is no session of judging {session[:80]!r}.",
-                "`theodolite judge list` shows them.",
+                "`theodolite judge list` shows the sessions.",
+                code="unknown",
             )
         return JudgingRow(**row)  # type: ignore[typeddict-item]
 

@@ -50,6 +50,7 @@ def keep(results: Results, packed: Mapping[str, Any]) -> int:
         raise StoreError(
             f"A result that came from elsewhere cannot be read: {type(error).__name__}, {error}.",
             "Use the same version of Theodolite on all machines.",
+            code="damaged",
         ) from error
 
 

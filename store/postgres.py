@@ -61,6 +61,8 @@ CREATE TABLE IF NOT EXISTS theodolite.chunks (
 class FleetAway(StoreError):
     """The database of the fleet does not answer; it may be back later."""
 
+    code = "unreachable"
+
 
 class Postgres:
     """One connection, opened on demand and reopened when lost; threads take turns.
@@ -151,6 +153,7 @@ class Postgres:
                     f"The fleet's database {self.name} keeps text as {encoding}, which cannot hold"
                     " every sentence.",
                     "Make one that can: createdb --encoding UTF8 --template template0 NAME",
+                    code="unsupported",
                 )
             if not self._made:
                 # Two processes that create them at once would collide.

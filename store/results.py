@@ -106,7 +106,9 @@ class Results:
         row = self._database.row("SELECT * FROM results WHERE id = ?", [result_id])
         if row is None:
             raise StoreError(
-                f"There is no result number {result_id}.", "It may have been an error."
+                f"There is no result number {result_id}.",
+                "It may have been an error.",
+                code="unknown",
             )
         return _read(row)
 
@@ -176,6 +178,7 @@ class Results:
             raise StoreError(
                 f"The per-example values of result {result_id} cannot be read: {error}.",
                 f"Its scores stand; {REPAIR}",
+                code="damaged",
             ) from error
 
     def with_examples(

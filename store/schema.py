@@ -252,6 +252,7 @@ def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
         raise StoreError(
             f"The store at {folder} was written by a newer version of Theodolite.",
             "Update this one, or choose another folder with --store.",
+            code="unsupported",
         )
     if version == len(STEPS):
         return
@@ -263,6 +264,7 @@ def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
         raise StoreError(
             f"The database in {folder} was not written by Theodolite.",
             "Choose another folder with --store.",
+            code="wrong-kind",
         )
     todo = "".join(STEPS[version:])
     try:  # one transaction, the version included: a process killed here leaves what was there

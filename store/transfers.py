@@ -22,6 +22,8 @@ UNUSED_HOURS = 24
 class Damaged(StoreError):
     """The data in the database differ from those that were sent, or are gone: it is sent anew."""
 
+    code = "damaged"
+
 
 class Transfers:
     """Files in the database, named by the SHA-256 of their content."""
@@ -86,7 +88,9 @@ class Transfers:
             part.replace(path)
         except OSError as error:
             raise StoreError(
-                f"{path.name} cannot be kept: {error.strerror or error}.", "Make room for it."
+                f"{path.name} cannot be written: {error.strerror or error}.",
+                "Make room for it.",
+                code="no-file",
             ) from error
 
     def forget(self, digests: Sequence[str]) -> None:
@@ -113,7 +117,7 @@ class Transfers:
             [digest, number],
         )
         if not found:
-            raise Damaged("A file is in the fleet's database no more.", "Try it again.")
+            raise Damaged("A file is no longer in the fleet's database.", "Try it again.")
         data = bytes(found[0]["data"])
         if _checksum(data) != found[0]["digest"]:
             self._rows(

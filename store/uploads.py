@@ -61,6 +61,7 @@ class Uploads:
             raise StoreError(
                 f"{name[:80]!r} cannot name an upload.",
                 "Use letters, digits, spaces and . _ + -, at most 80 of them.",
+                code="invalid",
             )
         if filename is None:
             filename = source.name if isinstance(source, Path) else name
@@ -76,6 +77,7 @@ class Uploads:
                 raise StoreError(
                     f"There is an upload named {name!r} already, with other content.",
                     "Choose another name, or remove that one first.",
+                    code="conflict",
                 )
             connection.execute(
                 "INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -84,7 +86,9 @@ class Uploads:
         found = self.get(name)
         if found is None:
             raise StoreError(
-                f"The upload {name!r} was removed while it was added.", "Add it again."
+                f"The upload {name!r} was removed while it was added.",
+                "Add it again.",
+                code="stale",
             )
         return found
 

@@ -41,7 +41,11 @@ class Address:
         """
         given = (text or os.environ.get(VARIABLE) or "").strip()
         if not given:
-            raise UserError("No fleet was named.", f"Give --fleet, or set {VARIABLE}. {_WRITE_IT}")
+            raise UserError(
+                "No fleet was named.",
+                f"Give --fleet, or set {VARIABLE}. {_WRITE_IT}",
+                code="missing",
+            )
         shown = mask(given)
         try:
             parts = urlsplit(given)
@@ -50,12 +54,16 @@ class Address:
         except ValueError as error:
             raise UserError(f"{shown} cannot be read as an address.", _WRITE_IT) from error
         if parts.scheme not in ("postgresql", "postgres") or parts.fragment:
-            raise UserError(f"{shown} is no address of a Postgres database.", _WRITE_IT)
+            raise UserError(f"{shown} is not the address of a Postgres database.", _WRITE_IT)
         if not parts.path.strip("/"):
             raise UserError(f"{shown} names no database.", _WRITE_IT)
         unknown = [name for name in _ELSEWHERE if name in query]
         if unknown:
-            raise UserError(f"{shown} sets {unknown[0]}, which is not taken here.", _WRITE_IT)
+            raise UserError(
+                f"{shown} sets {unknown[0]}, which is not supported here.",
+                _WRITE_IT,
+                code="unsupported",
+            )
         if not all(map(_is_here, hosts)):
             if query.setdefault("sslmode", "require") not in ENCRYPTED:
                 raise UserError(

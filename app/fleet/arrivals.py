@@ -74,13 +74,13 @@ class Arrivals:
     def _results(self, needs: Needs, answer: Answer) -> None:
         for result in answer["results"]:
             if result["data_hash"] and result["data_hash"] not in needs.data.values():
-                raise UserError("It was evaluated on other data.", "Try again.")
+                raise UserError("It was evaluated on other data.", "Try again.", code="mismatch")
             try:
                 portable.keep(self._store.results, result)
             except StoreError as error:
                 if error.__cause__ is None or isinstance(error.__cause__, OSError):
                     raise  # the disk: it stays in the queue until there is room
-                raise UserError(error.message, error.hint) from error
+                raise UserError(error.message, error.hint, code="damaged") from error
 
     def _bring(self, part: Job, parcel: parcels.Parcel) -> None:
         """Receive a folder at the path in the part's spec; the same folder there stays."""
@@ -92,6 +92,7 @@ class Arrivals:
             raise UserError(
                 f"{out} is there already, and is not what was trained.",
                 "Choose another folder; nothing is overwritten.",
+                code="conflict",
             )
         shutil.rmtree(arriving, ignore_errors=True)
         # A tokenizer is in other folders too, which may be on their way: `clean` deletes it.

@@ -21,10 +21,14 @@ def checked(address: str) -> str:
     parts = urlsplit(address)
     steps = parts.path.split("/")
     if "::" in address or ".." in steps or parts.query or parts.fragment or not parts.scheme:
-        raise UserError(f"{address} is no address to leave models at.", "Write s3://bucket/folder.")
+        raise UserError(
+            f"{address} is not an address for models.", "Write it like s3://bucket/folder."
+        )
     if parts.scheme not in available_protocols():
         raise UserError(
-            f"No file system is known for {parts.scheme}://.", "See fsspec's documentation."
+            f"No file system is known for {parts.scheme}://.",
+            "See fsspec's documentation.",
+            code="unsupported",
         )
     return address
 
@@ -49,7 +53,8 @@ def leave(folder: Path, address: str) -> None:
             system.put_file(str(file), to)
     except Exception as error:  # each file system has errors of its own
         raise UserError(
-            f"What was trained cannot be left at {address}: {type(error).__name__}: {error}.",
-            "See that the worker may write there, then try again.",
+            f"The model cannot be written to {address}: {type(error).__name__}: {error}.",
+            "Give the worker permission to write there, then try again.",
+            code="denied",
         ) from error
     shutil.rmtree(folder, ignore_errors=True)

@@ -81,7 +81,8 @@ def pack(path: str) -> Parcel:
     if size > MOST_BYTES or len(files) > MOST_FILES:
         raise UserError(
             f"{path} holds {len(files):,} files of {size / 1e9:.1f} GB; up to {MOST_FILES} of "
-            f"{MOST_BYTES / 1e9:.1f} GB travel."
+            f"{MOST_BYTES / 1e9:.1f} GB travel.",
+            code="too-large",
         )
     return {
         "name": root.name,
@@ -97,11 +98,15 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
             yield file.name, file
         return
     if not root.is_dir():
-        raise UserError(f"There is nothing at {root}.", "Give a file or a folder that is there.")
+        raise UserError(
+            f"There is nothing at {root}.", "Give a file or a folder that is there.", code="no-file"
+        )
     all_files = sorted(file for file in root.rglob("*") if file.is_file())
     pickles = [file.name for file in all_files if file.suffix.lower() in _PICKLES]
     if pickles and not any(file.suffix == ".safetensors" for file in all_files):
-        raise UserError(f"{pickles[0]} of {root} is a pickle, which does not travel.")
+        raise UserError(
+            f"{pickles[0]} of {root} is a pickle, which does not travel.", code="wrong-kind"
+        )
     for file in all_files:
         if any(part.startswith(".") for part in file.relative_to(root).parts):
             continue
@@ -138,12 +143,20 @@ def checked(parcel: Parcel) -> Iterable[tuple[str, tuple[str, int]]]:
         }
         parts = [str(parcel["name"]), *(part for name in files for part in name.split("/"))]
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError("What came of files cannot be read.", "Use one version.") from error
+        raise UserError(
+            "The list of files cannot be read.",
+            "Use the same version of Theodolite on all machines.",
+            code="damaged",
+        ) from error
     wrong = [part for part in parts if not _NAME.fullmatch(part)]
     wrong += [name for name in files if not name.lower().removesuffix(".gz").endswith(ENDINGS)]
     wrong += [digest for digest, _ in files.values() if not re.fullmatch("[0-9a-f]{64}", digest)]
     if wrong or len(files) > MOST_FILES or sum(size for _, size in files.values()) > MOST_BYTES:
-        raise UserError(f"A file such as {wrong[0] if wrong else len(files)!r} is not taken.", "")
+        raise UserError(
+            f"A file such as {wrong[0] if wrong else len(files)!r} is not accepted.",
+            "",
+            code="wrong-kind",
+        )
     return files.items()
 
 

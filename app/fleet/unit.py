@@ -37,11 +37,11 @@ def admitted(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
     from theodolite.app.fleet import queue
 
     if queue.KINDS.get(unit["kind"]) not in only:
-        raise UserError(f"This worker takes {', '.join(only)} only.", "")
+        raise UserError(f"This worker takes {', '.join(only)} only.", "", code="unsupported")
     job = job_of(dict(unit), KINDS)
     why = job.stays(catalog)
     if why:
-        raise UserError("This is not done for others.", why)
+        raise UserError("This is not done for others.", why, code="denied")
     return job
 
 
@@ -64,7 +64,9 @@ class Places:
             parcel = unit["files"].get(path)
             if parcel is None:
                 raise UserError(
-                    "A worker opens no file that a home names.", f"{path} was not sent."
+                    "A worker opens no file that a home names.",
+                    f"{path} was not sent.",
+                    code="denied",
                 )
             folder = store.folder / RECEIVED / parcels.hash_of(parcel)
             places[path] = str(parcels.receive(transfers, parcel, folder))
@@ -79,7 +81,7 @@ class Places:
             places[job.leaves()] = str(self.made)
         self.job = job.moved(places)
         if not set(self.job.files()) <= set(places.values()):
-            raise UserError("A worker opens no file that a home names.", "")
+            raise UserError("A worker opens no file that a home names.", "", code="denied")
         if self.made is not None and self.made.is_dir():
             self.job.settle(self.made)  # it was sent off before, with its home's paths
 

@@ -165,7 +165,7 @@ class Worker:
             except FleetAway:
                 time.sleep(BEAT)
             except StoreError as error:
-                raise UserError(error.message, error.hint) from error
+                raise UserError(error.message, error.hint, code="damaged") from error
 
     def _hold(self, claim: Claim, label: str, asked: Job, places: Places) -> queue.Answer:
         job = places.job
@@ -313,6 +313,7 @@ def kinds(only: str | None) -> tuple[str, ...]:
         raise UserError(
             f"A worker of a fleet takes no work of the kind {only!r}.",
             f"It takes {', '.join(known)}; the rest is done at home.",
+            code="unknown",
         )
     return named
 
@@ -329,12 +330,18 @@ def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float =
         for name in slot_names(store_folder):
             if roster.fill(name):
                 return name
-        raise StoreError(f"This store has {_MOST_SLOTS} workers already.", "Name a --slot.")
+        raise StoreError(
+            f"This store has {_MOST_SLOTS} workers already.",
+            "Choose a name with --slot.",
+            code="conflict",
+        )
     deadline = time.monotonic() + patience
     while not roster.fill(slot):  # the last one may just be exiting
         if time.monotonic() > deadline:
             raise StoreError(
-                f"A worker {slot!r} is at work in this fleet.", "Give this one another --slot."
+                f"A worker {slot!r} is at work in this fleet.",
+                "Give this one another --slot.",
+                code="conflict",
             )
         time.sleep(0.2)
     return slot
@@ -365,6 +372,7 @@ def run(
         raise StoreError(
             f"The store at {store.folder} belongs to an app that is running.",
             "Give the worker a store of its own with --store.",
+            code="conflict",
         )
     out = tuple(outs.checked(root) for root in out)
     clean(store)

@@ -23,7 +23,9 @@ def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:
     """The class of the jobs of a kind."""
     if name not in kinds:
         raise UserError(
-            f"There is no kind of job {name!r}.", "A newer Theodolite may know it.", code="unknown"
+            f"There is no kind of job {name!r}.",
+            "Update Theodolite: a newer version may know it.",
+            code="unknown",
         )
     module, _, attribute = kinds[name].partition(":")
     found: type[Job] = getattr(import_module(module), attribute)

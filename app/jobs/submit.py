@@ -121,11 +121,15 @@ def _follow(
             if unit["state"] == "failed" and position not in failed:
                 failed.add(position)
                 if job.continue_on_failure:
-                    yield run, position, UserError(unit["error"] or "", unit["hint"])
+                    yield (
+                        run,
+                        position,
+                        UserError(unit["error"] or "", unit["hint"], code="failed"),
+                    )
     if run["state"] == "cancelled":
         raise Cancelled(*CANCELLED)
     if run["error"] is not None and not (job.continue_on_failure and failed):
-        raise UserError(run["error"], run["hint"])
+        raise UserError(run["error"], run["hint"], code="failed")
 
 
 def _do(

@@ -42,7 +42,7 @@ class Outcome:
         if self.failure is None or isinstance(self.failure, UserError | StoreError):
             return self.failure
         text = f"{type(self.failure).__name__}: {self.failure}"
-        return UserError(text, "The log of the run has more.")
+        return UserError(text, "The log of the run has more.", code="failed")
 
     def to_dict(self) -> dict[str, Any]:
         """Arguments of `Runs.end_unit`: seconds, error, hint, left_out."""

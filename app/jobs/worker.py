@@ -392,6 +392,7 @@ def run(
         raise StoreError(
             f"Another worker is running as {slot!r} on this store.",
             "Give this one another name with --slot.",
+            code="conflict",
         ) from error
     home = None
     if fleet:

@@ -18,7 +18,7 @@ WORKER = "local-0"
 
 
 class Clock:
-    """Time as the reporter sees it, which passes while it sleeps; at one moment `then` is called."""
+    """Time as the reporter sees it: it passes while it sleeps; `then` is called once."""
 
     def __init__(self) -> None:
         self.now, self.at = 100.0, math.inf
