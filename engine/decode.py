@@ -99,6 +99,7 @@ class Decoder:
             raise UserError(
                 f"{encoder.name} has {encoder.dim} dimensions.",
                 f"This decoder reads vectors of {self.dim}: those of {self.facts['encoder']}.",
+                code="mismatch",
             )
         _check_how(method, beams, temperature, top_p)
         generator = torch.Generator().manual_seed(seed)
@@ -178,9 +179,12 @@ class Decoder:
             raise UserError(
                 f"Vectors of shape {points.shape} were given.",
                 f"This decoder reads vectors of {self.dim} dimensions, one a row.",
+                code="mismatch",
             )
         if not np.isfinite(points).all():
-            raise UserError("A vector contains NaN or infinity.", "Leave it out.")
+            raise UserError(
+                "A vector contains NaN or infinity.", "Leave it out.", code="not-finite"
+            )
         return (points - self._mean) / self._scale
 
     def _candidates(
@@ -256,11 +260,13 @@ def interpolate(
         float32 (steps, d).
     """
     if steps < 2:
-        raise UserError(f"{steps} steps are too few.", "Choose 2 or more.")
+        raise UserError(f"{steps} steps are too few.", "Choose 2 or more.", code="too-few")
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if a.shape != b.shape:
         raise UserError(
-            f"The ends have {a.size} and {b.size} dimensions.", "Both must be of one encoder."
+            f"The ends have {a.size} and {b.size} dimensions.",
+            "Both must be of one encoder.",
+            code="mismatch",
         )
     shares = np.linspace(0.0, 1.0, steps)[:, None]
     line = ((1 - shares) * a + shares * b).astype(np.float32)
@@ -278,7 +284,9 @@ def interpolate(
 def _check_how(method: str, beams: int, temperature: float, top_p: float) -> None:
     if method not in get_args(Method):
         raise UserError(
-            f"There is no method {method!r}.", f"Choose one of {', '.join(get_args(Method))}."
+            f"There is no method {method!r}.",
+            f"Choose one of {', '.join(get_args(Method))}.",
+            code="unknown",
         )
     if not 1 <= beams <= 50:
         raise UserError(f"{beams} beams cannot be kept.", "Choose from 1 to 50.")

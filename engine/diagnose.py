@@ -130,9 +130,13 @@ def diagnose(
 def _checked(sentences: Sequence[str]) -> list[str]:
     stripped = [sentence.strip() for sentence in sentences]
     if len(stripped) < 2:
-        raise UserError(f"{len(stripped)} sentences cannot be measured.", "Give two or more.")
+        raise UserError(
+            f"{len(stripped)} sentences cannot be measured.", "Give two or more.", code="too-few"
+        )
     if "" in stripped:
-        raise UserError(f"Sentence {stripped.index('') + 1} is empty.", "Leave it out.")
+        raise UserError(
+            f"Sentence {stripped.index('') + 1} is empty.", "Leave it out.", code="missing"
+        )
     return stripped
 
 

@@ -83,6 +83,7 @@ def _finished(spec: TrainSpec, examples: Examples, ranks: Ranks) -> Finished | N
         raise UserError(
             f"{folder} is the encoder of the same settings, but of other training data.",
             "Choose another folder; nothing is overwritten.",
+            code="conflict",
         )
     if ranks.rank == 0:
         shutil.rmtree(spec.working_folder, ignore_errors=True)

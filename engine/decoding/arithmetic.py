@@ -53,7 +53,9 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     tokens = _tokens(expression)
     used = _named(tokens)
     if len(used) > MOST_NAMES:
-        raise UserError(f"The expression has {len(used)} names.", f"Use at most {MOST_NAMES}.")
+        raise UserError(
+            f"The expression has {len(used)} names.", f"Use at most {MOST_NAMES}.", code="too-large"
+        )
     for name, place in used.items():
         if name not in vectors:
             raise PlacedError(
@@ -71,7 +73,9 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
             f"{_short(expression)} is a number, not a vector.", "Name a sentence in it."
         )
     if not np.isfinite(value).all():
-        raise UserError(f"{_short(expression)} has no finite value.", "Use smaller factors.")
+        raise UserError(
+            f"{_short(expression)} has no finite value.", "Use smaller factors.", code="not-finite"
+        )
     return value
 
 
@@ -97,13 +101,16 @@ def _check_alike(vectors: Mapping[str, np.ndarray]) -> None:
             raise UserError(
                 f"{first} has a vector of shape {sizes[first]}, {name} one of {size}.",
                 "All must be vectors of one encoder.",
+                code="mismatch",
             )
 
 
 def _tokens(expression: str) -> list[Token]:
     if len(expression) > LONGEST:
         raise UserError(
-            f"The expression has {len(expression)} characters.", f"Use at most {LONGEST}."
+            f"The expression has {len(expression)} characters.",
+            f"Use at most {LONGEST}.",
+            code="too-large",
         )
     found = []
     for match in _TOKEN.finditer(expression.rstrip()):

@@ -75,12 +75,14 @@ class CausalDecoder(nn.Module):
             raise UserError(
                 f"{checkpoint.label} takes {most} positions, and {PREFIX + positions} are needed.",
                 "Train on sentences of fewer words.",
+                code="unsupported",
             )
         end = tokenizer.eos_token_id
         if end is None:
             raise UserError(
                 f"{checkpoint.label} has no piece for the end of a text.",
                 "Its tokenizer_config.json should name an eos_token.",
+                code="unsupported",
             )
         begin = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         made = cls(dim, config={}, begin=begin, end=end, positions=positions, base=base)
@@ -123,6 +125,7 @@ class CausalDecoder(nn.Module):
                 f"A language model of the kind {self.base.config.model_type} keeps its memory in a "
                 "form that decoders cannot use.",
                 "Give one that is a Transformer.",
+                code="unsupported",
             )
         return cache
 
@@ -174,6 +177,7 @@ class BaseVocabulary:
             raise UserError(
                 f"The tokenizer of {checkpoint.label} cannot be kept with a decoder.",
                 "Give a model with tokenizer.json.",
+                code="unsupported",
             )
         return cls.from_json(found.to_str())
 
@@ -210,6 +214,7 @@ def _checkpoint(source: str) -> Checkpoint:
         raise UserError(
             f"{checkpoint.label} is no causal language model with weights in safetensors.",
             "Give one like hf:gpt2.",
+            code="wrong-kind",
         )
     return checkpoint
 
@@ -240,11 +245,13 @@ def _opened(checkpoint: Checkpoint) -> Any:
         raise UserError(
             f"{checkpoint.label} cannot be opened as a language model: {line}",
             "Check that the folder is complete.",
+            code="damaged",
         ) from error
     if missing := sorted(info["missing_keys"]):
         raise UserError(
             f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them.",
             "Give the complete checkpoint.",
+            code="damaged",
         )
     return base
 

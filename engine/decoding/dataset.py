@@ -104,6 +104,7 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
             f"from, and {spec.held_out:,} of them would be held out.",
             f"Give more than {2 * spec.held_out:,}: a useful decoder needs tens of thousands. Or "
             "keep fewer apart.",
+            code="too-few",
         )
     notes.append(
         f"{len(found):,} different sentences of at most {spec.words} words, from "
@@ -165,6 +166,7 @@ def with_vectors(
         raise UserError(
             "The encoder gave vectors with values that are no numbers.",
             "Look at it with the doctor; it cannot be decoded.",
+            code="not-finite",
         )
     tokens = vocabulary.ids(sentences)
     most = most_tokens(spec.words)
@@ -176,6 +178,7 @@ def with_vectors(
         raise UserError(
             f"No sentence of at most {most} tokens is left.",
             "Sentences need spaces between their words.",
+            code="too-few",
         )
     if not short.all():
         kept = np.flatnonzero(short)

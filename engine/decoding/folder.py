@@ -108,7 +108,7 @@ def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -
         return ConditionedLSTM(dim, vocabulary, **simple | given)
     if architecture == "lstm-mos":
         return ConditionedLSTM(dim, vocabulary, **given)
-    raise UserError(f"There is no architecture {architecture!r} for decoders.")
+    raise UserError(f"There is no architecture {architecture!r} for decoders.", code="unknown")
 
 
 def write(
@@ -230,6 +230,7 @@ def _missing(folder: Path) -> UserError:
     return UserError(
         f"{folder.name} holds no decoder: {missing} is missing.",
         "Give a folder written by `theodolite train-decoder`.",
+        code="no-file",
     )
 
 
@@ -238,4 +239,5 @@ def _damaged(folder: Path, error: Exception) -> UserError:
     return UserError(
         f"The decoder {folder.name} cannot be read: {line}",
         "Train it again, or get the folder again.",
+        code="damaged",
     )

@@ -80,7 +80,9 @@ def preset(name: str) -> DecoderPreset:
         if found.name == name:
             return found
     known = ", ".join(each.name for each in PRESETS)
-    raise UserError(f"There is no preset {name!r} for decoders.", f"Choose one of {known}.")
+    raise UserError(
+        f"There is no preset {name!r} for decoders.", f"Choose one of {known}.", code="unknown"
+    )
 
 
 def default_texts(catalog: Catalog) -> tuple[str, ...]:

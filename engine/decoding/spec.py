@@ -98,21 +98,29 @@ class DecoderSpec(BaseSpec):
         """Validate the fields."""
         self.check(_RANGES)
         if not self.train:
-            raise UserError("A decoder needs sentences to learn from.", "Name a file or data set.")
+            raise UserError(
+                "A decoder needs sentences to learn from.",
+                "Name a file or data set.",
+                code="missing",
+            )
         causal = self.architecture == "causal"
         if causal == (self.base is None):
             raise UserError(
                 f"The architecture {self.architecture} goes with {'a' if causal else 'no'} base.",
                 "Give architecture causal and a base, hf:ID or dir:FOLDER, or neither.",
+                code="conflict",
             )
         if causal and self.start is not None:
             raise UserError(
                 "A language model learns on from its base, not from a decoder.",
                 "Leave out the start.",
+                code="conflict",
             )
         if causal and (self.width or self.layers or self.dropout is not None):
             raise UserError(
-                "A base has a width, layers and dropout of its own.", "Leave them out, or the base."
+                "A base has a width, layers and dropout of its own.",
+                "Leave them out, or the base.",
+                code="conflict",
             )
 
     def to_dict(self) -> dict[str, Any]:

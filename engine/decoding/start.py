@@ -44,6 +44,7 @@ class Start:
                 f"fingerprint {facts['fingerprint']}, not those of {spec.encoder} "
                 f"({encoder.fingerprint}).",
                 "Learn on with the encoder that it was trained for.",
+                code="mismatch",
             )
         then = DecoderSpec.from_dict(facts["spec"])
         for name in SAME:
@@ -53,6 +54,7 @@ class Start:
                     f"The decoder {folder.name} has the {name} {was or 'of its kind'}, not "
                     f"{requested or 'that of its kind'}.",
                     f"Give the same {name}, or no decoder to start from.",
+                    code="mismatch",
                 )
         sizes = facts["sizes"] = facts["sizes"] | {"dropout": spec.dropout}
         own = folders.build(spec.architecture, encoder.dim, len(vocabulary), sizes)

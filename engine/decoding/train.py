@@ -98,6 +98,7 @@ def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> DecoderFinished | N
         raise UserError(
             f"{out} already exists, and is not the decoder with these settings and sentences.",
             "Name another folder, or remove it; nothing is overwritten.",
+            code="conflict",
         )
     shutil.rmtree(spec.working_folder, ignore_errors=True)
     return finished(facts, out)

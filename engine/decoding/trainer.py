@@ -130,6 +130,7 @@ class DecoderTrainer(Trainer):
             raise UserError(
                 f"{ids.numel():,} tokens at once do not fit the memory of {device}.",
                 "Take fewer tokens for an update, shorter sentences or a smaller decoder.",
+                code="too-large",
             ) from error
         return loss
 
@@ -221,6 +222,7 @@ class DecoderTrainer(Trainer):
                 f"The decoder could not be written to {out}: {error.strerror or error}.",
                 "Make room there and start the same training again: it goes on from its "
                 "checkpoint.",
+                code="no-file",
             ) from error
         shutil.rmtree(self.folder, ignore_errors=True)
         return finished(facts, out)

@@ -257,7 +257,9 @@ def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
     """Return the run at a scale; it is evaluated on the dev set ten times."""
     found = SCALES.get(scale)
     if found is None:
-        raise UserError(f"There is no scale {scale!r}.", f"Choose one of {', '.join(SCALES)}.")
+        raise UserError(
+            f"There is no scale {scale!r}.", f"Choose one of {', '.join(SCALES)}.", code="unknown"
+        )
     if found.limit is None:
         return replace(spec, limit=None)
     updates = math.ceil(spec.epochs * math.ceil(found.limit / spec.batch_size))
@@ -273,12 +275,17 @@ def children(name: str, spec: TrainSpec) -> list[tuple[str, dict[str, Any]]]:
     """
     found = ABLATIONS.get(name)
     if found is None:
-        raise UserError(f"There is no ablation {name!r}.", f"Choose one of {', '.join(ABLATIONS)}.")
+        raise UserError(
+            f"There is no ablation {name!r}.",
+            f"Choose one of {', '.join(ABLATIONS)}.",
+            code="unknown",
+        )
     if spec.objective != found.objective:
         raise UserError(
             f"Table {found.table} ({found.title.lower()}) starts from {found.objective}, "
             f"not from {spec.objective}.",
             f"Choose the objective {found.objective} and data for it.",
+            code="mismatch",
         )
     for row in found.rows:
         TrainSpec.from_dict(spec.to_dict() | row.changes)

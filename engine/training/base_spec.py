@@ -69,6 +69,7 @@ class BaseSpec:
             raise UserError(
                 f"This {cls.name} is of version {given['version']}, not {cls.version}.",
                 "Use the program that wrote it, or a newer one.",
+                code="unsupported",
             )
         wanted = {  # JSON has no tuples
             field: tuple(value) if isinstance(value, list) else value
@@ -80,10 +81,13 @@ class BaseSpec:
             raise UserError(
                 f"A {cls.name} has no field {unknown[0]!r}.",
                 f"The fields are {', '.join(sorted(known))}.",
+                code="unknown",
             )
         needed = {name for name, field in known.items() if field.default is MISSING}
         if missing := sorted(needed - wanted.keys()):
-            raise UserError(f"A {cls.name} needs the field {missing[0]!r}.", "Give it.")
+            raise UserError(
+                f"A {cls.name} needs the field {missing[0]!r}.", "Give it.", code="missing"
+            )
         return cls(**wanted)
 
     def command(self) -> list[str]:

@@ -151,6 +151,7 @@ def put_back(model: nn.Module, weights: Weights) -> None:
         raise UserError(
             "The checkpoint was written by another model.",
             "Remove its folder to train from the start.",
+            code="mismatch",
         )
     for name, tensor in own.items():
         tensor.copy_(weights[name])
@@ -168,6 +169,7 @@ def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
         f"The checkpoint of step {step} could not be written to {folder}: {why_unwritten(error)}. "
         f"{left}",
         "Make room there and start the same training again: it goes on from its checkpoint.",
+        code="no-file",
     )
 
 

@@ -82,6 +82,7 @@ class DevSet:
             raise UserError(
                 f"{name} has no pairs with scores to choose the best checkpoint by.",
                 "Name a data set of scored pairs, such as STSBenchmark, or leave the dev task out.",
+                code="wrong-kind",
             )
         has_dev = dataset.parts_are == "splits" and "dev" in dataset.parts
         parts = [dataset.parts["dev"]] if has_dev else list(dataset.parts.values())
@@ -94,6 +95,7 @@ class DevSet:
             raise UserError(
                 f"The scores of {name} are all the same: no model can be better than another.",
                 "Name a data set whose scores differ, or leave the dev task out.",
+                code="too-few",
             )
         sides = [
             [s for part in parts for s in part.left],

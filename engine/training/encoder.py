@@ -138,6 +138,7 @@ class EncoderTrainer(Trainer):
                 raise UserError(
                     f"The model cannot be compiled here: {first_line(error)}",
                     "Train without compiling it, which changes the speed alone.",
+                    code="unsupported",
                 ) from error
             raise
 
@@ -157,6 +158,7 @@ class EncoderTrainer(Trainer):
                 f"A micro-batch of {size} does not fit the memory of {device}.",
                 "Lower the micro-batch or the max length, or let gradient checkpointing compute "
                 "activations again.",
+                code="too-large",
             )
         self.state.micro_batch = (size + 1) // 2
         return self.note(
@@ -230,6 +232,7 @@ def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
         raise UserError(
             f"A batch of {spec.batch_size} cannot be sharded over {ranks.world_size} processes.",
             "Raise the batch size, or start fewer processes.",
+            code="too-few",
         )
     hard = spec.objective == "sup" and spec.hard_negatives and len(examples.columns) > 2
     if spec.objective != "mlm" and spec.batch_size == 1 and not hard:
@@ -237,4 +240,5 @@ def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
             "With a batch size of 1 nothing can be learned: the other examples of a batch are the "
             "negatives, and without any the loss is 0 whatever the weights.",
             "Give a batch size of 2 or more; the paper takes 64. A small micro-batch saves memory.",
+            code="too-few",
         )

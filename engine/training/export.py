@@ -68,6 +68,7 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
         raise UserError(
             f"The encoder cannot be written to {folder}: {why_unwritten(error)}.",
             "Make room or choose another folder; the run goes on from its checkpoint.",
+            code="no-file",
         ) from error
     return encoder_of(folder)
 

@@ -36,7 +36,9 @@ def read(spec: Any, name: str, text: str) -> Any:
     if NoneType in types and text.casefold() in ("", "none"):
         return None
     if not text:
-        raise UserError(f"The {shown(name)} is empty.", f"Usual is {defaults(spec).get(name)}.")
+        raise UserError(
+            f"The {shown(name)} is empty.", f"Usual is {defaults(spec).get(name)}.", code="missing"
+        )
     if bool in types:
         if text.casefold() in ("true", "false"):
             return text.casefold() == "true"

@@ -41,6 +41,7 @@ def shape_of(base: str) -> dict[str, int]:
         raise UserError(
             f"{shape['heads']} heads do not divide a width of {shape['hidden']} in '{base}'.",
             "Give a width that is a multiple of the heads.",
+            code="mismatch",
         )
     return shape
 
@@ -124,6 +125,7 @@ def _pieces(sentences: Iterable[str], size: int) -> list[str]:
         raise UserError(
             "The training sentences hold no letter to learn a vocabulary from.",
             "Give sentences.",
+            code="too-few",
         )
     known = [*SPECIAL, *letters, *(_PREFIX + letter for letter in letters)]
     learner = Tokenizer(models.WordPiece(unk_token=SPECIAL[1]))

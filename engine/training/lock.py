@@ -27,10 +27,13 @@ def lock(folder: Path) -> Iterator[None]:
         raise UserError(
             f"Another process is at work in {folder}.",
             "Wait until it is done or stop it; or choose another folder for the outcome.",
+            code="conflict",
         ) from error
     except OSError as error:
         raise UserError(
-            f"{folder} cannot be written: {first_line(error)}", "Choose another folder."
+            f"{folder} cannot be written: {first_line(error)}",
+            "Choose another folder.",
+            code="no-file",
         ) from error
     try:
         yield

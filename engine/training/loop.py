@@ -317,7 +317,11 @@ class Trainer(ABC):
         failure = self.meter.failure
         if self.best is None:
             if checkpoint.peek(self.folder) is None:
-                raise UserError(f"{failure} No checkpoint had been written before.", self.remedy)
+                raise UserError(
+                    f"{failure} No checkpoint had been written before.",
+                    self.remedy,
+                    code="not-finite",
+                )
             self.state.best_step = checkpoint.load_weights(self.folder, self.model)
         kept = f"Training stopped; the weights of step {self.state.best_step} are kept."
         return self.note(f"{failure} {kept} {self.remedy}")
@@ -333,6 +337,7 @@ class Trainer(ABC):
             raise UserError(
                 f"The processes found different checkpoints in {self.folder}, of steps {listed}.",
                 "All of them need the same folder, on a disk that they share.",
+                code="mismatch",
             )
 
     def _check_same(self, kept: Mapping[str, Any]) -> None:
@@ -354,6 +359,7 @@ class Trainer(ABC):
                 f"other settings: {'; '.join(other)}.",
                 "Give the same settings to go on, choose another folder to train into, or remove "
                 "it.",
+                code="mismatch",
             )
 
     def _load(self) -> None:

@@ -166,6 +166,7 @@ class TrainingModel(nn.Module):
             raise UserError(
                 f"{self.base.name} has no head that predicts masked tokens.",
                 "Train a BERT or RoBERTa, or leave MLM out.",
+                code="unsupported",
             )
         return head(states)
 
@@ -229,6 +230,7 @@ def open_model(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Training
                 f"The max length {spec.max_length} is more than the {base.limit} tokens that "
                 f"{base.name} takes.",
                 f"Give at most {base.limit}.",
+                code="too-large",
             )
         return TrainingModel(base, spec).train()
 
@@ -303,6 +305,7 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
         raise UserError(
             f"{checkpoint.label} cannot be trained: {first_line(error)}",
             "Check that the folder is complete; MLM needs an architecture with such a head.",
+            code="damaged",
         ) from error
     own = ("pooler.", *_LM_HEADS)
     missing = [key for key in info["missing_keys"] if not any(name in key for name in own)]
@@ -310,6 +313,7 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
         raise UserError(
             f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them.",
             "Give the complete checkpoint.",
+            code="damaged",
         )
     if whole.config.is_encoder_decoder:
         whole = whole.get_encoder()

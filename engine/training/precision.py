@@ -66,6 +66,7 @@ class Precision:
             raise UserError(
                 f"{precision} is not to be had on {device}.",
                 "Choose the precision auto, which takes what the device has.",
+                code="unsupported",
             )
         return cls(device, precision)
 
@@ -101,5 +102,6 @@ def _device(requested: str | None, local_rank: int, world_size: int) -> torch.de
         raise UserError(
             f"This machine has no device {name!r}.",
             "Leave the device out: the first GPU is taken if there is one, else the processor.",
+            code="unsupported",
         ) from error
     return device

@@ -95,4 +95,5 @@ def check_free(folder: Path, spec: TrainSpec) -> None:
         raise UserError(
             f"{folder} already exists, and is not the encoder with these settings.",
             "Choose another folder; nothing is overwritten.",
+            code="conflict",
         )

@@ -75,6 +75,7 @@ def parsed(text: str) -> tuple[str, list[Any] | Range]:
         raise UserError(
             f"{text!r} gives {name} no values.",
             f"For example {name}=VALUE,VALUE or {name}=LOW..HIGH.",
+            code="missing",
         )
     if ".." in given:
         numbers, _, scale = given.partition(":")
@@ -111,6 +112,7 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
         raise UserError(
             f"This grid has {count:,} runs; {MOST} are the most.",
             "Vary less, or make a random search.",
+            code="too-large",
         )
     return _distinct(
         spec,
@@ -189,11 +191,15 @@ def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Chang
 
 def _check(varied: Mapping[str, Values | Range]) -> None:
     if not varied:
-        raise UserError("Nothing is varied.", "For example learning_rate=1e-5,3e-5.")
+        raise UserError(
+            "Nothing is varied.", "For example learning_rate=1e-5,3e-5.", code="missing"
+        )
     for name, values in varied.items():
         _known(name)
         if not isinstance(values, Range) and not len(values):
-            raise UserError(f"The {shown(name)} has no value to take.", "Give at least one.")
+            raise UserError(
+                f"The {shown(name)} has no value to take.", "Give at least one.", code="missing"
+            )
         if isinstance(values, Range) and not {int, float} & set(types_of(TrainSpec)[name]):
             raise UserError(f"The {shown(name)} is no number.", "List its values instead.")
 
@@ -202,7 +208,9 @@ def _known(name: str) -> None:
     known = [field.name for field in fields(TrainSpec) if field.name not in _FIXED]
     if name not in known:
         raise UserError(
-            f"There is no field {name!r} to vary.", f"The fields are {', '.join(known)}."
+            f"There is no field {name!r} to vary.",
+            f"The fields are {', '.join(known)}.",
+            code="unknown",
         )
 
 

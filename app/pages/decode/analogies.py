@@ -124,17 +124,28 @@ def named(text: str) -> dict[str, str]:
             raise UserError(
                 f"Line {number} of the sentences has no name in front: {line.strip()[:60]!r}.",
                 "Write it as `a = He walks to school.`; a name begins with a letter.",
+                code="damaged",
             )
         name, sentence = match["name"], match["sentence"].strip()
         if not sentence:
-            raise UserError(f"Line {number} defines {name} without a sentence.", "Write one.")
+            raise UserError(
+                f"Line {number} defines {name} without a sentence.", "Write one.", code="missing"
+            )
         if name in found:
             raise UserError(
-                f"Line {number} defines {name} again.", "Give each sentence its own name."
+                f"Line {number} defines {name} again.",
+                "Give each sentence its own name.",
+                code="conflict",
             )
         found[name] = sentence
         if len(found) > MOST_NAMED:
-            raise UserError(f"More than {MOST_NAMED} sentences are named.", "Leave some out.")
+            raise UserError(
+                f"More than {MOST_NAMED} sentences are named.", "Leave some out.", code="too-large"
+            )
     if not found:
-        raise UserError("No sentence is named.", "Write one per line: `a = He walks to school.`.")
+        raise UserError(
+            "No sentence is named.",
+            "Write one per line: `a = He walks to school.`.",
+            code="missing",
+        )
     return found

@@ -106,7 +106,9 @@ def build(workspace: Workspace) -> None:
             values.expression,
         )
         if not text.strip():
-            raise UserError("The expression is empty.", f"Write one, such as {ANALOGY}.")
+            raise UserError(
+                "The expression is empty.", f"Write one, such as {ANALOGY}.", code="missing"
+            )
         lines = named(values.sentences)
         used, answer = _used(text, lines), _answer(text, values.sentences)
         known = (

@@ -216,10 +216,14 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
         name = name.strip()
         if not equals or not name.isidentifier():
             raise UserError(
-                f"--let {text[:60]!r} does not name a sentence.", 'Write --let a="a sentence".'
+                f"--let {text[:60]!r} does not name a sentence.",
+                'Write --let a="a sentence".',
+                code="damaged",
             )
         if name in found:
-            raise UserError(f"{name} is given twice.", "Use another name for one of them.")
+            raise UserError(
+                f"{name} is given twice.", "Use another name for one of them.", code="conflict"
+            )
         found[name] = sentence
     return found
 

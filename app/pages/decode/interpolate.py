@@ -171,7 +171,9 @@ def _answers(workspace: Workspace, values: Values, session: str | None) -> Itera
     )
     encoder = values.encoder
     if not encoder:
-        raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
+        raise UserError(
+            "No encoder chosen.", "Choose one above, or add one on Encoders.", code="missing"
+        )
     place = _place(values)
 
     def work(say: background_call.Say) -> tuple[list[Step], str]:

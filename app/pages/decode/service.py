@@ -64,7 +64,9 @@ class DecodeOptions:
         """Validate the options before a model is loaded."""
         if self.method not in METHODS:
             raise UserError(
-                f"There is no method {self.method!r}.", f"Choose one of {', '.join(METHODS)}."
+                f"There is no method {self.method!r}.",
+                f"Choose one of {', '.join(METHODS)}.",
+                code="unknown",
             )
         if not 1 <= self.beams <= MOST_BEAMS:
             raise UserError(f"{self.beams} beams are not possible.", f"From 1 to {MOST_BEAMS}.")
@@ -286,12 +288,13 @@ def training_time(workspace: Workspace, encoder: str) -> str:
 def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
     """Raise the error; for a missing decoder, with the command that trains one and its time."""
     if not isinstance(error, NoDecoder):
-        raise error or UserError("Nothing was decoded.")
+        raise error or UserError("Nothing was decoded.", code="no-result")
     took = training_time(workspace, encoder)
     raise UserError(
         f"{encoder} has no decoder yet.",
         f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
         "--train FILE --out FOLDER",
+        code="no-result",
     )
 
 
@@ -299,10 +302,12 @@ def checked(sentence: str, what: str = "The sentence") -> str:
     """Return the sentence with whitespace normalised."""
     text = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not text:
-        raise UserError(f"{what} is empty.", "Write a sentence.")
+        raise UserError(f"{what} is empty.", "Write a sentence.", code="missing")
     if len(text) > MOST_CHARACTERS:
         raise UserError(
-            f"{what} has {len(text):,} characters.", f"Give at most {MOST_CHARACTERS:,}."
+            f"{what} has {len(text):,} characters.",
+            f"Give at most {MOST_CHARACTERS:,}.",
+            code="too-large",
         )
     return text
 
@@ -339,7 +344,9 @@ def _open(workspace: Workspace, encoder: str) -> tuple[DecoderInfo, Decoder, Enc
 
     row = decoders.decoder_of(workspace, encoder)
     if row is None:
-        raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
+        raise NoDecoder(
+            f"{encoder} has no decoder yet.", "Train one on Train decoder.", code="no-result"
+        )
     decoder, model = decoders.opened(workspace, row)
     return row, decoder, Typed(model)
 

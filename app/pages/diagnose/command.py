@@ -77,7 +77,9 @@ def diagnose(
     if across or not encoder:
         if encoder or not across:
             raise UserError(
-                "Give either an encoder or --across.", "Name one encoder, or use --across."
+                "Give either an encoder or --across.",
+                "Name one encoder, or use --across.",
+                code="conflict",
             )
         _across(workspace, as_json)
         return

@@ -153,7 +153,7 @@ def _filled(workspace: Workspace, values: Values) -> dict[str, Any]:
 def _chosen(name: str | None, source: str | None, many: str) -> tuple[str, str | None, int]:
     """Parse the form into encoder, text and number of sentences."""
     if not name:
-        raise UserError("There are no decoders yet.", "Train one on Train decoder.")
+        raise UserError("There are no decoders yet.", "Train one on Train decoder.", code="missing")
     text = str(many or "").strip().replace(",", "")
     if not text.isdecimal():
         raise UserError(f"{text[:40]!r} is not a number of sentences.", "Write one such as 1000.")

@@ -58,7 +58,9 @@ def across(workspace: Workspace) -> Across:
     ]
     if not rows:
         return Across(
-            problem=UserError("No decoder diagnosed yet.", "Diagnose some encoders first.")
+            problem=UserError(
+                "No decoder diagnosed yet.", "Diagnose some encoders first.", code="no-result"
+            )
         )
     pairs = {(row["encoder"], row["data_hash"]) for row in rows}
     ((most, _),) = Counter(hashed for _, hashed in pairs).most_common(1)

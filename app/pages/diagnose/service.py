@@ -87,7 +87,9 @@ class DiagnoseJob(Job):
             )
         row = decoders.decoder_of(workspace, encoder)
         if row is None:
-            raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
+            raise NoDecoder(
+                f"{encoder} has no decoder yet.", "Train one on Train decoder.", code="no-result"
+            )
         path = named(text or "")
         chosen = HELD_OUT if text == "held-out" else text or _unseen(workspace, row)
         file = str(path.absolute()) if text and path.is_file() else chosen
@@ -128,6 +130,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
         raise UserError(
             f"There is no data set named {source}, and no run that records which file it was.",
             "Diagnose the decoder on a text again.",
+            code="unknown",
         )
     return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
 
@@ -155,7 +158,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
     rows = [row for row in decoders.listed(workspace) if row.name == job.decoder]
     row = rows[0] if rows else decoders.decoder_of(workspace, job.encoder)
     if row is None:
-        raise UserError(f"The decoder {job.decoder} is gone.", "Train it again.")
+        raise UserError(f"The decoder {job.decoder} is gone.", "Train it again.", code="stale")
     row = replace(row, encoder=job.encoder)
     decoder, encoder = decoders.opened(workspace, row)
     with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
@@ -170,6 +173,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
         raise UserError(
             f"{last_part(job.text)} has no sentences that are new to the decoder.",
             f"It needs sentences of {LEAST_WORDS} to {row.words} words; choose another text.",
+            code="too-few",
         )
     diagnosis = diagnose(decoder, encoder, sentences, learned[:MOST_KNOWN], tick=tick)
     diagnosis = replace(diagnosis, notes=(*notes, *diagnosis.notes))
@@ -192,7 +196,7 @@ def _training_text(
         spec = _spec(workspace, facts)
         found = sentences_of(spec, workspace.catalog, folder)
         if found.hash != facts["data_hash"]:
-            raise UserError("Another text has that name.")
+            raise UserError("Another text has that name.", code="stale")
         return found.texts[: -spec.held_out], found.texts[-spec.held_out :], []
     except (KeyError, TypeError, UserError):
         names = default_texts(workspace.catalog)

@@ -155,7 +155,9 @@ def _queue(workspace: Workspace, name: str, values: Values) -> str:
     from theodolite.engine.training.ablations import ABLATIONS, scaled
 
     if name not in ABLATIONS:
-        raise UserError(f"There is no table {name[:40]!r}.", "Choose one of the list.")
+        raise UserError(
+            f"There is no table {name[:40]!r}.", "Choose one of the list.", code="unknown"
+        )
     ablation = ABLATIONS[name]
     spec = scaled(_spec(workspace, ablation, values), values.scale)
     drawn = range(FIRST_SEED, FIRST_SEED + int(values.seeds))
@@ -173,7 +175,7 @@ def _spec(workspace: Workspace, ablation: Ablation, values: Values) -> TrainSpec
     preset = _preset(workspace, ablation.objective)
     data = values.pairs if ablation.objective == "sup" else values.texts
     if not values.base or not data:
-        raise UserError("Base or data is missing.", "Choose both above the tables.")
+        raise UserError("Base or data is missing.", "Choose both above the tables.", code="missing")
     spec = TrainSpec.from_dict(preset | {"base": values.base, "train": data, "out": ""})
     return replace(spec, micro_batch=None)
 

@@ -63,6 +63,7 @@ def new_base(values: Mapping[str, Any]) -> str:
         raise UserError(
             f"{numbers['heads']} heads do not divide a hidden size of {numbers['hidden']}.",
             "Take a hidden size that is a multiple of the heads, such as 256 and 4.",
+            code="mismatch",
         )
     return "new:" + ",".join(f"{name}={number}" for name, number in numbers.items())
 
@@ -93,7 +94,7 @@ def taken_in(workspace: Workspace, file: str | None) -> str:
 
     workspace.refuse_visitors()
     if not file:
-        raise UserError("There is no file to take in.", "Choose one.")
+        raise UserError("There is no file to take in.", "Choose one.", code="missing")
     path = Path(file)
     stem = uploads.name_for(path.name)
     taken = {row["name"] for row in workspace.store.uploads.list()}

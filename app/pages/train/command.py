@@ -140,6 +140,7 @@ def sweep(
         raise UserError(
             "A sweep cannot run under torchrun: its trainings start and end separately.",
             "Use --processes, or train one after the other.",
+            code="unsupported",
         )
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(
@@ -155,6 +156,7 @@ def sweep(
         raise UserError(
             "A sweep either varies fields or uses the rows of a table.",
             f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
+            code="conflict",
         )
     drawn = range(base_spec.seed, base_spec.seed + seeds)
     if ablation is None:

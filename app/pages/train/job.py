@@ -176,6 +176,7 @@ class TrainingJob(Job, Generic[Spec]):
             raise UserError(
                 f"Only a worker of a fleet leaves what it trains at {self.spec.out}.",
                 "Start one with theodolite worker --fleet URL --out ROOT, or give a folder.",
+                code="unsupported",
             )
         report = TrainingReport(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
@@ -188,6 +189,7 @@ class TrainingJob(Job, Generic[Spec]):
             raise UserError(
                 "Stopped before the first update: there are no weights to keep yet.",
                 "If retried, it resumes from there; the vectors are kept.",
+                code="no-result",
             )
 
 

@@ -99,6 +99,7 @@ def _followed(
         raise UserError(
             f"One of the processes that train together {processes.death(started.returncode)}.",
             "Start it again: it resumes from its checkpoint. Their output is in the log.",
+            code="failed",
         )
 
 

@@ -184,9 +184,11 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         from theodolite.engine.training.spec import TrainSpec
 
         if not values["base"]:
-            raise UserError("No model given.", "Choose one under Model.")
+            raise UserError("No model given.", "Choose one under Model.", code="missing")
         if not values["train"]:
-            raise UserError("No training data given.", "Choose data, or upload a file.")
+            raise UserError(
+                "No training data given.", "Choose data, or upload a file.", code="missing"
+            )
         named = {name: values[name] for name in self.named}
         return TrainSpec.from_dict(named | {"out": ""} | self.settings.read(values))
 
@@ -274,9 +276,11 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         encoder = str(values["encoder"] or "").strip()
         train = tuple(str(name).strip() for name in values["train"] or () if str(name).strip())
         if not encoder:
-            raise UserError("No encoder given.", "Choose one.")
+            raise UserError("No encoder given.", "Choose one.", code="missing")
         if not train:
-            raise UserError("No training text given.", "Choose a text, or give a file's path.")
+            raise UserError(
+                "No training text given.", "Choose a text, or give a file's path.", code="missing"
+            )
         given = self.settings.read(values)
         return DecoderSpec(encoder=str(parse(encoder)), train=train, out="", **given)
 
@@ -299,6 +303,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
             raise UserError(
                 f"{out.name} already exists.",
                 "To train another, change a setting such as the seed.",
+                code="conflict",
             )
         return super().queue(spec, title=title)
 

@@ -50,7 +50,11 @@ class SweepJob(Job):
             children: label and changes of each; changes may be empty.
         """
         if not children:
-            raise UserError("A sweep needs at least one training.", "Vary a field over its values.")
+            raise UserError(
+                "A sweep needs at least one training.",
+                "Vary a field over its values.",
+                code="too-few",
+            )
         specs = [
             (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
             for label, changes in children
@@ -109,7 +113,7 @@ class SweepJob(Job):
             LeftOut: the sweep was asked to stop.
         """
         if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
-            raise LeftOut(LEFT_OUT, "Retry the run to train it as well.")
+            raise LeftOut(LEFT_OUT, "Retry the run to train it as well.", code="stale")
         return TrainJob(self.child(position)).work(workspace, position, reporter)
 
     def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:

@@ -110,11 +110,14 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
 def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
     """The row of a training."""
     if key not in known:
-        raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
+        raise UserError(
+            f"There is no training run {key!r}.", "`theodolite runs` lists them.", code="unknown"
+        )
     if known[key]["kind"] == DIAGNOSIS:
         raise UserError(
             f"Run {key!r} is a diagnosis, which has no curves.",
             "The page Diagnose has its figures.",
+            code="wrong-kind",
         )
     return known[key]
 

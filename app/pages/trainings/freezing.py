@@ -56,7 +56,7 @@ def _read(workspace: Workspace, key: str) -> tuple[TrainingRun, Curves]:
     """A training as published."""
     frozen = kept(workspace, KIND, key)
     if frozen is None:
-        raise UserError(f"The training {key[:40]!r} is not published.")
+        raise UserError(f"The training {key[:40]!r} is not published.", code="unknown")
     return TrainingRun(**frozen["run"]), Curves(
         steps=frozen["steps"], evals=frozen["evals"], notes=frozen["notes"]
     )
@@ -72,7 +72,9 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         keys = address.first(request, "run").split(",")
         if keys == [""]:
-            raise UserError("None of these encoders comes from a finished training.")
+            raise UserError(
+                "None of these encoders comes from a finished training.", code="no-result"
+            )
         found = [_read(workspace, key) for key in keys]
         parts_shown = section.drawn(found) | {
             "listing": views.read_only_list([row for row, _ in found])

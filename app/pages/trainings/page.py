@@ -95,7 +95,9 @@ def _pressed(
     keys = [row.key for row in _known(rows, keys)]
     if len(keys) > section.MOST:
         raise UserError(
-            f"{len(keys)} trainings are too many to distinguish.", f"Choose at most {section.MOST}."
+            f"{len(keys)} trainings are too many to distinguish.",
+            f"Choose at most {section.MOST}.",
+            code="too-large",
         )
     return keys, sweep
 

@@ -93,4 +93,5 @@ def _too_few(name: str, examples: Examples) -> UserError:
         f"{name} has {what} to learn from{notes}.",
         "An example is told apart from the others of its batch, so there must be two at least, and "
         "some thousands to learn anything.",
+        code="too-few",
     )

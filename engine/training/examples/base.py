@@ -110,6 +110,7 @@ def no_pairs(name: str, what: str) -> UserError:
         f"{name} holds {what}; supervised training needs pairs of sentences that mean the same.",
         "Give a file with the columns sent0,sent1 (and hard_neg), inference pairs, graded pairs or "
         "triplets, or choose the objective unsup.",
+        code="wrong-kind",
     )
 
 
@@ -119,4 +120,5 @@ def no_running_text(name: str, what: str) -> UserError:
         f"{name} holds {what}; next-sentence needs running text.",
         "Give a text file with one sentence a line in reading order, an empty line between "
         "documents.",
+        code="wrong-kind",
     )

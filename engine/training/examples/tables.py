@@ -92,12 +92,14 @@ def _layout(file: RowFile) -> _Layout:
         raise UserError(
             f"The first line of {file.name} holds sentences, not the names of its columns.",
             "Put the names on top: sent0,sent1,hard_neg, or text for single sentences.",
+            code="ambiguous",
         )
     if len(columns) > 3 or len(set(columns)) < len(columns):
         raise UserError(
             f"The columns of {file.name} are {listed(columns)}: none tells what it is.",
             "Name them sent0,sent1,hard_neg or premise,hypothesis,label or "
             "sentence1,sentence2,score or text.",
+            code="ambiguous",
         )
     note = f"The columns {', '.join(columns)} were taken by their places"
     meaning = ("a sentence", "its positive", "its hard negative")[: len(columns)]
@@ -125,6 +127,7 @@ class _WholeRows:
                     f"{self.file.name}, line {row.line} has {row.width} cells, and there are "
                     f"{width} columns ({listed(self.file.columns)}).",
                     "A sentence with a separator in it belongs in quotes.",
+                    code="damaged",
                 )
             elif row.width < width:
                 self._short += 1
@@ -266,4 +269,5 @@ def no_contradictions(name: str) -> UserError:
     return UserError(
         f"No premise of {name} has both an entailment and a contradiction.",
         "Train without hard negatives to learn from its entailments alone.",
+        code="too-few",
     )

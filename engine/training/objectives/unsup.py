@@ -43,6 +43,7 @@ class Unsupervised(Objective):
             raise UserError(
                 "The same dropout mask twice needs the same sentence in the same encoder twice.",
                 "Leave the augmentation and the second encoder out, or the fixed mask.",
+                code="conflict",
             )
 
     def begin(self, model: Model) -> None:
