@@ -42,11 +42,11 @@ from theodolite.engine.decoding.dataset import DecoderDataset, sentences_of, wit
 from theodolite.engine.decoding.diagnosis import NAMES
 from theodolite.engine.decoding.folder import vocabulary_of
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.train import DecoderTrainer
 from theodolite.engine.decoding.vocabulary import Words
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.training.card import table
+from theodolite.engine.training.record import table
 
 OURS = "prefix"
 CONTESTANTS = (OURS, "lstm", "lstm-mos")

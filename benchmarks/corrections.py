@@ -32,7 +32,7 @@ from theodolite.engine.decoding.diagnostics import (
 )
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.training.card import table
+from theodolite.engine.training.record import table
 
 MEASURES = {"Id": identical, "PERM": permuted, "Token F1": token_f1}
 

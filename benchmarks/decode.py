@@ -40,7 +40,7 @@ from theodolite.engine.decoding.folder import steps_of
 from theodolite.engine.decoding.generate import greedy
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import corpus
-from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.train import DecoderTrainer
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 
 DIM = 384

@@ -51,22 +51,22 @@ from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding import shipped
 from theodolite.engine.decoding.arithmetic import evaluate
-from theodolite.engine.decoding.card import card
 from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.diagnosis import NAMES, Diagnosis, Figure
-from theodolite.engine.decoding.events import (
-    DecoderEvaluated,
-    DecoderFinished,
-    DecoderStarted,
-    DecoderStepped,
-)
+from theodolite.engine.decoding.folder import card
 from theodolite.engine.decoding.known_words import words_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.training.card import plain, table
-from theodolite.engine.training.events import Noted
+from theodolite.engine.training.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+    Noted,
+)
+from theodolite.engine.training.record import plain, table
 
 ENCODERS: dict[str, dict[str, Any]] = {
     "wordllama": {"epochs": 2.5},

@@ -34,10 +34,9 @@ from typing import Any
 from benchmarks.claims import at_least, at_most, claim
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.encoder import EncoderTrainer
+from theodolite.engine.training.encoder import EncoderTrainer, batches
 from theodolite.engine.training.examples import Examples, open_examples
 from theodolite.engine.training.model import open_model
-from theodolite.engine.training.order import batches
 from theodolite.engine.training.precision import Precision
 
 DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli"}

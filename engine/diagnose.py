@@ -29,8 +29,8 @@ from theodolite.engine.decoding.diagnosis import (
     System,
     to_result,
 )
+from theodolite.engine.decoding.diagnostics import word_mover_scores
 from theodolite.engine.decoding.text import words as count_words
-from theodolite.engine.decoding.word_mover import word_mover_scores
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody

@@ -80,7 +80,7 @@ class CausalDecoder(nn.Module):
         end = tokenizer.eos_token_id
         if end is None:
             raise UserError(
-                f"{checkpoint.label} has no piece for the end of a text.",
+                f"{checkpoint.label} has no token for the end of a text.",
                 "Its tokenizer_config.json should name an eos_token.",
                 code="unsupported",
             )
@@ -122,8 +122,8 @@ class CausalDecoder(nn.Module):
         cache = self.base(inputs_embeds=self._read(vectors), use_cache=True).past_key_values
         if not isinstance(cache, DynamicCache):
             raise UserError(
-                f"A language model of the kind {self.base.config.model_type} keeps its memory in a "
-                "form that decoders cannot use.",
+                f"A language model of the kind {self.base.config.model_type} keeps no "
+                "cache of keys and values that a decoder can use.",
                 "Give one that is a Transformer.",
                 code="unsupported",
             )
@@ -212,7 +212,7 @@ def _checkpoint(source: str) -> Checkpoint:
     checkpoint.check_weights()
     if not checkpoint.is_decoder or checkpoint.weights[0].suffix != ".safetensors":
         raise UserError(
-            f"{checkpoint.label} is no causal language model with weights in safetensors.",
+            f"{checkpoint.label} is not a causal language model with weights in safetensors.",
             "Give one like hf:gpt2.",
             code="wrong-kind",
         )

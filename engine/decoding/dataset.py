@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from theodolite.engine.datasets.catalog import Catalog
-from theodolite.engine.decoding.events import Encoded
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import corpus
 from theodolite.engine.decoding.vocabulary import PAD, Words
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Encoded
 from theodolite.engine.training.examples import open_examples
 
 AT_ONCE = 4096
@@ -103,7 +103,7 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
             f"{len(found):,} different sentences of at most {spec.words} words are left to learn "
             f"from, and {spec.held_out:,} of them would be held out.",
             f"Give more than {2 * spec.held_out:,}: a useful decoder needs tens of thousands. Or "
-            "keep fewer apart.",
+            "hold out fewer.",
             code="too-few",
         )
     notes.append(
@@ -164,8 +164,8 @@ def with_vectors(
     """
     if not np.isfinite(vectors).all():
         raise UserError(
-            "The encoder gave vectors with values that are no numbers.",
-            "Look at it with the doctor; it cannot be decoded.",
+            "The encoder gave vectors with NaN or infinity.",
+            "Check the encoder; such vectors cannot be decoded.",
             code="not-finite",
         )
     tokens = vocabulary.ids(sentences)

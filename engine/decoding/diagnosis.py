@@ -50,7 +50,7 @@ class FigureRow:
     """The figures of one system, the decoder or a baseline, on some sentences.
 
     Attributes:
-        system: its name; called `giver` in older stored results.
+        system: its name.
         length: empty for all sentences, else as `5 to 7 words`.
         n: sentences.
         figures: in the order of the card.
@@ -144,7 +144,7 @@ class Diagnosis:
         """Read the output of `to_dict`; other keys (of a result's `details`) are ignored."""
         rows = tuple(
             FigureRow(
-                row.get("system") or row["giver"],
+                row["system"],
                 row["length"],
                 row["n"],
                 tuple(_figure(f) for f in row["figures"]),

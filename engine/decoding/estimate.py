@@ -17,7 +17,7 @@ from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.folder import vocabulary_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.start import Start
-from theodolite.engine.decoding.trainer import EVALUATIONS, DecoderTrainer
+from theodolite.engine.decoding.train import EVALUATIONS, DecoderTrainer
 from theodolite.engine.encoders.base import Encoder
 
 _TRIED = 3000

@@ -12,7 +12,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from theodolite.engine.decoding.card import card
 from theodolite.engine.decoding.causal import BaseVocabulary, CausalDecoder
 from theodolite.engine.decoding.dataset import DecoderDataset
 from theodolite.engine.decoding.generate import Steps
@@ -31,6 +31,9 @@ from theodolite.engine.decoding.prefix import PrefixTransformer
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.vocabulary import Vocabulary, Words
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.base_spec import short
+from theodolite.engine.training.events import DecoderFinished
+from theodolite.engine.training.record import WHY, code, fenced, plain, settings, table
 
 FORMAT = 1
 FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
@@ -180,6 +183,8 @@ def facts_of(folder: Path) -> dict[str, Any]:
         facts = json.loads((folder / "decoder.json").read_text("utf-8"))
         if facts["format"] != FORMAT:
             raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
+        if missing := {"encoder", "dim", "mean", "scale"} - facts.keys():
+            raise ValueError(f"it has no {min(missing)}")
         numbers = [*facts["mean"], facts["scale"]]
         if len(facts["mean"]) != facts["dim"] or not all(map(math.isfinite, numbers)):
             raise ValueError("its mean does not have as many numbers as its vectors")
@@ -187,7 +192,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
         raise _missing(folder) from error
     except Exception as error:  # as above
         raise _damaged(folder, error) from error
-    return facts | {"encoder": str(facts.get("encoder", ""))}
+    return facts
 
 
 def _vocabulary(folder: Path, facts: dict[str, Any]) -> Words:
@@ -241,3 +246,89 @@ def _damaged(folder: Path, error: Exception) -> UserError:
         "Train it again, or get the folder again.",
         code="damaged",
     )
+
+
+MOST_ROWS = 20
+"""Most held-out losses listed on the card; `decoder.json` has all."""
+ARCHITECTURES = {
+    "prefix": "a small Transformer that reads the vector as its first positions",
+    "lstm": "an LSTM with the vector joined to every input (Vec2Sent, section 3.3)",
+    "lstm-mos": "an LSTM with a mixture of softmaxes, the vector joined to every input (Vec2Sent, "
+    "section 2)",
+    "causal": "a language model behind a soft prefix that the vector becomes",
+}
+TERMS = (
+    "To be filled in by whoever passes this folder on. A decoder can write out what it learned "
+    "from: the terms of its training text, of the encoder and of a base hold for it too."
+)
+
+
+def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:
+    """The text of `README.md`.
+
+    Args:
+        facts: the content of `decoder.json`.
+        source: description of the training text, Markdown; by default the names of its files.
+        terms: terms of use, Markdown.
+        proof: the decoder's scores, Markdown.
+    """
+    spec = DecoderSpec.from_dict(facts["spec"])
+    sources = ", ".join(code(short(name)) for name in spec.train)
+    kept = "matrices as int8 with a scale a row" if facts["int8"] else "float16"
+    parts = [
+        f"# A decoder for {code(short(spec.encoder))}",
+        f"It turns a vector of {facts['dim']} dimensions of this encoder back into a sentence: "
+        f"{ARCHITECTURES[spec.architecture]}. {facts['parameters']:,} parameters, {kept}; "
+        f"{facts['pieces']:,} tokens. It belongs to vectors of fingerprint "
+        f"{code(facts['fingerprint'])}, and to none else.",
+        "It knows sentences of the length and kind that it learned from, and writes what is "
+        "likely where the vector does not say: a name or number may be made up."
+        + _words(facts.get("known_words")),
+        "## Training text",
+        f"{source or sources}: {facts['sentences']:,} sentences of at most {spec.words} words"
+        + (", clauses of longer ones among them" if spec.clauses else "")
+        + f". Content hash {code(facts['data_hash'])}.",
+        "## Training",
+        f"{WHY.get(facts['why'], '')} {facts['steps']:,} updates in {facts['seconds']:,.0f} "
+        f"seconds. The weights are those after update {facts['step']:,}, with the lowest loss, "
+        f"{facts['loss']:.3f} nats a token, on {facts['held_out']:,} held-out sentences.",
+        spec.start
+        and f"It began with the weights of the decoder {code(short(spec.start))}, which "
+        "may have learned some of the sentences that are held out here.",
+        "\n".join(f"- {plain(note)}" for note in facts["notes"]),
+        settings(spec, ("encoder", "train", "out")),
+        "The same again:",
+        fenced(shlex.join(spec.relative_paths().command()), "sh"),
+        table(("update", "held-out loss"), _curve(facts["curve"])),
+        proof,
+        "## Terms",
+        terms,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _words(known: int | None) -> str:
+    """The sentence about the words that decoding is restricted to."""
+    if not known:
+        return ""
+    return (
+        f" Unless any word is asked for, it writes only the {known:,} words of its training "
+        "text (`words.txt.gz`), beside numbers and marks."
+    )
+
+
+def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
+    """Held-out losses, evenly thinned; the first and the last are always among them."""
+    every = -(-len(curve) // MOST_ROWS) or 1
+    last = len(curve) - 1
+    return [
+        (f"{step:,.0f}", f"{loss:.3f}")
+        for i, (step, loss) in enumerate(curve)
+        if i % every == 0 or i == last
+    ]
+
+
+def finished(facts: Mapping[str, Any], folder: Path) -> DecoderFinished:
+    """Return the last event of a decoder's training, from the facts in its `decoder.json`."""
+    steps, step, loss, seconds = (facts[name] for name in ("steps", "step", "loss", "seconds"))
+    return DecoderFinished(steps, step, loss, seconds, str(folder), facts["why"])

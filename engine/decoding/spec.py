@@ -112,7 +112,7 @@ class DecoderSpec(BaseSpec):
             )
         if causal and self.start is not None:
             raise UserError(
-                "A language model learns on from its base, not from a decoder.",
+                "A language model starts from its base, not from a decoder.",
                 "Leave out the start.",
                 code="conflict",
             )

@@ -43,7 +43,7 @@ class Start:
                 f"The decoder {folder.name} reads vectors of {facts['encoder']} with the "
                 f"fingerprint {facts['fingerprint']}, not those of {spec.encoder} "
                 f"({encoder.fingerprint}).",
-                "Learn on with the encoder that it was trained for.",
+                "Continue with the encoder that it was trained for.",
                 code="mismatch",
             )
         then = DecoderSpec.from_dict(facts["spec"])

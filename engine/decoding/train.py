@@ -15,22 +15,54 @@ until the decoder is written.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, ClassVar
 
+import numpy as np
+import torch
+
+from theodolite.engine import memory
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding.dataset import DecoderTexts, encoded, sentences_of, with_vectors
-from theodolite.engine.decoding.events import DecoderFinished, finished
+from theodolite.engine.decoding.dataset import (
+    DecoderDataset,
+    DecoderTexts,
+    encoded,
+    sentences_of,
+    with_vectors,
+)
+from theodolite.engine.decoding.generate import greedy
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.start import Start
-from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.vocabulary import Words
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.events import Event, Noted
+from theodolite.engine.training.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+    Event,
+    Noted,
+    Stepped,
+)
 from theodolite.engine.training.lock import lock
-from theodolite.engine.training.loop import never
+from theodolite.engine.training.loop import State, Trainer, never
+from theodolite.engine.training.optimiser import update
+from theodolite.engine.training.precision import Precision
+
+SAMPLES = 5
+"""Held-out sentences shown at each evaluation with their reconstructions."""
+EVALUATIONS = 40
+"""Number of evaluations in a whole training."""
+BUCKET = 50
+"""Batches sorted by length together: little padding, and still a random order."""
+BASE_SHARE = 0.05
+"""Share of the learning rate for the weights of an existing language model."""
 
 
 def train_decoder(
@@ -101,4 +133,223 @@ def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> DecoderFinished | N
             code="conflict",
         )
     shutil.rmtree(spec.working_folder, ignore_errors=True)
-    return finished(facts, out)
+    return folders.finished(facts, out)
+
+
+class DecoderTrainer(Trainer):
+    """Trains a decoder: the loss, the batches, and the evaluation on held-out sentences.
+
+    Args:
+        spec: the settings of the training.
+        dataset: the training and held-out sentences.
+        vocabulary: its tokens.
+        fingerprint: of the encoder that gave the vectors.
+        data_hash: of the sentences.
+        precision: device and precision; by default those of the spec.
+        start: the decoder to start from; None for random weights.
+    """
+
+    spec: DecoderSpec
+    model: folders.DecoderModel
+    scored = "the held-out loss"
+    lower_is_better: ClassVar[bool] = True
+    identity: ClassVar[dict[str, str]] = Trainer.identity | {
+        "fingerprint": "the encoder's weights have changed"
+    }
+
+    def __init__(
+        self,
+        spec: DecoderSpec,
+        dataset: DecoderDataset,
+        vocabulary: Words,
+        fingerprint: str,
+        data_hash: str,
+        precision: Precision | None = None,
+        start: Start | None = None,
+    ) -> None:
+        self.dataset, self.vocabulary = dataset, vocabulary
+        precision = precision or Precision.on(spec.device, spec.precision)
+        torch.manual_seed(spec.seed)
+        if start is None:
+            begun, self.sizes = folders.untrained(spec, dataset, vocabulary)
+        else:
+            begun, self.sizes = start.model, start.facts["sizes"]
+        model = begun.to(precision.device).train()
+        self.lengths: np.ndarray = np.array([len(t) for t in dataset.tokens[: dataset.learned]])
+        self.epoch = len(_epoch(self.lengths, spec.batch_tokens, 0, 0))
+        steps = max(1, round(self.epoch * spec.epochs))
+        self.eval_every = max(1, steps // EVALUATIONS)
+        state = State(spec.to_dict(), data_hash, fingerprint)
+        rng = np.random.default_rng(spec.seed)
+        super().__init__(spec, model, _optimiser(model, spec), rng, state, steps, precision)
+
+    def opening(self) -> Iterator[Event]:
+        """Yield the first event."""
+        count = sum(p.numel() for p in self.model.parameters())
+        device = str(self.precision.device)
+        yield DecoderStarted(self.step, self.steps, self.dataset.learned, count, device)
+
+    def batches(self, start: int) -> Iterator[np.ndarray]:
+        """Yield the positions of the sentences of each update, from update `start` on."""
+        left = self.steps - start
+        for number in range(start // self.epoch, math.ceil(self.steps / self.epoch)):
+            batches = _epoch(self.lengths, self.spec.batch_tokens, self.spec.seed, number)
+            first = start - number * self.epoch if number == start // self.epoch else 0
+            yield from islice(batches[first:], left)
+            left -= len(batches) - first
+
+    def update(self, batch: np.ndarray) -> list[Noted]:
+        """Make one update from the sentences at some positions."""
+        rate = self.spec.learning_rate * self._share()
+        points = self.dataset.points(batch)
+        if self.spec.noise:
+            drawn = self.rng.normal(0, self.spec.noise, points.shape)
+            points = points + torch.from_numpy(drawn).float()
+        loss = self._gradients(points, self.dataset.ids(batch))
+        parameters = self.model.parameters()
+        norm = update(self.optimiser, self.scaler, rate, 1.0, parameters)
+        self.state.step += 1
+        self.meter.add(loss.detach(), norm, self.dataset.count(batch), rate)
+        return []
+
+    def _gradients(self, points: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Add the gradients of some sentences to the weights; return the loss."""
+        device = self.precision.device
+        try:
+            with self.precision.autocast():
+                loss = self.model.loss(memory.to_device(points, device), ids)
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        except (RuntimeError, MemoryError) as error:
+            if not memory.ran_out(error):
+                raise
+            raise UserError(
+                f"{ids.numel():,} tokens at once do not fit the memory of {device}.",
+                "Take fewer tokens for an update, shorter sentences or a smaller decoder.",
+                code="too-large",
+            ) from error
+        return loss
+
+    def _share(self) -> float:
+        """Share of the peak learning rate: linear warmup, then cosine decay."""
+        step, warmup = self.step, min(self.spec.warmup, self.steps // 2)
+        if step < warmup:
+            return (step + 1) / (warmup + 1)
+        return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, self.steps - warmup)))
+
+    def stepped(self, report: Stepped) -> DecoderStepped:
+        """Report loss and speed; here the meter counts tokens."""
+        return DecoderStepped(
+            report.step,
+            self.steps,
+            report.loss,
+            report.sentences_per_second,
+            report.seconds,
+            report.seconds_left,
+        )
+
+    @torch.no_grad()
+    def score(self) -> tuple[float, DecoderEvaluated]:
+        """Compute the held-out loss, and decode some of the held-out sentences."""
+        self.model.eval()
+        dataset, device = self.dataset, self.precision.device
+        held_out = np.arange(dataset.learned, len(dataset.sentences))
+        total, count = 0.0, 0
+        for start in range(0, len(held_out), 64):
+            rows = held_out[start : start + 64]
+            points, ids = dataset.points(rows), dataset.ids(rows)
+            tokens = dataset.count(rows)
+            total += tokens * float(self.model.loss(points.to(device), ids))
+            count += tokens
+        shown = held_out[:SAMPLES]
+        points = dataset.points(shown).to(device)
+        written = greedy(folders.steps_of(self.model), points, self.model.positions - 1)
+        samples = tuple(
+            (dataset.sentences[row], self.vocabulary.text(found.ids))
+            for row, found in zip(shown, written, strict=True)
+        )
+        self.model.train()
+        return total / count, DecoderEvaluated(self.step, total / count, samples)
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether the latest held-out loss is that of the current weights."""
+        curve = self.state.curve
+        return bool(curve) and curve[-1][0] == self.step
+
+    def remember(self, evaluated: DecoderEvaluated) -> None:
+        """Add a held-out loss to the curve."""
+        self.state.curve.append([evaluated.step, evaluated.loss])
+
+    def export(self, why: str) -> DecoderFinished:
+        """Write the decoder, remove the checkpoint, and return the last event."""
+        spec, dataset, state = self.spec, self.dataset, self.state
+        if state.best_score is None:  # these weights are from a checkpoint before any evaluation
+            state.best_score, _ = self.score()
+        facts = {
+            "architecture": spec.architecture,
+            "sizes": self.sizes,
+            "encoder": spec.encoder,
+            "dim": int(dataset.vectors.shape[1]),
+            "fingerprint": state.fingerprint,
+            "mean": dataset.mean.tolist(),
+            "scale": dataset.scale,
+            "words": spec.words,
+            "sentences": dataset.learned,
+            "held_out": len(dataset.sentences) - dataset.learned,
+            "spec": spec.relative_paths().to_dict(),
+            "hash": spec.hash,
+            "data_hash": state.data_hash,
+            "steps": self.step,
+            "step": state.best_step,
+            "loss": state.best_score,
+            "seconds": self.meter.seconds,
+            "curve": state.curve,
+            "notes": state.notes,
+            "why": why,
+        }
+        out, part = spec.out_folder, self.folder / "written"
+        try:
+            shutil.rmtree(part, ignore_errors=True)
+            folders.write(part, self.model, self.vocabulary, facts)
+            part.rename(out)
+        except OSError as error:
+            raise UserError(
+                f"The decoder could not be written to {out}: {error.strerror or error}.",
+                "Make room there and start the same training again: it goes on from its "
+                "checkpoint.",
+                code="no-file",
+            ) from error
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return folders.finished(facts, out)
+
+
+def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:
+    """AdamW; each group has its share of the learning rate."""
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for n, p in named if n.startswith("base.") == of_base], "share": share}
+        for of_base, share in ((False, 1.0), (True, BASE_SHARE))
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        spec.learning_rate,
+        betas=(0.9, 0.98),
+        weight_decay=0.01,
+        fused=named[0][1].device.type in ("cpu", "cuda"),
+    )
+
+
+def _epoch(lengths: np.ndarray, tokens: int, seed: int, number: int) -> list[np.ndarray]:
+    """The batches of one epoch: of similar length, about `tokens` tokens, in random order.
+
+    Every epoch has the same number.
+    """
+    rng = np.random.default_rng([seed, number])
+    order = rng.permutation(len(lengths))
+    size = max(1, int(tokens / lengths.mean()))
+    found: list[np.ndarray] = []
+    for start in range(0, len(order), size * BUCKET):
+        bucket = order[start : start + size * BUCKET]
+        bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
+        found += [bucket[i : i + size] for i in range(0, len(bucket), size)]
+    return [found[i] for i in rng.permutation(len(found))]

@@ -85,9 +85,7 @@ class BaseSpec:
             )
         needed = {name for name, field in known.items() if field.default is MISSING}
         if missing := sorted(needed - wanted.keys()):
-            raise UserError(
-                f"A {cls.name} needs the field {missing[0]!r}.", "Give it.", code="missing"
-            )
+            raise UserError(f"A {cls.name} needs the field {missing[0]!r}.", code="missing")
         return cls(**wanted)
 
     def command(self) -> list[str]:

@@ -125,9 +125,7 @@ def load(
     best = newest / "best.safetensors"
     kept = load_file(best) if best.exists() else None
     if _random(newest, rank).exists():
-        states = load_file(_random(newest, rank))
-        states = states if "numpy" in states else states | generators.from_json(state)
-        generators.restore(states, rng, _device(optimiser))
+        generators.restore(load_file(_random(newest, rank)), rng, _device(optimiser))
     return state, kept
 
 

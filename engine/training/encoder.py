@@ -27,7 +27,6 @@ from theodolite.engine.training.loop import State, Trainer
 from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, objective_of
 from theodolite.engine.training.optimiser import adamw, learning_rate, update
-from theodolite.engine.training.order import batches, steps_of
 from theodolite.engine.training.precision import Precision
 from theodolite.engine.training.record import Record, finished
 from theodolite.engine.training.spec import TrainSpec
@@ -242,3 +241,41 @@ def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
             "Give a batch size of 2 or more; the paper takes 64. A small micro-batch saves memory.",
             code="too-few",
         )
+
+
+def steps_of(spec: TrainSpec, n: int) -> int:
+    """Return the number of updates of a run on n examples.
+
+    As transformers' trainer counts them, which SimCSE's is built on: a short last batch is a step.
+
+    Example:
+        >>> spec = TrainSpec("sup", "dir:base", "nli.csv", "out", batch_size=512, epochs=3)
+        >>> steps_of(spec, 275_601)  # 539 batches an epoch
+        1617
+    """
+    if spec.steps is not None:
+        return spec.steps
+    return max(1, math.ceil(spec.epochs * math.ceil(n / spec.batch_size)))
+
+
+def batches(n: int, batch_size: int, steps: int, seed: int, start: int = 0) -> Iterator[np.ndarray]:
+    """Yield the examples of each batch.
+
+    Args:
+        n: number of examples.
+        batch_size: examples in a batch; the last batch of an epoch may hold fewer.
+        steps: batches of the whole run.
+        seed: decides the order, with the number of the epoch.
+        start: batches already made, when a run resumes from a checkpoint.
+
+    Yields:
+        int64 (at most batch_size,), positions from 0 to n - 1; over an epoch, each once.
+    """
+    an_epoch = math.ceil(n / batch_size)
+    order, epoch = np.empty(0, np.int64), -1
+    for step in range(start, steps):
+        if step // an_epoch != epoch:
+            epoch = step // an_epoch
+            order = np.random.default_rng([seed, epoch]).permutation(n)
+        first = step % an_epoch * batch_size
+        yield order[first : first + batch_size]

@@ -1,4 +1,4 @@
-"""The events of a training run, in the order they happen; each is JSON-able."""
+"""The events of trainings, of encoders and decoders, in the order they happen; JSON-able."""
 
 from __future__ import annotations
 
@@ -136,7 +136,78 @@ def against_base(score: float | None, base: float | None) -> str:
     return f"{how} the base ({base:.2f})"
 
 
+@dataclass(frozen=True)
+class Encoded(Event):
+    """Before the training: sentences encoded so far, sentences in all, and seconds left."""
+
+    kind: ClassVar[str] = "encoded"
+    done: int
+    sentences: int
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class DecoderStarted(Event):
+    """Training begins or resumes: updates made and in all, sentences, parameters, device."""
+
+    kind: ClassVar[str] = "started"
+    step: int
+    steps: int
+    sentences: int
+    parameters: int
+    device: str
+
+
+@dataclass(frozen=True)
+class DecoderStepped(Event):
+    """Some updates: mean loss (nats a token), tokens per second, seconds so far and left."""
+
+    kind: ClassVar[str] = "stepped"
+    step: int
+    steps: int
+    loss: float
+    pieces_per_second: float
+    seconds: float
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class DecoderEvaluated(Event):
+    """An evaluation on the held-out sentences: their loss, and (sentence, decoded) of a few."""
+
+    kind: ClassVar[str] = "looked"
+    step: int
+    loss: float
+    samples: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class DecoderFinished(Event):
+    """The decoder has been written.
+
+    Attributes:
+        step: updates made.
+        best_step: the update whose weights these are.
+        best_loss: their loss on the held-out sentences.
+        seconds: of training.
+        out: the folder.
+        why: `done`, `stopped` by hand, or `diverged`: a loss was NaN or infinity.
+    """
+
+    kind: ClassVar[str] = "finished"
+    step: int
+    best_step: int
+    best_loss: float
+    seconds: float
+    out: str
+    why: str
+
+
 EVENTS: Mapping[str, type[Event]] = {
     event.kind: event for event in (Started, Stepped, Evaluated, Noted, Finished)
 }
-"""Event types by kind, to read what `to_dict` wrote."""
+DECODER_EVENTS: Mapping[str, type[Event]] = {
+    event.kind: event
+    for event in (Encoded, DecoderStarted, DecoderStepped, DecoderEvaluated, Noted, DecoderFinished)
+}
+"""Event classes by kind, to read the output of `to_dict`: of encoders, and of decoders."""

@@ -27,11 +27,10 @@ from safetensors.torch import save_file
 
 from theodolite.engine.encoders.pooling import ALL_LAYERS
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.card import card
 from theodolite.engine.training.checkpoint import flush, why_unwritten
 from theodolite.engine.training.model import TrainingModel, trains_mlm
 from theodolite.engine.training.packed import FAMILIES
-from theodolite.engine.training.record import RECORD, Record, check_free, encoder_of
+from theodolite.engine.training.record import RECORD, Record, card, check_free, encoder_of
 
 _ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
 

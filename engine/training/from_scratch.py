@@ -35,7 +35,7 @@ def shape_of(base: str) -> dict[str, int]:
         low, high = _LIMITS.get(name, (0, -1))
         if not value.isdecimal() or not low <= int(value) <= high:
             known = ", ".join(f"{n} from {a} to {b}" for n, (a, b) in _LIMITS.items())
-            raise UserError(f"'{piece}' in '{base}' cannot be read.", f"Known: {known}.")
+            raise UserError(f"'{piece}' in '{base}' cannot be read.", f"Available: {known}.")
         shape[name] = int(value)
     if shape["hidden"] % shape["heads"]:
         raise UserError(

@@ -67,11 +67,6 @@ def restore_dropout(kept: States, device: torch.device) -> None:
         torch.mps.set_rng_state(kept["mps"])
 
 
-def from_json(kept: dict[str, Any]) -> States:
-    """NumPy's and Python's states from the JSON of early checkpoints."""
-    return {name: _packed(kept[name]) for name in ("numpy", "python")}
-
-
 def _packed(state: Any) -> torch.Tensor:
     return torch.frombuffer(bytearray(json.dumps(state).encode()), dtype=torch.uint8)
 

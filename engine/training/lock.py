@@ -26,7 +26,7 @@ def lock(folder: Path) -> Iterator[None]:
     except Timeout as error:
         raise UserError(
             f"Another process is at work in {folder}.",
-            "Wait until it is done or stop it; or choose another folder for the outcome.",
+            "Wait until it is done or stop it; or choose another folder for the trained model.",
             code="conflict",
         ) from error
     except OSError as error:

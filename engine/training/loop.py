@@ -4,7 +4,7 @@ Each batch updates the weights. At intervals the weights are evaluated, the best
 checkpoint is written, from which a killed run resumes: on a CPU it ends with exactly the weights of
 an uninterrupted one. A loss that is NaN or infinity ends the run with the last good weights. The
 subclasses define the loss, the data and the score: `engine.training.encoder`,
-`engine.decoding.trainer`.
+`engine.decoding.train`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,11 +21,11 @@ import torch
 
 from theodolite.engine import memory
 from theodolite.engine.errors import UserError
+from theodolite.engine.memory import most_used
 from theodolite.engine.training import checkpoint, distributed, generators
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.distributed import Ranks
 from theodolite.engine.training.events import Event, Noted, Stepped
-from theodolite.engine.training.meter import Meter
 from theodolite.engine.training.precision import Precision
 
 CHECKPOINT_SECONDS = 120.0
@@ -75,16 +75,6 @@ class State:
     notes: list[str] = field(default_factory=list)
     scaler: dict[str, Any] = field(default_factory=dict)
     processes: int = 1
-
-    @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> State:
-        """The state of a checkpoint, also one of an earlier version."""
-        today = dict(kept)
-        if best := kept.get("best"):
-            today["best_step"], today["best_score"] = best
-        if "looks" in kept:
-            today["evals_without_improvement"] = kept["looks"]
-        return cls(**{f.name: today[f.name] for f in fields(cls) if f.name in today})
 
 
 class Trainer(ABC):
@@ -365,7 +355,7 @@ class Trainer(ABC):
     def _load(self) -> None:
         rank, processes = self.ranks.rank, self.ranks.world_size
         kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng, rank)
-        self.state = State.from_dict(kept)
+        self.state = State(**kept)
         if self.state.scaler:  # a run that began without a scaler finds its scale anew
             self.scaler.load_state_dict(self.state.scaler)
         if self.state.best_step == self.step:
@@ -390,3 +380,95 @@ def _agreed(choice: bool) -> bool:
 
 def _processes(count: int) -> str:
     return "one process" if count == 1 else f"{count} processes"
+
+
+REPORT_SECONDS = 1.0
+"""Seconds between two reports."""
+
+
+class Meter:
+    """Losses and speed of the updates since the last report.
+
+    Args:
+        step: updates made before this run was resumed.
+        steps: updates in all.
+        seconds: spent on those made before.
+        device: of the model.
+        skips: whether updates whose gradients overflow are skipped, as in fp16.
+
+    Attributes:
+        failure: the first failure, as a sentence; empty until then.
+    """
+
+    def __init__(
+        self, step: int, steps: int, seconds: float, device: torch.device, *, skips: bool = False
+    ) -> None:
+        self.first, self.step, self.steps = step, step, steps
+        self.device, self.skips = device, skips
+        self.failure = ""
+        self._before, self._began = seconds, time.perf_counter()
+        self._losses: list[torch.Tensor] = []
+        self._norms: list[torch.Tensor] = []
+        self._count, self._rate = 0, 0.0
+        self._since, self._pause = self._began, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the whole run so far."""
+        return self._before + time.perf_counter() - self._began
+
+    @property
+    def due(self) -> bool:
+        """Whether to report: after the first update, and then about once a second."""
+        first = self.step == self.first + 1
+        return first or time.perf_counter() - self._since >= REPORT_SECONDS
+
+    def add(self, loss: torch.Tensor, norm: torch.Tensor, count: int, rate: float) -> None:
+        """Add an update: scalars that stay on the device, its sentences and its learning rate."""
+        self._losses.append(loss)
+        self._norms.append(norm)
+        self._count += count
+        self._rate = rate
+        self.step += 1
+
+    def pause(self, seconds: float) -> None:
+        """Exclude time that was not spent on updates."""
+        self._pause += seconds
+
+    def read(self) -> Stepped | None:
+        """The report; None without an update since the last one, or after a failure."""
+        if not self._losses:
+            return None
+        both = torch.stack([torch.stack(self._losses).float(), torch.stack(self._norms).float()])
+        losses, norms = both.tolist()  # the one place that waits for the device
+        # The first failure stays, even if later losses are finite.
+        self.failure = self.failure or self._failure(losses, norms)
+        now = time.perf_counter()
+        spent = max(now - self._since - self._pause, 1e-9)
+        pace = (now - self._began) / (self.step - self.first)
+        report = Stepped(
+            step=self.step,
+            steps=self.steps,
+            loss=sum(losses) / len(losses),
+            learning_rate=self._rate,
+            grad_norm=norms[-1] if math.isfinite(norms[-1]) else 0.0,
+            sentences_per_second=self._count / spent,
+            seconds=self.seconds,
+            seconds_left=pace * (self.steps - self.step),
+            gpu_bytes=most_used(self.device),
+        )
+        self._losses, self._norms, self._count = [], [], 0
+        self._since, self._pause = now, 0.0
+        return None if self.failure else report
+
+    def _failure(self, losses: list[float], norms: list[float]) -> str:
+        """Name the first update whose loss or gradient was NaN or infinity."""
+        before = self.step - len(losses)
+        for i, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=1):
+            rate = f"The learning rate was about {self._rate:.2g}"
+            last = f" and the norm of the gradient before it {norms[i - 2]:.3g}" if i > 1 else ""
+            if not math.isfinite(loss):
+                return f"The loss of step {before + i} was {loss}. {rate}{last}."
+            if not math.isfinite(norm) and not self.skips:
+                return f"The gradient of step {before + i} was {norm}, its loss {loss:.4g}. {rate}."
+        return ""

@@ -64,7 +64,7 @@ class Precision:
             precision == "fp16" and device.type != "cuda"
         ):
             raise UserError(
-                f"{precision} is not to be had on {device}.",
+                f"{precision} is not available on {device}.",
                 "Choose the precision auto, which takes what the device has.",
                 code="unsupported",
             )

@@ -1,17 +1,20 @@
-"""The record of a training: the content of `theodolite.json` in an encoder's folder."""
+"""What an encoder's folder says of its training: `theodolite.json`, and the card, `README.md`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from theodolite.engine.encoders.spec import EncoderSpec, SourceSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.events import Finished
-from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.base_spec import BaseSpec, short
+from theodolite.engine.training.events import Finished, against_base
+from theodolite.engine.training.spec import Pooling, TrainSpec
 
 VERSION = 1
 RECORD = "theodolite.json"
@@ -97,3 +100,156 @@ def check_free(folder: Path, spec: TrainSpec) -> None:
             "Choose another folder; nothing is overwritten.",
             code="conflict",
         )
+
+
+MOST_ROWS = 25
+"""Scores of the dev set that the card lists; `theodolite.json` has all."""
+OBJECTIVES = {
+    "unsup": "unsupervised SimCSE: a sentence and itself under another dropout mask are positives",
+    "sup": "supervised SimCSE: annotated pairs, with hard negatives where the data has them",
+    "mlm": "masked language modelling",
+    "next-sentence": "contrastive learning of sentences and the ones that follow them",
+}
+WHY = {
+    "done": "All updates were made.",
+    "stopped": "It was stopped by hand.",
+    "patience": "It stopped early: the dev score no longer rose.",
+    "diverged": "It stopped because the loss was NaN or infinity.",
+}
+
+
+def card(record: Record, dim: int, pooling: Pooling) -> str:
+    """The text of `README.md`.
+
+    Args:
+        record: of the run.
+        dim: length of a vector.
+        pooling: of the encoder.
+    """
+    spec = record.spec
+    name = plain(Path(spec.out).name or "encoder")
+    parts = [
+        _front(spec),
+        f"# {name}",
+        f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
+        f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
+        _usage(replace(spec, pooling=pooling)),
+        "## Training data",
+        f"{code(short(spec.train))}, {record.examples:,} examples. Content hash "
+        f"{code(record.data_hash)}.",
+        "\n".join(f"- {plain(note)}" for note in record.notes),
+        "## Training",
+        f"{WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
+        f"seconds; the weights are those after update {record.best_step:,}.",
+        settings(spec, ("base", "train", "out")),
+        "The same again:",
+        fenced(shlex.join(spec.relative_paths().command()), "sh"),
+        "## Scores while training",
+        _scores(record),
+        table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
+        "Scores are cosine Spearman × 100 of the dev part. Alignment and uniformity are those of "
+        "Wang and Isola (2020); lower is better. `theodolite.json` holds the whole curve.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _front(spec: TrainSpec) -> str:
+    lines = ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity"]
+    base = spec.base.removeprefix("hf:").partition("?")[0]
+    # Only what is certainly an id of the hub, which needs no escaping.
+    if spec.base.startswith("hf:") and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base):
+        lines.append(f'base_model: "{base}"')
+    tags = ["sentence-transformers", "feature-extraction", "sentence-similarity", "simcse"]
+    return "\n".join(["---", *lines, "tags:", *(f"- {tag}" for tag in tags), "---"])
+
+
+def _usage(spec: TrainSpec) -> str:
+    example = (
+        "from sentence_transformers import SentenceTransformer\n\n"
+        'model = SentenceTransformer("FOLDER")\n'
+        'vectors = model.encode(["A sentence.", "Another one."])'
+    )
+    return "## Use\n\n" + fenced(example, "python") + "\n\n" + _plainly(spec)
+
+
+def _plainly(spec: TrainSpec) -> str:
+    """How transformers gives the same vectors."""
+    kept = spec.head == "mlp" and spec.objective != "mlm"
+    states = {
+        "cls_token": "the first token's last hidden state",
+        "avg": "the mean of the last hidden states over the tokens, padding left out",
+        "avg_first_last": "the mean over the tokens, padding left out, of "
+        "`(hidden_states[1] + hidden_states[-1]) / 2`",
+        "avg_top2": "the mean over the tokens, padding left out, of "
+        "`(hidden_states[-2] + hidden_states[-1]) / 2`",
+        "max": "the largest value of the last hidden states over the tokens, padding left out",
+    }[spec.pooling]
+    if kept and spec.pooling == "cls_token":
+        return "With `transformers` alone the vector is `pooler_output` (of a BERT or RoBERTa)."
+    if kept:
+        return (
+            f"With `transformers` alone the vector is {states}, passed through the dense layer in "
+            "the folder `Dense` and tanh."
+        )
+    return f"With `transformers` alone the vector is {states}."
+
+
+def settings(spec: BaseSpec, aside: Collection[str]) -> str:
+    """A table of the fields of a spec, except those in `aside`."""
+    rows = [
+        (code(name), code(value))
+        for name, value in spec.relative_paths().to_dict().items()
+        if name not in ("version", *aside)
+    ]
+    return table(("setting", "value"), rows)
+
+
+def _scores(record: Record) -> str:
+    if record.best_score is None:
+        return "There was no dev set; the weights are the last ones."
+    base = against_base(record.best_score, record.base_score)
+    return (
+        f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
+        f"{record.best_step:,}" + (f", {base}." if base else ".")
+    )
+
+
+def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Scores, each with the latest loss; evenly thinned, the best and the last always kept."""
+    rows: list[tuple[str, ...]] = []
+    loss, best = "", 0
+    for event in events:
+        if event.get("kind") == "stepped":
+            loss = f"{event['loss']:.4f}"
+        elif event.get("kind") == "looked":
+            best = len(rows) if event["best"] else best
+            values = (f"{event[key]:.3f}" for key in ("alignment", "uniformity"))
+            rows.append((f"{event['step']:,}", f"{event['score']:.2f}", *values, loss))
+    every = -(-len(rows) // MOST_ROWS) or 1
+    return [row for i, row in enumerate(rows) if i % every == 0 or i in (best, len(rows) - 1)]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; empty without rows."""
+    if not rows:
+        return ""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def plain(value: Any) -> str:
+    """One line that Markdown and HTML take as plain text."""
+    flat = " ".join(str(value).split())
+    return re.sub(r"([\\`*_{}\[\]<>#|&])", r"\\\1", flat)
+
+
+def code(value: Any) -> str:
+    """One line between backticks, with the backticks and bars inside replaced."""
+    flat = " ".join(str(value).split()).replace("`", "'").replace("|", "¦")
+    return f"`{flat}`" if flat else ""
+
+
+def fenced(lines: str, language: str) -> str:
+    """A block of code, with a fence longer than any inside."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
+    return f"{fence}{language}\n{lines}\n{fence}"

@@ -47,7 +47,7 @@ class Range:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
             raise UserError(
-                f"{self.low:g}..{self.high:g} is no range.", "The lower number comes first."
+                f"{self.low:g}..{self.high:g} is not a range.", "The lower number comes first."
             )
         if self.log and self.low <= 0:
             raise UserError(
@@ -201,7 +201,7 @@ def _check(varied: Mapping[str, Values | Range]) -> None:
                 f"The {shown(name)} has no value to take.", "Give at least one.", code="missing"
             )
         if isinstance(values, Range) and not {int, float} & set(types_of(TrainSpec)[name]):
-            raise UserError(f"The {shown(name)} is no number.", "List its values instead.")
+            raise UserError(f"The {shown(name)} is not a number.", "List its values instead.")
 
 
 def _known(name: str) -> None:

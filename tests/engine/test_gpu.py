@@ -28,14 +28,13 @@ from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.train import train_decoder
-from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.transformer import TransformerSource, make
 from theodolite.engine.train import train
+from theodolite.engine.training.encoder import batches
 from theodolite.engine.training.estimate import estimate
-from theodolite.engine.training.order import batches
 
 pytestmark = [
     pytest.mark.gpu,

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.dataset import sentences_of
-from theodolite.engine.decoding.events import DecoderFinished
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.training.events import Event
+from theodolite.engine.training.events import DecoderFinished, Event
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()

@@ -11,7 +11,7 @@ from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import words
-from theodolite.engine.decoding.trainer import DecoderTrainer
+from theodolite.engine.decoding.train import DecoderTrainer
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 

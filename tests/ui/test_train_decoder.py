@@ -17,14 +17,14 @@ from theodolite.app import decoders
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.train.service import DecoderTraining
 from theodolite.engine.decoding.diagnosis import to_result
-from theodolite.engine.decoding.events import (
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.events import (
     DecoderEvaluated,
     DecoderStarted,
     DecoderStepped,
     Encoded,
+    Noted,
 )
-from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.training.events import Noted
 from theodolite.store.run_rows import STOP
 
 SPEC = DecoderSpec("random:64", ("starter",), "")

@@ -57,7 +57,7 @@ def new_base(values: Mapping[str, Any]) -> str:
     for name, label, usual in NEW:
         text = str(values[name] or "").strip()
         if not text.isdecimal() or int(text) < 1:
-            raise UserError(f"{label}: {text[:40]!r} is no size.", f"Write one such as {usual}.")
+            raise UserError(f"{label}: {text[:40]!r} is not a size.", f"Write one such as {usual}.")
         numbers[name] = int(text)
     if numbers["hidden"] % numbers["heads"]:
         raise UserError(
@@ -94,7 +94,7 @@ def taken_in(workspace: Workspace, file: str | None) -> str:
 
     workspace.refuse_visitors()
     if not file:
-        raise UserError("There is no file to take in.", "Choose one.", code="missing")
+        raise UserError("No file was uploaded.", "Choose one.", code="missing")
     path = Path(file)
     stem = uploads.name_for(path.name)
     taken = {row["name"] for row in workspace.store.uploads.list()}

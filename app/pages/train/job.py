@@ -17,13 +17,12 @@ from theodolite.app.jobs.processes import under_torchrun
 from theodolite.app.pages.encoders.service import refresh
 from theodolite.app.pages.train import travel
 from theodolite.app.pages.train.report import TrainingReport, last_event
-from theodolite.engine.decoding.events import DECODER_EVENTS, DecoderFinished
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.training import Event, Finished, TrainSpec
 from theodolite.engine.training.base_spec import BaseSpec
-from theodolite.engine.training.events import EVENTS
+from theodolite.engine.training.events import DECODER_EVENTS, EVENTS, DecoderFinished
 from theodolite.engine.training.record import RECORD, encoder_of
 from theodolite.store.run_rows import STOP
 

@@ -92,7 +92,7 @@ def _followed(
             break
         event = _message(line)
         if "error" in event:
-            raise UserError(event["error"], event["hint"])
+            raise UserError(event["error"], event["hint"], code=event["code"])
         if event:
             yield EVENTS[event.pop("kind")](**event)
     if started.wait():

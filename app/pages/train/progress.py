@@ -15,16 +15,16 @@ from theodolite.app import formats
 from theodolite.app.pages.train.job import TrainDecoderJob, TrainingJob
 from theodolite.app.pages.train.sweep_job import SweepJob
 from theodolite.app.terminal import INTERRUPTED, emit, emit_json, line, progress_bar, queued, say
-from theodolite.engine.decoding.events import (
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
+from theodolite.engine.training.events import (
     DecoderEvaluated,
     DecoderFinished,
     DecoderStarted,
     DecoderStepped,
     Encoded,
+    against_base,
 )
-from theodolite.engine.errors import UserError
-from theodolite.engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
-from theodolite.engine.training.events import against_base
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
@@ -173,7 +173,9 @@ class ProgressPrinter:
     def _object(self, position: int, event: Event | UserError | StoreError) -> None:
         child = {"position": position, "label": self._labels[position]} if self._many else {}
         if isinstance(event, UserError | StoreError):
-            emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint})
+            code = {"code": event.code} if isinstance(event, UserError) else {}
+            failure = {"kind": "failed", "error": event.message, "hint": event.hint}
+            emit_json(child | failure | code)
         else:
             emit_json(child | event.to_dict())
 

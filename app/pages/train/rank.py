@@ -57,7 +57,7 @@ def _train(request: dict[str, Any]) -> None:
         for event in train(spec, workspace.catalog, stop=stop.exists):
             send(event.to_dict())
     except UserError as error:
-        send({"error": error.message, "hint": error.hint})
+        send({"error": error.message, "hint": error.hint, "code": error.code})
         sys.exit(1)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from theodolite.engine.decoding.events import Encoded
 from theodolite.engine.training import Evaluated, Event, Started, Stepped
+from theodolite.engine.training.events import Encoded
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.reporter import Reporter

@@ -19,7 +19,7 @@ _KEPT = 256
 
 @dataclass
 class Curves:
-    """The events of one training, as in `engine.training.events`, `engine.decoding.events`.
+    """The events of one training, as in `engine.training.events`, `engine.training.events`.
 
     Attributes:
         started: the newest `started`, or None before it.

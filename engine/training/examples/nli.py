@@ -36,7 +36,7 @@ def class_of(label: str, place: str) -> str:
     found = _CLASSES.get(label.strip().casefold())
     if found is None:
         raise UserError(
-            f"{place}: the label {label!r} is none of inference.",
+            f"{place}: the label {label!r} is not one of inference pairs.",
             "Expected entailment, neutral or contradiction, or e, n, c, or 0, 1, 2.",
         )
     return found

@@ -96,7 +96,7 @@ def _layout(file: RowFile) -> _Layout:
         )
     if len(columns) > 3 or len(set(columns)) < len(columns):
         raise UserError(
-            f"The columns of {file.name} are {listed(columns)}: none tells what it is.",
+            f"The columns of {file.name} are {listed(columns)}: none has a known name.",
             "Name them sent0,sent1,hard_neg or premise,hypothesis,label or "
             "sentence1,sentence2,score or text.",
             code="ambiguous",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from theodolite.engine.training.objectives.mlm import MaskedLanguageModelling
-from theodolite.engine.training.objectives.next_sentence import NextSentence
 from theodolite.engine.training.objectives.objective import Column, Model, Objective
-from theodolite.engine.training.objectives.sup import Supervised
+from theodolite.engine.training.objectives.sup import NextSentence, Supervised
 from theodolite.engine.training.objectives.unsup import Unsupervised
 from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 

@@ -41,3 +41,30 @@ class Supervised(Objective):
             Column(model.ids(column), side=int(self.spec.dual and place > 0))
             for place, column in enumerate(texts)
         ]
+
+
+class NextSentence(Supervised):
+    """Finds a sentence that follows among those of the batch.
+
+    The loss of equation 1 (Gao, Yao and Chen 2021) on the pairs of Logeswaran and Lee (2018, quick
+    thoughts), as compared in table 2: "next sentence" takes the one that follows, "next 3
+    sentences" one of the next three, drawn anew whenever the sentence comes up.
+
+    Examples:
+        >>> from theodolite.engine.training.spec import TrainSpec
+        >>> objective = NextSentence(TrainSpec("next-sentence", "minilm", "text.txt", "out"))
+        >>> class Letters:
+        ...     def ids(self, sentences):
+        ...         return [[ord(letter) for letter in sentence] for sentence in sentences]
+        >>> draws = np.random.default_rng(0)
+        >>> first, following = objective.columns([("a", "b", "c", "d")], Letters(), draws)
+        >>> chr(first.ids[0][0]), chr(following.ids[0][0]) in "bcd"
+        ('a', True)
+    """
+
+    def columns(
+        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+    ) -> list[Column]:
+        """The first sentence of every example, and one of the others."""
+        pairs = [(example[0], example[rng.integers(1, len(example))]) for example in examples]
+        return super().columns(pairs, model, rng)

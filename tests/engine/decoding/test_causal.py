@@ -23,13 +23,13 @@ from tests.fakes.decoders import known_sentences
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.causal import SHIFT, BaseVocabulary, CausalDecoder
-from theodolite.engine.decoding.events import DecoderEvaluated, DecoderFinished
 from theodolite.engine.decoding.generate import beam, greedy
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import DecoderEvaluated, DecoderFinished
 
 DIM = 6
 

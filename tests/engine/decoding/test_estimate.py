@@ -9,12 +9,12 @@ import torch
 
 from tests.fakes.decoders import known_sentences, small_spec
 from theodolite.engine.decoding.estimate import estimate
-from theodolite.engine.decoding.events import DecoderStarted
 from theodolite.engine.decoding.presets import PRESETS, preset
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import DecoderStarted
 
 
 def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from tests.fakes.decoders import small_spec
 from theodolite.engine.decode import Decoder, open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.estimate import estimate
-from theodolite.engine.decoding.events import DecoderFinished
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import DecoderFinished
 
 
 @pytest.fixture(scope="module")

@@ -22,18 +22,17 @@ from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding import trainer as training
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
-from theodolite.engine.decoding.events import (
+from theodolite.engine.decoding.spec import Architecture, DecoderSpec
+from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
+from theodolite.engine.encoders import load
+from theodolite.engine.errors import UserError
+from theodolite.engine.training import Noted, checkpoint, loop
+from theodolite.engine.training.events import (
     DecoderEvaluated,
     DecoderStarted,
     DecoderStepped,
     Encoded,
 )
-from theodolite.engine.decoding.spec import Architecture, DecoderSpec
-from theodolite.engine.decoding.train import train_decoder
-from theodolite.engine.decoding.trainer import DecoderTrainer
-from theodolite.engine.encoders import load
-from theodolite.engine.errors import UserError
-from theodolite.engine.training import Noted, checkpoint, loop
 from theodolite.engine.training.precision import Precision
 
 

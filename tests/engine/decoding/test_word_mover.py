@@ -10,8 +10,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from tests.fakes.encoders import HashEncoder
-from theodolite.engine.decoding.diagnostics import tokens
-from theodolite.engine.decoding.word_mover import AT_ONCE, word_mover_scores
+from theodolite.engine.decoding.diagnostics import AT_ONCE, tokens, word_mover_scores
 from theodolite.engine.encoders import load
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.ablations import ABLATIONS, SCALES, children, scaled
-from theodolite.engine.training.order import steps_of
+from theodolite.engine.training.encoder import steps_of
 from theodolite.engine.training.presets import SUPERVISED, UNSUPERVISED
 from theodolite.engine.training.spec import TrainSpec
 

@@ -280,7 +280,7 @@ def test_names_cannot_break_the_card(folders, tmp_path):
 
 def test_a_long_curve_is_thinned_in_the_card():
     """The best look stays."""
-    from theodolite.engine.training.card import card
+    from theodolite.engine.training.record import card
 
     looks = [
         {

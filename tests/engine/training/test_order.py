@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from theodolite.engine.training import order
-from theodolite.engine.training.order import batches, steps_of
+from theodolite.engine.training.encoder import batches, steps_of
 from theodolite.engine.training.spec import TrainSpec
 
 

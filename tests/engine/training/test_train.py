@@ -26,8 +26,7 @@ from theodolite.engine.memory import ran_out
 from theodolite.engine.train import train
 from theodolite.engine.training import checkpoint
 from theodolite.engine.training.events import against_base
-from theodolite.engine.training.loop import Trainer
-from theodolite.engine.training.meter import Meter
+from theodolite.engine.training.loop import Meter, Trainer
 from theodolite.engine.training.optimiser import adamw, learning_rate
 from theodolite.engine.training.spec import TrainSpec
 

@@ -19,9 +19,9 @@ from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.train import decoder_estimates as estimates
 from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
 from theodolite.app.workspace import Workspace
-from theodolite.engine.decoding.events import DecoderEvaluated
 from theodolite.engine.decoding.presets import PRESETS
 from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training.events import DecoderEvaluated
 from theodolite.engine.training.fields import defaults, read
 
 ENCODER = "random:64"

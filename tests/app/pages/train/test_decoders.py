@@ -23,17 +23,17 @@ from theodolite.app.pages.train.service import DecoderTraining
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.catalog import Catalog
-from theodolite.engine.decoding.events import (
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import (
     DecoderEvaluated,
     DecoderFinished,
     DecoderStarted,
     DecoderStepped,
     Encoded,
+    Event,
 )
-from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.train import train_decoder
-from theodolite.engine.errors import UserError
-from theodolite.engine.training.events import Event
 from theodolite.store import StoreError
 from theodolite.store.run_rows import STOP
 
@@ -244,7 +244,7 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     """Updates that no checkpoint keeps do not: the next process would have to make them again."""
     monkeypatch.setattr("theodolite.engine.training.loop.CHECKPOINT_SECONDS", seconds)
     monkeypatch.setattr("theodolite.engine.training.loop.CHECKPOINT_SHARE", -1.0)
-    monkeypatch.setattr("theodolite.engine.training.meter.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("theodolite.engine.training.loop.REPORT_SECONDS", 0.0)
     run, reporter = crashed_twice(workspace, spec)
     workspace.store.events.add(run, Encoded.kind, {"done": 300, "sentences": 300})
     events = TrainDecoderJob(spec).work(workspace, 0, reporter)
