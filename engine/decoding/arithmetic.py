@@ -10,9 +10,9 @@ import numpy as np
 
 from theodolite.engine.errors import PlacedError, UserError
 
-LONGEST = 5000
-MOST_NAMES = 200
-DEEPEST = 100
+MAX_LENGTH = 5000
+MAX_NAMES = 200
+MAX_DEPTH = 100
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>[^\W\d]\w*)|(?P<sign>.))")
 _PASTED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/"}
 """Typographic signs, as in text pasted from other programs."""
@@ -52,9 +52,9 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     """
     tokens = _tokens(expression)
     used = _named(tokens)
-    if len(used) > MOST_NAMES:
+    if len(used) > MAX_NAMES:
         raise UserError(
-            f"The expression has {len(used)} names.", f"Use at most {MOST_NAMES}.", code="too-large"
+            f"The expression has {len(used)} names.", f"Use at most {MAX_NAMES}.", code="too-large"
         )
     for name, place in used.items():
         if name not in vectors:
@@ -106,10 +106,10 @@ def _check_alike(vectors: Mapping[str, np.ndarray]) -> None:
 
 
 def _tokens(expression: str) -> list[Token]:
-    if len(expression) > LONGEST:
+    if len(expression) > MAX_LENGTH:
         raise UserError(
             f"The expression has {len(expression)} characters.",
-            f"Use at most {LONGEST}.",
+            f"Use at most {MAX_LENGTH}.",
             code="too-large",
         )
     found = []
@@ -215,10 +215,10 @@ class _Parser:
 
     def _deeper(self) -> None:
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             sign = self._tokens[self._at - 1]  # read last
             raise self._refused(
-                f"The expression is nested more than {DEEPEST} deep at place {sign.place}.",
+                f"The expression is nested more than {MAX_DEPTH} deep at place {sign.place}.",
                 "Use fewer parentheses.",
                 sign,
             )

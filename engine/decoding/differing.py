@@ -11,7 +11,7 @@ from typing import Literal
 Fate = Literal["kept", "moved", "lost", "new"]
 
 _PIECE = re.compile(r"(\s*)(\w+(?:['’\-]\w+)*|[^\w\s])")
-_MOST = 400
+_MAX_WORDS = 400
 """Most words compared: more than any decoder writes; the comparison takes quadratic time."""
 
 
@@ -63,4 +63,4 @@ def differing(sentence: str, decoded: str) -> tuple[Word, ...]:
 
 def _pieces(sentence: str) -> list[tuple[str, bool]]:
     """Words and marks, each with whether a space precedes it."""
-    return [(text, bool(space)) for space, text in _PIECE.findall(sentence)][:_MOST]
+    return [(text, bool(space)) for space, text in _PIECE.findall(sentence)][:_MAX_WORDS]

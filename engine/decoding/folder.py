@@ -38,7 +38,7 @@ from theodolite.engine.training.record import WHY, code, fenced, plain, settings
 FORMAT = 1
 FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
 WORDS = "words.txt.gz"
-MOST_BYTES_OF_WORDS = 1 << 26
+MAX_WORDS_BYTES = 1 << 26
 """Most bytes of the unpacked list; a larger one is damaged."""
 COVERAGE = 0.9
 """Least share of known words in held-out sentences for a list to be stored. Where fewer are known,
@@ -202,7 +202,7 @@ def _vocabulary(folder: Path, facts: dict[str, Any]) -> Words:
     if not facts.get("known_words"):
         return Vocabulary.from_json(text)
     with gzip.open(folder / WORDS) as file:
-        words = file.read(MOST_BYTES_OF_WORDS).decode("utf-8").split("\n")
+        words = file.read(MAX_WORDS_BYTES).decode("utf-8").split("\n")
     if len(words) != facts["known_words"]:
         raise ValueError(f"{WORDS} has {len(words):,} words, not {facts['known_words']:,}")
     return Vocabulary.from_json(text, words)
@@ -248,7 +248,7 @@ def _damaged(folder: Path, error: Exception) -> UserError:
     )
 
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 """Most held-out losses listed on the card; `decoder.json` has all."""
 ARCHITECTURES = {
     "prefix": "a small Transformer that reads the vector as its first positions",
@@ -319,7 +319,7 @@ def _words(known: int | None) -> str:
 
 def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
     """Held-out losses, evenly thinned; the first and the last are always among them."""
-    every = -(-len(curve) // MOST_ROWS) or 1
+    every = -(-len(curve) // MAX_ROWS) or 1
     last = len(curve) - 1
     return [
         (f"{step:,.0f}", f"{loss:.3f}")

@@ -102,7 +102,7 @@ def check_free(folder: Path, spec: TrainSpec) -> None:
         )
 
 
-MOST_ROWS = 25
+MAX_ROWS = 25
 """Scores of the dev set that the card lists; `theodolite.json` has all."""
 OBJECTIVES = {
     "unsup": "unsupervised SimCSE: a sentence and itself under another dropout mask are positives",
@@ -225,7 +225,7 @@ def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
             best = len(rows) if event["best"] else best
             values = (f"{event[key]:.3f}" for key in ("alignment", "uniformity"))
             rows.append((f"{event['step']:,}", f"{event['score']:.2f}", *values, loss))
-    every = -(-len(rows) // MOST_ROWS) or 1
+    every = -(-len(rows) // MAX_ROWS) or 1
     return [row for i, row in enumerate(rows) if i % every == 0 or i in (best, len(rows) - 1)]
 
 

@@ -25,7 +25,7 @@ from theodolite.engine.training.spec import TrainSpec
 Changes = dict[str, Any]
 Values = Sequence[Any]
 
-MOST = 500
+MAX_RUNS = 500
 """The most runs in a sweep."""
 _FIXED = ("out",)
 _SEED = " · seed "
@@ -108,9 +108,9 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
             )
         listed[name] = values
     count = math.prod(len(values) for values in listed.values())
-    if count > MOST:
+    if count > MAX_RUNS:
         raise UserError(
-            f"This grid has {count:,} runs; {MOST} are the most.",
+            f"This grid has {count:,} runs; {MAX_RUNS} are the most.",
             "Vary less, or make a random search.",
             code="too-large",
         )
@@ -135,8 +135,8 @@ def search(
         As for `grid`. More runs of the same seed begin with the same ones.
     """
     _check(varied)
-    if not 1 <= runs <= MOST:
-        raise UserError(f"A search cannot have {runs} runs.", f"Choose from 1 to {MOST}.")
+    if not 1 <= runs <= MAX_RUNS:
+        raise UserError(f"A search cannot have {runs} runs.", f"Choose from 1 to {MAX_RUNS}.")
     rng = np.random.default_rng(seed)
     drawn: list[Changes] = []
     for _ in range(20 * runs):  # enough to draw nearly all of a small number of combinations

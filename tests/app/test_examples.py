@@ -33,8 +33,7 @@ from theodolite.app.pages.overview import views as overview
 from theodolite.app.pages.search import example as search
 from theodolite.app.pages.search import service as searching
 from theodolite.app.pages.spaces.service import SpacesJob
-from theodolite.app.pages.trainings import example as trainings
-from theodolite.app.pages.trainings.service import table
+from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 
 WAY = (decode.WALKED, decode.ENDS, STEPS, "linear", decode.COLLECTION)
@@ -176,11 +175,11 @@ def test_the_decoded_example_is_what_the_decoder_says(fresh):
 
 def test_the_training_learned(fresh):
     """A real run that ended, with its curves; in no list."""
-    run, learned = trainings.read()
+    run, learned = trainings.example()
     assert (run.state, run.encoder, run.step) == ("done", None, run.steps)
     assert run.score == max(one["score"] for one in learned.evals) > learned.evals[0]["score"] + 10
     assert learned.steps[-1]["loss"] < learned.steps[0]["loss"]
-    assert table(fresh) == []
+    assert trainings.table(fresh) == []
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from theodolite.engine.errors import UserError
 
-MOST_NAMED = 200
+MAX_NAMED = 200
 ANALOGY = "a - b + c"
 _LINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*[=:]\s*(?P<sentence>.*)")
 
@@ -138,9 +138,9 @@ def named(text: str) -> dict[str, str]:
                 code="conflict",
             )
         found[name] = sentence
-        if len(found) > MOST_NAMED:
+        if len(found) > MAX_NAMED:
             raise UserError(
-                f"More than {MOST_NAMED} sentences are named.", "Leave some out.", code="too-large"
+                f"More than {MAX_NAMED} sentences are named.", "Leave some out.", code="too-large"
             )
     if not found:
         raise UserError(

@@ -30,8 +30,8 @@ DESCRIPTION = (
 )
 FROZEN = Frozen(carry=freezing.carry, views=freezing.analogies)
 OWN = "My own"
-LONGEST = 5000
-MOST_TEXT = 60_000
+MAX_EXPRESSION = 5000
+MAX_TEXT = 60_000
 """Most characters of all named sentences in the text box."""
 NOTHING = parts.empty("Nothing to calculate", "Choose a preset, or enter names and an expression.")
 CONTROLS = (
@@ -44,7 +44,7 @@ CONTROLS = (
             "placeholder": ANALOGY,
             "lines": 1,
             "max_lines": 3,
-            "max_length": LONGEST,
+            "max_length": MAX_EXPRESSION,
             "elem_classes": ["t-mono", "t-wide"],
         },
     ),
@@ -58,7 +58,7 @@ CONTROLS = (
             "placeholder": PRESETS[0].lines,
             "lines": 3,
             "max_lines": 14,
-            "max_length": MOST_TEXT,
+            "max_length": MAX_TEXT,
         },
     ),
     choices.ENCODERS,
@@ -92,9 +92,9 @@ def build(workspace: Workspace) -> None:
         values = controls.from_address(request)
         chosen = choices.from_address(workspace, request, form.first_encoders(workspace))
         values.encoder = choices.filled(workspace, chosen)
-        values.expression = (values.expression or "")[:LONGEST]
+        values.expression = (values.expression or "")[:MAX_EXPRESSION]
         lines = address.every(request, "let") or [example.ANALOGY.lines]
-        values.sentences = "\n".join(lines)[:MOST_TEXT]
+        values.sentences = "\n".join(lines)[:MAX_TEXT]
         filled = {controls[name]: value for name, value in vars(values).items()}
         return {preset: _preset_of(values.expression, values.sentences), **filled}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Values, gr.Request], Iterator[Answer]]
 Answering = Callable[[Values, "str | None", bool], Iterator[Answer]]
 
-MOST_WRITTEN = 2 * service.MOST_CHARACTERS
+MAX_TYPED = 2 * service.MAX_CHARACTERS
 """Most characters of a sentence box: above the limit, so that an error reports a long sentence."""
 MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
 """Options of an event that decodes: most events wait, and more waiting events make larger batches.
@@ -62,10 +62,10 @@ OPTIONS = (
         "Corrections",
         "Encode the result, shift the vector by the error, keep the best.",
         0,
-        service.MOST_ROUNDS,
+        service.MAX_ROUNDS,
         "corrections",
     ),
-    _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MOST_BEAMS),
+    _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MAX_BEAMS),
     _number("temperature", "Temperature", "Low is cautious.", 0.05, 5, visible=False),
     _number(
         "top_p",

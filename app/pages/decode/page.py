@@ -37,7 +37,7 @@ CONTROLS = (
             "placeholder": "Write a sentence",
             "lines": 1,
             "max_lines": 3,
-            "max_length": form.MOST_WRITTEN,
+            "max_length": form.MAX_TYPED,
             "elem_classes": ["t-wide", "t-bare"],
         },
     ),
@@ -45,7 +45,7 @@ CONTROLS = (
     *form.OPTIONS,
 )
 FROZEN = Frozen(carry=freezing.carry, views=freezing.round_trips)
-LONGEST_EXAMPLE = 8
+MAX_EXAMPLE_WORDS = 8
 """Most words of a random sentence; within the maximum length of any decoder."""
 
 
@@ -66,7 +66,7 @@ def build(workspace: Workspace) -> None:
         values = controls.from_address(request)
         chosen = choices.from_address(workspace, request, form.first_encoders(workspace))
         values.encoder = choices.filled(workspace, chosen)
-        values.sentence = (values.sentence or "")[: form.MOST_WRITTEN]
+        values.sentence = (values.sentence or "")[: form.MAX_TYPED]
         return {controls[name]: value for name, value in vars(values).items()}
 
     def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
@@ -99,4 +99,4 @@ def build(workspace: Workspace) -> None:
 def _drawn(workspace: Workspace) -> str:
     """A short sentence of the starter set."""
     sentences, _ = workspace.catalog.sentences("starter-topics")
-    return random.choice([s for s in sentences if len(s.split()) <= LONGEST_EXAMPLE])
+    return random.choice([s for s in sentences if len(s.split()) <= MAX_EXAMPLE_WORDS])

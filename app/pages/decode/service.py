@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
 METHODS: tuple[Method, ...] = ("beam", "greedy", "sample", "vec2sent-ref")
-MOST_BEAMS = 20
-MOST_ROUNDS = 20
-MOST_STEPS = 41
-MOST_CHARACTERS = 2000
+MAX_BEAMS = 20
+MAX_ROUNDS = 20
+MAX_STEPS = 41
+MAX_CHARACTERS = 2000
 
 
 class NoDecoder(UserError):
@@ -68,17 +68,17 @@ class DecodeOptions:
                 f"Choose one of {', '.join(METHODS)}.",
                 code="unknown",
             )
-        if not 1 <= self.beams <= MOST_BEAMS:
-            raise UserError(f"{self.beams} beams are not possible.", f"From 1 to {MOST_BEAMS}.")
+        if not 1 <= self.beams <= MAX_BEAMS:
+            raise UserError(f"{self.beams} beams are not possible.", f"From 1 to {MAX_BEAMS}.")
         if not 0.05 <= self.temperature <= 5 or not 0 < self.top_p <= 1:
             raise UserError(
                 f"Sampling at temperature {self.temperature} from a share of {self.top_p} is not "
                 "possible.",
                 "The temperature is from 0.05 to 5, the share above 0 and at most 1.",
             )
-        if not 0 <= self.rounds <= MOST_ROUNDS:
+        if not 0 <= self.rounds <= MAX_ROUNDS:
             raise UserError(
-                f"{self.rounds} corrections are not possible.", f"From 0 to {MOST_ROUNDS}."
+                f"{self.rounds} corrections are not possible.", f"From 0 to {MAX_ROUNDS}."
             )
 
 
@@ -194,7 +194,7 @@ def interpolate(
         encoder: a spec.
         first: the sentence at share 0.
         second: the sentence at share 1.
-        steps: number of points, from 2 to `MOST_STEPS`.
+        steps: number of points, from 2 to `MAX_STEPS`.
         options: the decoding options.
         spherical: whether to follow the great circle instead of the line.
         collection: a data set to search for the sentences nearest to each point; None for none.
@@ -207,8 +207,8 @@ def interpolate(
     from theodolite.app.pages.search import service as retrieval
     from theodolite.engine.decode import interpolate as points_between
 
-    if not 2 <= steps <= MOST_STEPS:
-        raise UserError(f"{steps} steps are not possible.", f"Choose from 2 to {MOST_STEPS}.")
+    if not 2 <= steps <= MAX_STEPS:
+        raise UserError(f"{steps} steps are not possible.", f"Choose from 2 to {MAX_STEPS}.")
     ends = [checked(first, "The first sentence"), checked(second, "The second sentence")]
     row, decoder, model = _open(workspace, encoder)
     vectors = model.encode(ends)
@@ -303,10 +303,10 @@ def checked(sentence: str, what: str = "The sentence") -> str:
     text = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not text:
         raise UserError(f"{what} is empty.", "Write a sentence.", code="missing")
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise UserError(
             f"{what} has {len(text):,} characters.",
-            f"Give at most {MOST_CHARACTERS:,}.",
+            f"Give at most {MAX_CHARACTERS:,}.",
             code="too-large",
         )
     return text

@@ -32,10 +32,10 @@ HELD_OUT = "kept-apart"
 """In place of a text: the sentences held out of the decoder's training."""
 SENTENCES = 1000
 """Default number of sentences: as many as the released code of Vec2Sent tests on."""
-MOST_SENTENCES = 10_000
-MOST_KNOWN = 200_000
+MAX_SENTENCES = 10_000
+MAX_KNOWN = 200_000
 """Most training sentences searched for the nearest one."""
-LEAST_WORDS = 3
+MIN_WORDS = 3
 """Fewest words of a sentence: shorter ones are too easy."""
 
 
@@ -80,9 +80,9 @@ class DiagnoseJob(Job):
         from theodolite.app.pages.decode.service import NoDecoder
 
         number = SENTENCES if sentences is None else sentences
-        if not 2 <= number <= MOST_SENTENCES:
+        if not 2 <= number <= MAX_SENTENCES:
             raise UserError(
-                f"The number of sentences must be from 2 to {MOST_SENTENCES}, got {number}.",
+                f"The number of sentences must be from 2 to {MAX_SENTENCES}, got {number}.",
                 "Choose another number.",
             )
         row = decoders.decoder_of(workspace, encoder)
@@ -168,14 +168,14 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
         else:
             known = {*learned, *apart}
             found = [s for s in _text(workspace, row, job.text, Path(folder)) if s not in known]
-    sentences = _drawn([s for s in found if len(s.split()) >= LEAST_WORDS], job.sentences)
+    sentences = _drawn([s for s in found if len(s.split()) >= MIN_WORDS], job.sentences)
     if len(sentences) < 2:
         raise UserError(
             f"{last_part(job.text)} has no sentences that are new to the decoder.",
-            f"It needs sentences of {LEAST_WORDS} to {row.words} words; choose another text.",
+            f"It needs sentences of {MIN_WORDS} to {row.words} words; choose another text.",
             code="too-few",
         )
-    diagnosis = diagnose(decoder, encoder, sentences, learned[:MOST_KNOWN], tick=tick)
+    diagnosis = diagnose(decoder, encoder, sentences, learned[:MAX_KNOWN], tick=tick)
     diagnosis = replace(diagnosis, notes=(*notes, *diagnosis.notes))
     workspace.keep_result(to_result(diagnosis, last_part(job.text)))
     return diagnosis

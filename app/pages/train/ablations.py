@@ -27,7 +27,7 @@ DESCRIPTION = (
     "whether the differences point the same way. Tables are numbered as in its last version."
 )
 FIRST_SEED = 42
-MOST_SEEDS = 5
+MAX_SEEDS = 5
 DEFAULT_SCALE = "try"
 
 
@@ -105,7 +105,7 @@ def _controls() -> Controls:
             "Seeds of each row",
             gr.Radio,
             "1",
-            choices=[str(n) for n in range(1, MOST_SEEDS + 1)],
+            choices=[str(n) for n in range(1, MAX_SEEDS + 1)],
             options={"elem_id": "ablation-seeds"},
         ),
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
 from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 
-from theodolite.app.pages.train import views
+from theodolite.app.pages.train.launch import on_several_machines
 from theodolite.app.pages.train.service import OWN, Training
 from theodolite.app.pages.train.settings import Setting, Values
 from theodolite.app.web import address, background_call, parts
@@ -288,13 +289,13 @@ class Form:
             values = self._whole(vars(chosen))
             spec = training.spec(values)
         except UserError as error:
-            return {named: OWN, self._about: "", self._command: "", self._said: views.wrong(error)}
+            return {named: OWN, self._about: "", self._command: "", self._said: _error(error)}
         preset = training.preset_of(values)
         return {
             named: preset.name if preset else OWN,
-            self._about: views.about(preset.about if preset else ""),
-            self._command: views.command(training.command(spec)),
-            self._said: views.plan(training.plan(spec), training.guess(spec)),
+            self._about: _about_html(preset.about if preset else ""),
+            self._command: _command_html(training.command(spec)),
+            self._said: _plan_html(training.plan(spec), training.guess(spec)),
             **{box: values[name] for name, box in self._hidden.items()},
         }
 
@@ -310,7 +311,7 @@ class Form:
         text = "Running a few updates on real batches; they are discarded"
         for drawn, cost in background_call.followed(lambda _: training.probe(spec), text):
             found = (
-                drawn if cost is None else views.cost(training.facts(cost), training.notes(cost))
+                drawn if cost is None else _cost_html(training.facts(cost), training.notes(cost))
             )
             yield {self._estimate: found}
 
@@ -334,3 +335,48 @@ def _control(
         )
     options |= {"min_width": 150, **NO_SPELLCHECK}
     return Control(name, setting.label, gr.Textbox, default, setting.hint, None, options)
+
+
+def _about_html(text: str) -> str:
+    """The description of a preset."""
+    return f'<p class="t-small t-muted">{escape(text)}</p>' if text else ""
+
+
+def _error(error: UserError) -> str:
+    """The error that keeps the form from being a spec, shown while it is filled in."""
+    notice = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
+    return notice + f"<p>{escape(error.hint)}</p></div>"
+
+
+def _plan_html(facts: Mapping[str, str], time: str) -> str:
+    """The plan, with the estimated time where known."""
+    notice = ""
+    if time:
+        notice = (
+            f'<p class="t-small" role="status">It takes <strong>{escape(time)}</strong>, going by '
+            "the size of the text and what this machine showed before.</p>"
+        )
+    return f"{_facts(facts)}{notice}"
+
+
+def _command_html(words: Sequence[str]) -> str:
+    """The equivalent command; for an encoder also the one for several machines."""
+    block = parts.command(words)
+    if words[1] != "train":
+        return block
+    several = parts.command(
+        on_several_machines(words),
+        "Run on each machine, with its own --node-rank. HOST is the address of the first "
+        "one; all need the training data and shared access to the folder.",
+    )
+    return f"{block}<details><summary>On several machines</summary>{several}</details>"
+
+
+def _cost_html(facts: Mapping[str, str], notes: Sequence[str]) -> str:
+    """The estimated cost and its caveats."""
+    return f'<div role="status">{_facts(facts)}</div>{parts.warn(notes)}'
+
+
+def _facts(facts: Mapping[str, str]) -> str:
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
+    return f'<dl class="t-facts">{rows}</dl>'

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from theodolite.app.fleet import outs
+from theodolite.app.fleet import needs as fleet
+from theodolite.app.fleet import outs, parcels
+from theodolite.app.fleet.needs import Needs
 from theodolite.app.formats import last_part
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.job import Spec as JobSpec
 from theodolite.app.jobs.processes import under_torchrun
 from theodolite.app.pages.encoders.service import refresh
-from theodolite.app.pages.train import travel
 from theodolite.app.pages.train.report import TrainingReport, last_event
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.training import Event, Finished, TrainSpec
 from theodolite.engine.training.base_spec import BaseSpec
+from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import DECODER_EVENTS, EVENTS, DecoderFinished
+from theodolite.engine.training.examples import is_file
+from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD, encoder_of
 from theodolite.store.run_rows import STOP
 
 if TYPE_CHECKING:
-    from theodolite.app.fleet.needs import Needs
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets import Catalog
@@ -90,7 +94,7 @@ class TrainingJob(Job, Generic[Spec]):
         """Text on an evaluation for the progress line; empty to keep the previous text."""
         raise NotImplementedError
 
-    def reads(self) -> travel.Reads:
+    def reads(self) -> Reads:
         """The inputs, by how another machine obtains them."""
         raise NotImplementedError
 
@@ -104,11 +108,11 @@ class TrainingJob(Job, Generic[Spec]):
 
     def stays(self, catalog: Catalog) -> str:
         """Why only this machine may use its data or an encoder; empty if others may too."""
-        return travel.stays(self.reads())
+        return stays(self.reads())
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
         """Its data, the packages of its encoders, and write access to its address if any."""
-        return travel.needs(self.reads(), catalog, self.spec.out if self._is_left else "")
+        return needs(self.reads(), catalog, self.spec.out if self._is_left else "")
 
     def leaves(self) -> str:
         """The output folder or address."""
@@ -215,13 +219,13 @@ class TrainJob(TrainingJob[TrainSpec]):
             spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
         return replace(spec, train=_absolute(spec.train))
 
-    def reads(self) -> travel.Reads:
-        """The inputs, as `travel.of_encoder` lists them."""
-        return travel.of_encoder(self.spec)
+    def reads(self) -> Reads:
+        """The inputs, as `of_encoder` lists them."""
+        return of_encoder(self.spec)
 
     def moved(self, places: Mapping[str, str]) -> TrainJob:
         """The same training with other paths of base, text and output."""
-        return TrainJob(travel.moved_encoder(self.spec, places))
+        return TrainJob(moved_encoder(self.spec, places))
 
     def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """The event; a `Finished` gets this job's output and its encoder spec."""
@@ -279,13 +283,13 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         return replace(spec, encoder=encoder, train=tuple(train), start=start)
 
-    def reads(self) -> travel.Reads:
+    def reads(self) -> Reads:
         """The inputs, with the encoder whose vectors are decoded."""
-        return travel.of_decoder(self.spec)
+        return of_decoder(self.spec)
 
     def moved(self, places: Mapping[str, str]) -> TrainDecoderJob:
         """The same training with other paths of encoder, texts and output."""
-        return TrainDecoderJob(travel.moved_decoder(self.spec, places))
+        return TrainDecoderJob(moved_decoder(self.spec, places))
 
     def own_facts(self) -> dict[str, Any]:
         """The encoder by its spec on this machine."""
@@ -342,3 +346,81 @@ def _absolute(train: str) -> str:
     """The absolute path of a file; the name of a data set unchanged."""
     path = named(train)
     return str(path.absolute()) if path.is_file() else train
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Inputs of a training, by how another machine obtains them.
+
+    Attributes:
+        data: names of data sets, which must be installed there.
+        dev: name of the dev set or of its task; empty for none.
+        encoders: specs of encoders, whose packages must be installed there.
+        files: files and folders, which are sent.
+    """
+
+    data: list[str]
+    dev: str
+    encoders: list[str]
+    files: list[str]
+
+
+def of_encoder(spec: TrainSpec) -> Reads:
+    """The inputs of an encoder's training; a base with random weights is no encoder."""
+    shipped = "starter-pairs" if spec.objective == "sup" else "starter-topics"
+    encoders = [] if spec.base.startswith("new:") else [spec.base]
+    files = [*_folder(spec.base), *filter(is_file, [spec.train])]
+    return Reads(_data_sets([spec.train], shipped), spec.dev or "", encoders, files)
+
+
+def of_decoder(spec: DecoderSpec) -> Reads:
+    """The inputs of a decoder's training."""
+    models = [spec.encoder, *filter(None, [spec.base])]
+    files = [*parcels.paths_of(spec.encoder), *_folder(spec.base), *filter(None, [spec.start])]
+    files += filter(is_file, spec.train)
+    return Reads(_data_sets(spec.train, "starter-topics"), "", models, files)
+
+
+def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
+    """Requirements on another machine: the inputs, and write access to the address `out`."""
+    data = [*reads.data, *([data_set_of(reads.dev, catalog)] if reads.dev else [])]
+    return Needs.of(catalog, data, reads.encoders, out)
+
+
+def stays(reads: Reads) -> str:
+    """Why the inputs may be read on this machine only, in words; empty otherwise."""
+    reasons = [*map(fleet.data_stays, [*reads.data, reads.dev])]
+    reasons += map(fleet.encoder_stays, reads.encoders)
+    return next(filter(None, reasons), "")
+
+
+def moved_encoder(spec: TrainSpec, places: Mapping[str, str]) -> TrainSpec:
+    """The spec with some paths replaced."""
+    train, out = (places.get(path, path) for path in (spec.train, spec.out))
+    return replace(spec, base=_base(spec.base, places), train=train, out=out)
+
+
+def moved_decoder(spec: DecoderSpec, places: Mapping[str, str]) -> DecoderSpec:
+    """The spec with some paths replaced."""
+    return replace(
+        spec,
+        encoder=parcels.moved(spec.encoder, places),
+        train=tuple(places.get(name, name) for name in spec.train),
+        base=spec.base and _base(spec.base, places),
+        start=spec.start and places.get(spec.start, spec.start),
+        out=places.get(spec.out, spec.out),
+    )
+
+
+def _folder(base: str | None) -> list[str]:
+    return [base.removeprefix("dir:")] if base and base.startswith("dir:") else []
+
+
+def _base(base: str, places: Mapping[str, str]) -> str:
+    (folder,) = _folder(base) or [""]
+    return f"dir:{places.get(folder, folder)}" if folder else base
+
+
+def _data_sets(names: Sequence[str], shipped: str) -> list[str]:
+    """The data sets among names of training data; the starter set under its own name."""
+    return [shipped if name == STARTER else name for name in names if not is_file(name)]

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from theodolite.app import formats
 from theodolite.app.jobs import submit
-from theodolite.app.pages.train import plans, settings
+from theodolite.app.pages.train import settings
 from theodolite.app.pages.train.choices import default_dev
 from theodolite.app.pages.train.job import TrainDecoderJob, TrainingJob, TrainJob, slug
 from theodolite.app.pages.train.settings import NONE, FormSettings, Values
 from theodolite.app.pages.train.sweep_job import SweepJob
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import BaseSpec
+from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -220,7 +221,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
 
     def plan(self, spec: TrainSpec) -> dict[str, str]:
         """The plan, with the output folder."""
-        return plans.encoder(replace(spec, out=spec.out or self.name(spec)))
+        return _encoder_plan(replace(spec, out=spec.out or self.name(spec)))
 
     def start_sweep(self, spec: TrainSpec, children: Sequence[tuple[str, dict[str, Any]]]) -> str:
         """Queue a sweep whose children change fields of `spec`; return the run's id."""
@@ -316,7 +317,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
 
     def plan(self, spec: DecoderSpec) -> dict[str, str]:
         """The plan, with the resulting decoder."""
-        return plans.decoder(spec)
+        return _decoder_plan(spec)
 
     def guess(self, spec: DecoderSpec) -> str:
         """The time, estimated from the size of the text."""
@@ -377,3 +378,41 @@ def _machine() -> Machine:
     if sys.platform == "darwin" or shutil.which("nvidia-smi") or "torch" in sys.modules:
         return Machine.here()
     return Machine("cpu", psutil.virtual_memory().available)
+
+
+def _encoder_plan(spec: TrainSpec) -> dict[str, str]:
+    """The data, the duration, the selection of the best weights, and the output."""
+    length = formats.plural(spec.steps, "step") if spec.steps else _epochs(spec.epochs)
+    keeps = "The last weights."
+    if spec.dev:
+        keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
+    together = f", in {spec.processes} processes" if spec.processes > 1 else ""
+    return {
+        "Reads": f"{_text(spec.train)}{_most(spec.limit, 'example')}.",
+        "Learns for": f"{length}, {spec.batch_size} examples per batch{together}.",
+        "Keeps": keeps,
+        "Leaves": f"{spec.out}, among the encoders; its curves are on Trainings.",
+    }
+
+
+def _decoder_plan(spec: DecoderSpec) -> dict[str, str]:
+    """The data, the duration, the selection of the best weights, and the output."""
+    texts = formats.listed(_text(name) for name in spec.train)
+    return {
+        "Reads": f"{texts}{_most(spec.limit, 'sentence')}, encoded by {spec.encoder}.",
+        "Learns for": f"{_epochs(spec.epochs)}, from sentences of at most {spec.words} words.",
+        "Keeps": "The best weights on held-out sentences.",
+        "Leaves": f"A decoder for {spec.encoder}, which the Decode pages use immediately.",
+    }
+
+
+def _text(name: str) -> str:
+    return "The starter set" if name == STARTER else name
+
+
+def _most(limit: int | None, what: str) -> str:
+    return f", at most {formats.plural(limit, what)}" if limit else ""
+
+
+def _epochs(number: float) -> str:
+    return f"{number:g} {'epoch' if number == 1 else 'epochs'}"

@@ -26,7 +26,7 @@ COLUMNS = (
     "error",
 )
 DECODER, DIAGNOSIS = "train-decoder", "diagnose"
-MOST = 200
+MAX_RUNS = 200
 """Most runs listed of each kind."""
 
 
@@ -84,10 +84,10 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     rows = [
         vars(row)
         for kinds in (trainings.ENCODERS, trainings.DECODERS)
-        for row in trainings.table(workspace, MOST, kinds)
+        for row in trainings.table(workspace, MAX_RUNS, kinds)
     ]
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
-    for run in workspace.store.runs.list(limit=MOST, kinds=[DIAGNOSIS]):
+    for run in workspace.store.runs.list(limit=MAX_RUNS, kinds=[DIAGNOSIS]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
         over, spec = run["finished"] if run["started"] else None, spec_of(run)
         rows.append(

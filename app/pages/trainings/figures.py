@@ -15,7 +15,7 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.formats import shorten
 from theodolite.app.web.figures import Figure, Trace, axis, draw, scatter, style
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 """Most points of a curve; a longer one is averaged over neighbouring points."""
 SMALL, TALL = 260, 380
 _LABEL = 34
@@ -61,7 +61,7 @@ class Path:
 
 
 def thinned(
-    steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS
+    steps: Sequence[int], values: Sequence[float], most: int = MAX_POINTS
 ) -> tuple[list[int], list[float]]:
     """Reduce a curve to `most` points: means of 2, 4, 8, … neighbours at their last step.
 

@@ -48,7 +48,7 @@ def trainings(published: Published) -> list[View]:
     alone = [View(name, (("run", row.key),)) for name, row in zip(names, rows, strict=True)]
     if len(rows) < 2:
         return alone
-    every = rows[: section.MOST]
+    every = rows[: section.MAX_CURVES]
     return [View(f"All {len(every)}", (("run", ",".join(row.key for row in every)),)), *alone]
 
 

@@ -8,7 +8,7 @@ import gradio as gr
 
 from theodolite.app.components.actions import actions
 from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.trainings import example, freezing, section, service, views
+from theodolite.app.pages.trainings import freezing, section, service, views
 from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
 from theodolite.app.web import address, parts
@@ -93,10 +93,10 @@ def _pressed(
         mine = _of_run(rows, event.id)
         keys = mine if sweep else [key for key in keys if key not in mine]
     keys = [row.key for row in _known(rows, keys)]
-    if len(keys) > section.MOST:
+    if len(keys) > section.MAX_CURVES:
         raise UserError(
             f"{len(keys)} trainings are too many to distinguish.",
-            f"Choose at most {section.MOST}.",
+            f"Choose at most {section.MAX_CURVES}.",
             code="too-large",
         )
     return keys, sweep
@@ -123,7 +123,7 @@ def _named(rows: list[TrainingRun], request: gr.Request) -> tuple[list[str], str
         keys = _of_run(rows, sweep)
     if not keys and rows:
         keys, sweep = _newest(rows)
-    return keys[: section.MOST], sweep
+    return keys[: section.MAX_CURVES], sweep
 
 
 def _keys(kept: str) -> list[str]:
@@ -155,7 +155,7 @@ def _views(
 ) -> dict[str, Any]:
     """Everything on the page by name; curves only if they have grown since the `known` marks."""
     marks, here = _marks(workspace, rows, keys, sweep), _known(rows, keys)
-    if not rows and (learned := example.read()) is not None:
+    if not rows and (learned := service.example()) is not None:
         return {**section.drawn([learned]), "listing": views.shipped(learned[0]), "marks": marks}
     listed = views.listing(workspace, rows, [row.key for row in here], sweep)
     if known and marks[1] == known[1]:
@@ -167,6 +167,6 @@ def _views(
 def _report(workspace: Workspace, keys: list[str]) -> Report:
     """A report of the trainings drawn."""
     rows = service.table(workspace, LISTED)
-    if not rows and (learned := example.read()) is not None:
+    if not rows and (learned := service.example()) is not None:
         return answers.of_trainings([learned])
     return answers.training(workspace, [row.key for row in _known(rows, keys)])

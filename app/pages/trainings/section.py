@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from theodolite.app.pages.trainings.curves import Curves
     from theodolite.app.pages.trainings.service import TrainingRun
 
-MOST = 24
+MAX_CURVES = 24
 """Most curves overlaid: more would not have distinct colours and dashes."""
 
 

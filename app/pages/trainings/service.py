@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.examples import shipped
 from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.pages.jobs.service import stopping
 from theodolite.app.pages.trainings.curves import Curves, base_score, best_eval, cursor, curves
@@ -97,6 +98,20 @@ def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
         failure = unit or {"error": None, "hint": ""}
         rows.append(_row(workspace, run, position, child["spec"], child["label"], state, failure))
     return rows
+
+
+def example() -> tuple[TrainingRun, Curves] | None:
+    """A small real training that ships, shown until another has run; None where none ships."""
+    found = shipped.read("trainings")
+    if found is None:
+        return None
+    facts = found.facts
+    steps, evals = (_rows(facts[name]) for name in ("steps", "evals"))
+    return TrainingRun(**facts["run"]), Curves(steps=steps, evals=evals, notes=facts["notes"])
+
+
+def _rows(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def differences(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

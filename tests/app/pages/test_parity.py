@@ -35,7 +35,6 @@ from theodolite.app.pages.search import page as search
 from theodolite.app.pages.spaces import command as spaces_verbs
 from theodolite.app.pages.spaces import page as spaces
 from theodolite.app.pages.train import command as train_verbs
-from theodolite.app.pages.train import decoder_command as decoder_verbs
 from theodolite.app.pages.train import decoder_page as train_decoder
 from theodolite.app.pages.train import page as train
 
@@ -55,7 +54,7 @@ VERBS: dict[ModuleType, Callable[..., Any]] = {
     arithmetic: decode_verbs.analogy,
     diagnose: diagnose_verbs.diagnose,
     train: train_verbs.train,
-    train_decoder: decoder_verbs.train_decoder,
+    train_decoder: train_verbs.train_decoder,
 }
 NOTHING = (None, "", [], (), diagnose.USUAL)
 """No choice: everything there is, or what the service thinks best."""

@@ -10,7 +10,7 @@ from plotly.graph_objects import Figure
 
 from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures as ranks
-from theodolite.app.pages.decode.figures import cosines
+from theodolite.app.pages.decode.interpolate import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.fair import figures as fair
 from theodolite.app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid

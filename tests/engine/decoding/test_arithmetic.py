@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from theodolite.engine.decoding.arithmetic import MOST_NAMES, evaluate, names
+from theodolite.engine.decoding.arithmetic import MAX_NAMES, evaluate, names
 from theodolite.engine.errors import PlacedError, UserError
 
 V = {name: np.random.default_rng(i).normal(size=4) for i, name in enumerate("abc")}
@@ -118,9 +118,9 @@ def test_the_place_is_known(expression: str, marked: tuple[str, str, str]) -> No
 
 def test_many_names() -> None:
     """As many as are allowed, and one more."""
-    many = {f"v{i}": np.full(2, float(i)) for i in range(MOST_NAMES + 1)}
-    allowed = list(many)[:MOST_NAMES]
-    assert evaluate("+".join(allowed), many)[0] == sum(range(MOST_NAMES))
+    many = {f"v{i}": np.full(2, float(i)) for i in range(MAX_NAMES + 1)}
+    allowed = list(many)[:MAX_NAMES]
+    assert evaluate("+".join(allowed), many)[0] == sum(range(MAX_NAMES))
     with pytest.raises(UserError, match="201 names"):
         evaluate("+".join(many), many)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from theodolite.app.pages.trainings.verdicts import judged, recognised
+from theodolite.app.pages.trainings.ablations_views import judged, recognised
 from theodolite.engine.training.ablations import ABLATIONS
 from theodolite.engine.training.sweeps import seeded, without_seed
 
