@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.decoding.arithmetic import MAX_NAMES, evaluate, names
 from theodolite.engine.errors import PlacedError, UserError
 
@@ -53,35 +54,35 @@ def test_names_come_once_and_in_order() -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("", "has its end where a name"),
-        ("a -", "has its end where a name"),
-        ("a b", "'b' at place 3 where a sign"),
-        ("(a", "a closing )"),
+        ("", "its end"),
+        ("a -", "its end"),
+        ("a b", "'b' at place 3"),
+        ("(a", "its end"),
         ("a)", "')' at place 2"),
-        ("a / 0", "division at place 3 is by zero"),
+        ("a / 0", "at place 3 is by zero"),
         ("a / (1 - 1)", "is by zero"),
-        ("a * b", "Two vectors are multiplied at place 3"),
-        ("1 / a", "A vector is divided by"),
-        ("a + 1", "cannot be joined"),
-        ("1 + 2", "is a number, not a vector"),
+        ("a * b", "multiplied at place 3"),
+        ("1 / a", "divided by at place 3"),
+        ("a + 1", "'+' at place 3"),
+        ("1 + 2", "1 + 2"),
         ("a ** b", "has '*' at place 4"),
         ("a ^ 2", "'^' at place 3"),
-        ("__import__('os')", "is not allowed"),
-        ("z", "No sentence is named 'z'"),
+        ("__import__('os')", "at place 12"),
+        ("z", "'z', at place 1"),
         ("a.b", "'.' at place 2"),
-        ("(" * 500 + "a" + ")" * 400, "more than 100 deep at place 101"),
-        ("-" * 101 + "a", "more than 100 deep at place 101"),
+        ("(" * 500 + "a" + ")" * 400, "100 deep at place 101"),
+        ("-" * 101 + "a", "100 deep at place 101"),
         ("a+" * 2600, "5200 characters"),
-        ("()", "')' at place 2 where a name, a number or ("),
-        ("a * + / b", "'/' at place 7 where a name"),
-        ("2a", "'a' at place 2 where a sign"),
-        ("a - 2", "cannot be joined by '-' at place 3"),
-        ("a / -0.0", "division at place 3 is by zero"),
+        ("()", "')' at place 2"),
+        ("a * + / b", "'/' at place 7"),
+        ("2a", "'a' at place 2"),
+        ("a - 2", "'-' at place 3"),
+        ("a / -0.0", "at place 3 is by zero"),
         ("a - -z", "'z', at place 6"),
         ("1.5.5 * a", "'.5' at place 4"),
         ("a; b", "';' at place 2"),
         ("lambda: a", "':' at place 7"),
-        ("1e3*a", "No sentence is named 'e3'"),
+        ("1e3*a", "'e3', at place 2"),
     ],
 )
 def test_what_has_no_meaning_is_refused(expression: str, said: str) -> None:
@@ -121,7 +122,7 @@ def test_many_names() -> None:
     many = {f"v{i}": np.full(2, float(i)) for i in range(MAX_NAMES + 1)}
     allowed = list(many)[:MAX_NAMES]
     assert evaluate("+".join(allowed), many)[0] == sum(range(MAX_NAMES))
-    with pytest.raises(UserError, match="201 names"):
+    with refused("too-large", 201):
         evaluate("+".join(many), many)
 
 
@@ -135,16 +136,15 @@ def test_as_deep_as_is_allowed() -> None:
 @pytest.mark.parametrize("factor", ["1000000000", "9" * 400, "0 * " + "9" * 400])
 def test_a_value_that_is_no_number_is_refused(factor: str) -> None:
     """An overflow is told, not decoded, and warns nobody."""
-    with pytest.raises(UserError, match="no finite value"):
+    with refused("not-finite"):
         evaluate(f"a * {factor}", {"a": np.full(2, 1e300)})
 
 
 def test_vectors_of_two_encoders_are_refused() -> None:
     """Named with their shapes; a name that is not used may be anything."""
-    with pytest.raises(UserError, match=re.escape("a has a vector of shape (4,), d one of (3,)")):
-        evaluate("a + d", V | {"d": np.ones(3)})
-    with pytest.raises(UserError, match="one of"):
-        evaluate("a + d", V | {"d": np.ones((1, 4))})
+    for other in (np.ones(3), np.ones((1, 4))):
+        with refused("mismatch", "(4,)", "d", other.shape):
+            evaluate("a + d", V | {"d": other})
     assert np.allclose(evaluate("a + b", V | {"d": np.ones(3)}), A + B)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from tests.errors import refused
 from tests.fakes.decoders import known_sentences
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
@@ -29,7 +31,6 @@ from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.events import DecoderEvaluated, DecoderFinished
 
 DIM = 6
 
@@ -147,39 +148,34 @@ def test_its_vocabulary_gives_text_back(gpt2: Path) -> None:
         assert kept.text(ids) == text
 
 
-def spec_of(gpt2: Path, tmp_path: Path, **changes: object) -> DecoderSpec:
-    """A short training."""
-    file = tmp_path / "sentences.txt"
-    file.write_text("\n".join(known_sentences()), "utf-8")
-    usual: dict[str, object] = {
-        "architecture": "causal",
-        "base": f"dir:{gpt2}",
-        "words": 7,
-        "held_out": 10,
-        "epochs": 20,
-        "batch_tokens": 300,
-        "learning_rate": 2e-2,
-        "warmup": 5,
-        "device": "cpu",
-    }
-    return DecoderSpec("random:32", (str(file),), str(tmp_path / "out"), **usual | changes)  # type: ignore[arg-type]
-
-
+@pytest.mark.slow
 def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Path) -> None:
     """The loss falls, and the folder needs the base no more."""
-    events = list(train_decoder(spec_of(gpt2, tmp_path)))
-    looks = [e.loss for e in events if isinstance(e, DecoderEvaluated)]
-    assert min(looks) < 0.9 * looks[0]
-    finished = events[-1]
-    assert isinstance(finished, DecoderFinished)
-    decoder = open_decoder(Path(finished.out))
+    file = tmp_path / "sentences.txt"
+    file.write_text("\n".join(known_sentences()), "utf-8")
+    spec = DecoderSpec(
+        "random:32",
+        (str(file),),
+        str(tmp_path / "out"),
+        architecture="causal",
+        base=f"dir:{gpt2}",
+        words=7,
+        held_out=10,
+        epochs=20,
+        batch_tokens=300,
+        learning_rate=2e-2,
+        warmup=5,
+        device="cpu",
+    )
+    losses = [e.loss for e in train_decoder(spec) if e.kind == "looked"]
+    assert min(losses) < 0.9 * losses[0]
+    decoder = open_decoder(spec.out_folder)
     vectors = load("random:32").encode(known_sentences()[:3])
-    texts = [d.sentence for d in decoder.decode(vectors, method="beam", beams=2)]
-    assert len(texts) == 3
-    model, vocabulary, facts = folders.read(Path(finished.out))
+    assert len(decoder.decode(vectors, method="beam", beams=2)) == 3
+    model, vocabulary, facts = folders.read(spec.out_folder)
     assert isinstance(model, CausalDecoder)
     assert facts["sizes"]["config"]["n_layer"] == 2
-    for file in Path(finished.out).iterdir():
+    for file in spec.out_folder.iterdir():
         for folder in (gpt2.parent, tmp_path):
             assert str(folder).encode() not in file.read_bytes(), file.name
     folders.write(tmp_path / "small", model, vocabulary, facts, small=True)
@@ -202,18 +198,15 @@ def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
             architectures=["BertForMaskedLM"],
         )
     ).bert.save_pretrained(tmp_path / "bert")
-    with pytest.raises(UserError, match="no causal language model"):
-        CausalDecoder.of(f"dir:{tmp_path / 'bert'}", DIM, 8)
-    with pytest.raises(UserError, match="is not a transformer"):
-        CausalDecoder.of("random:32", DIM, 8)
-    with pytest.raises(UserError, match="no folder"):
-        CausalDecoder.of(f"dir:{tmp_path / 'nowhere'}", DIM, 8)
-    with pytest.raises(UserError, match="takes 64 positions, and 104 are needed"):
-        CausalDecoder.of(f"dir:{gpt2}", DIM, 100)
-    coded = tmp_path / "coded"
-    coded.mkdir()
-    for file in gpt2.iterdir():
-        (coded / file.name).write_bytes(file.read_bytes())
+    for source, positions, code, named in (
+        (f"dir:{tmp_path / 'bert'}", 8, "wrong-kind", "bert"),
+        ("random:32", 8, "wrong-kind", "random:32"),
+        (f"dir:{tmp_path / 'nowhere'}", 8, "no-file", "nowhere"),
+        (f"dir:{gpt2}", 100, "unsupported", "64 positions, and 104"),
+    ):
+        with refused(code, named):  # type: ignore[arg-type]
+            CausalDecoder.of(source, DIM, positions)
+    coded = Path(shutil.copytree(gpt2, tmp_path / "coded"))
     config = json.loads((gpt2 / "config.json").read_text())
     (coded / "config.json").write_text(
         json.dumps(config | {"auto_map": {"AutoModelForCausalLM": "evil.Model"}})
@@ -223,15 +216,5 @@ def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
     (coded / "config.json").write_text(json.dumps(config))
     torch.save(load_file(coded / "model.safetensors"), coded / "pytorch_model.bin")
     (coded / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="safetensors"):
+    with refused("wrong-kind", "safetensors"):
         CausalDecoder.of(f"dir:{coded}", DIM, 8)
-
-
-def test_a_spec_names_a_base_only_where_there_is_one() -> None:
-    """And leaves its sizes to it."""
-    with pytest.raises(UserError, match="goes with a base"):
-        DecoderSpec("minilm", ("a.txt",), "out", architecture="causal")
-    with pytest.raises(UserError, match="goes with no base"):
-        DecoderSpec("minilm", ("a.txt",), "out", base="hf:gpt2")
-    with pytest.raises(UserError, match="of its own"):
-        DecoderSpec("minilm", ("a.txt",), "out", architecture="causal", base="hf:gpt2", width=8)

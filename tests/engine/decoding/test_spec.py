@@ -1,4 +1,4 @@
-"""What the training of a decoder is asked: refused where it cannot be, kept as JSON."""
+"""What the training of a decoder is asked: refused where it cannot be, kept as JSON, preset."""
 
 from __future__ import annotations
 
@@ -7,44 +7,59 @@ from dataclasses import replace
 
 import pytest
 
+from tests.errors import refused
+from theodolite.engine.decoding.presets import PRESETS, preset
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code
 
 SPEC = DecoderSpec("random:32", ("sentences.txt",), "out", noise=0.1, epochs=4)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "code", "named"),
     [
-        ({"words": 1}, "words"),
-        ({"epochs": 0}, "epochs"),
-        ({"epochs": float("nan")}, "epochs"),
-        ({"width": 30}, "multiple of 4"),
-        ({"learning_rate": 1.0}, "learning rate"),
-        ({"vocabulary": 100}, "vocabulary"),
-        ({"train": ()}, "sentences to learn from"),
-        ({"architecture": "gru"}, "prefix, lstm, lstm-mos, causal"),
-        ({"held_out": 0}, "held out"),
-        ({"precision": "fp8"}, "auto, fp32, bf16, fp16"),
-        ({"architecture": "causal", "base": "dir:a", "start": "b"}, "learns on from its base"),
+        ({"words": 1}, "invalid", "words"),
+        ({"epochs": 0}, "invalid", "epochs"),
+        ({"epochs": float("nan")}, "invalid", "epochs"),
+        ({"width": 30}, "invalid", "multiple of 4"),
+        ({"learning_rate": 1.0}, "invalid", "learning rate"),
+        ({"vocabulary": 100}, "invalid", "vocabulary"),
+        ({"train": ()}, "missing", "sentences"),
+        ({"architecture": "gru"}, "invalid", "prefix, lstm, lstm-mos, causal"),
+        ({"held_out": 0}, "invalid", "held out"),
+        ({"precision": "fp8"}, "invalid", "auto, fp32, bf16, fp16"),
+        ({"architecture": "causal", "base": "dir:a", "start": "b"}, "conflict", "start"),
+        ({"architecture": "causal"}, "conflict", "a base"),
+        ({"base": "hf:gpt2"}, "conflict", "no base"),
+        ({"architecture": "causal", "base": "hf:gpt2", "width": 8}, "conflict", "width"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(changes: dict[str, object], said: str) -> None:
-    """With its name and what fits."""
-    with pytest.raises(UserError, match=said):
-        replace(SPEC, **changes)  # type: ignore[arg-type]
+def test_a_setting_that_cannot_be_is_told(changes: dict, code: Code, named: str) -> None:
+    with refused(code, named):
+        replace(SPEC, **changes)
 
 
 def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
-    """What is kept of a training is enough to ask for it again."""
     assert DecoderSpec.from_dict(json.loads(json.dumps(SPEC.to_dict()))) == SPEC
-    assert replace(SPEC, out="elsewhere").hash == SPEC.hash != replace(SPEC, seed=7).hash
-    required = {name: SPEC.to_dict()[name] for name in ("encoder", "train", "out")}
-    assert DecoderSpec.from_dict(required) == replace(SPEC, noise=0.0, epochs=5)
-    changed = (replace(SPEC, start="b"), replace(SPEC, precision="bf16"))
-    assert len({SPEC.hash, *(spec.hash for spec in changed)}) == 3
-    for given in ({"tea": 1}, {"version": 2}):
-        with pytest.raises(UserError):
+    assert replace(SPEC, out="elsewhere").hash == SPEC.hash
+    others = [replace(SPEC, seed=7), replace(SPEC, start="other"), replace(SPEC, precision="bf16")]
+    assert len({SPEC.hash, *(other.hash for other in others)}) == 4
+    for given, code, named in (({"tea": 1}, "unknown", "tea"), ({"version": 2}, "unsupported", 2)):
+        with refused(code, named):  # type: ignore[arg-type]
             DecoderSpec.from_dict(SPEC.to_dict() | given)
-    with pytest.raises(UserError, match="needs the field 'encoder'"):
+    with refused("missing", "encoder"):
         DecoderSpec.from_dict({"train": ["a.txt"], "out": "b"})
+
+
+def test_presets_are_settings() -> None:
+    """Of the paper and of its code: protocols of Vec2Sent."""
+    specs = {p.name: DecoderSpec("minilm", ("a.txt",), "out", **p.changes) for p in PRESETS}
+    assert len(specs) == len(PRESETS)
+    paper, code = specs["paper"], specs["code"]
+    assert (paper.words, paper.limit, preset("paper").test) == (15, 1_400_000, 10_000)
+    assert (code.words, code.limit, preset("code").test) == (14, 1_400_000, 1_000)
+    assert paper.architecture == code.architecture == "lstm-mos"
+    assert not paper.clauses and not code.clauses
+    assert specs["ours"] == DecoderSpec("minilm", ("a.txt",), "out")
+    with refused("unknown", "poem", "quick"):
+        preset("poem")

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.errors import refused
 from tests.fakes.decoders import small_spec
 from theodolite.engine.decode import Decoder, open_decoder
 from theodolite.engine.decoding import folder as folders
@@ -18,8 +19,8 @@ from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
-from theodolite.engine.errors import UserError
-from theodolite.engine.training.events import DecoderFinished
+from theodolite.engine.errors import Code
+from theodolite.engine.training.events import DecoderFinished, DecoderStarted
 
 
 @pytest.fixture(scope="module")
@@ -85,24 +86,24 @@ def finished(spec: DecoderSpec) -> Decoder:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "code", "named"),
     [
-        ({"encoder": "random:64"}, "reads vectors of random:32 with the fingerprint"),
-        ({"architecture": "lstm"}, "has the architecture prefix, not lstm"),
-        ({"vocabulary": 400}, "has the vocabulary 300, not 400"),
-        ({"width": None}, "has the width 32, not that of its kind"),
-        ({"layers": 2}, "has the layers 1, not 2"),
-        ({"start": "nowhere"}, "nowhere holds no decoder"),
+        ({"encoder": "random:64"}, "mismatch", "random:32"),
+        ({"architecture": "lstm"}, "mismatch", "architecture prefix, not lstm"),
+        ({"vocabulary": 400}, "mismatch", "vocabulary 300, not 400"),
+        ({"width": None}, "mismatch", "width 32"),
+        ({"layers": 2}, "mismatch", "layers 1, not 2"),
+        ({"start": "nowhere"}, "no-file", "nowhere"),
     ],
 )
 def test_a_decoder_that_does_not_fit_is_told(
-    spec: DecoderSpec, changes: dict[str, object], said: str
+    spec: DecoderSpec, changes: dict[str, object], code: Code, named: str
 ) -> None:
     """Before anything is encoded, and by the estimate."""
     other = replace(spec, **changes)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=said):
+    with refused(code, named):
         list(train_decoder(other))
-    with pytest.raises(UserError, match=said):
+    with refused(code, named):
         estimate(other, load(other.encoder), seconds=0.1)
     assert not other.out_folder.exists()
 
@@ -119,3 +120,24 @@ def test_longer_sentences_than_it_has_places_for_are_left_out(
     events = list(train_decoder(spec))
     assert any("of very many tokens were left out" in str(event) for event in events)
     assert open_decoder(spec.out_folder).facts["sizes"]["positions"] == places
+
+
+@pytest.mark.slow
+def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
+    """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
+    spec = small_spec(tmp_path / "out")
+    state = torch.get_rng_state()
+    estimated = estimate(spec, load("random:32"), seconds=0.3)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert list(tmp_path.iterdir()) == []
+    started = next(e for e in train_decoder(spec) if isinstance(e, DecoderStarted))
+    # A sentence of very many pieces, which is left out, may be beyond those the probe looks at.
+    assert estimated.sentences == pytest.approx(started.sentences, rel=0.02)
+    assert estimated.parameters == pytest.approx(started.parameters, rel=0.02)
+    assert estimated.steps == pytest.approx(started.steps, rel=0.25)
+    # By hand: at its speed, every piece of its share of the sentences is learned once.
+    learning = estimated.steps * spec.batch_tokens / estimated.pieces_per_second
+    assert estimated.seconds > estimated.encoding + 0.8 * learning
+    assert estimated.encoding == pytest.approx(
+        (estimated.sentences + spec.held_out) / estimated.sentences_per_second
+    )

@@ -6,6 +6,7 @@ import errno
 import itertools
 import json
 import os
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,28 +16,24 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.fakes.decoder_training import finished, running_sentences
+from tests.errors import refused
+from tests.fakes.decoder_training import finished, running_sentences, small
+from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from tests.fakes.kills import killed_at
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding import trainer as training
+from theodolite.engine.decoding import train as training
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.encoders import load
-from theodolite.engine.errors import UserError
 from theodolite.engine.training import Noted, checkpoint, loop
-from theodolite.engine.training.events import (
-    DecoderEvaluated,
-    DecoderStarted,
-    DecoderStepped,
-    Encoded,
-)
+from theodolite.engine.training.events import DecoderEvaluated, DecoderStarted, Encoded, Event
 from theodolite.engine.training.precision import Precision
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
     """Sums in the same order here and in another process."""
     before = torch.get_num_threads()
@@ -45,57 +42,70 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def whole(
+    one_thread: None, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[DecoderSpec, list[Event]]:
+    """A training that nothing befell, and its events."""
+    spec = small(tmp_path_factory.mktemp("whole"))
+    return spec, list(train_decoder(spec))
+
+
 def weights(folder: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a decoder folder."""
     return load_file(folder / "model.safetensors")
 
 
 def assert_same(left: Path, right: Path) -> None:
-    """All tensors are the same, bit by bit."""
+    """All tensors are the same, bit by bit, and so are the curves."""
     one, other = weights(left), weights(right)
     assert one.keys() == other.keys()
     for name in one:
         assert torch.equal(one[name], other[name]), name
+    assert folders.facts_of(left)["curve"] == folders.facts_of(right)["curve"]
 
 
-def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
-    """Losses fall, what was kept apart is looked at, samples come along, the best is kept."""
-    events = list(train_decoder(spec))
+def countdown(asked: int) -> Callable[[], bool]:
+    """Stop when asked more often than this."""
+    count = itertools.count(1)
+    return lambda: next(count) > asked
+
+
+def notes(events: list[Event]) -> list[str]:
+    return [event.message for event in events if isinstance(event, Noted)]
+
+
+def evals(events: list[Event]) -> list[DecoderEvaluated]:
+    return [event for event in events if isinstance(event, DecoderEvaluated)]
+
+
+@pytest.mark.slow
+def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
+    spec, events = whole
     kinds = [e.kind for e in events]
     assert kinds.index("noted") < kinds.index("encoded") < kinds.index("started")
     assert [e for e in events if isinstance(e, Encoded)][-1].done == 300
     started = next(e for e in events if isinstance(e, DecoderStarted))
     assert (started.step, started.sentences, started.device) == (0, 270, "cpu")
-    looks = [e for e in events if isinstance(e, DecoderEvaluated)]
+    looks, last = evals(events), finished(events)
     assert looks[-1].step == started.steps
     assert looks[-1].loss < 0.7 * looks[0].loss
     assert len(looks[0].samples) == training.SAMPLES
-    assert all(
-        isinstance(e, DecoderStepped) and e.pieces_per_second > 0 and e.seconds_left >= 0
-        for e in events
-        if e.kind == "stepped"
-    )
-    last = finished(events)
+    steps = [e.to_dict() for e in events if e.kind == "stepped"]
+    assert all(e["pieces_per_second"] > 0 and e["seconds_left"] >= 0 for e in steps)
     assert (last.why, last.step) == ("done", started.steps)
     assert last.best_loss == min(e.loss for e in looks)
+    json.dumps([e.to_dict() for e in events])
     decoder = open_decoder(Path(last.out))
     assert decoder.facts["curve"] == [[e.step, e.loss] for e in looks]
     assert decoder.facts["sentences"] == 270
     assert not spec.working_folder.exists()
-    json.dumps([e.to_dict() for e in events])
-
-
-def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
-    """The loss in the card, found again from the folder: the same points, the same pieces."""
-    last = finished(list(train_decoder(spec)))
-    decoder = open_decoder(Path(last.out))
-    kept_apart = running_sentences(spec)[-30:]
-    points = torch.from_numpy(decoder._checked(load("random:32").encode(kept_apart)))
-    rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(kept_apart)]
-    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    # The loss of the card, computed again from the folder: the same points and tokens.
+    held_out = running_sentences(spec)[-30:]
+    points = torch.from_numpy(decoder._checked(load("random:32").encode(held_out)))
+    rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(held_out)]
     with torch.no_grad():
-        loss = float(decoder.model.loss(points, ids))
-    assert loss == pytest.approx(last.best_loss, abs=0.01)  # float16 in the folder
+        loss = decoder.model.loss(points, torch.nn.utils.rnn.pad_sequence(rows, batch_first=True))
+    assert float(loss) == pytest.approx(last.best_loss, abs=0.01)  # float16 in the folder
 
 
 # Before the eleventh update it waits to be killed.
@@ -111,30 +121,22 @@ for event in train_decoder(spec, stop=lambda: next(asked) > 10 and time.sleep(60
 
 
 def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
-    spec: DecoderSpec, tmp_path: Path
+    spec: DecoderSpec, whole: tuple[DecoderSpec, list[Event]]
 ) -> None:
     """Killed by SIGKILL, and begun again in this process."""
     killed_at(8, CHILD, spec.to_dict())
     assert not spec.out_folder.exists()
     resumed = list(train_decoder(spec))
     assert 0 < next(e for e in resumed if isinstance(e, DecoderStarted)).step <= 10
-    whole = list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
-    assert_same(tmp_path / "out", tmp_path / "unbroken")
-    assert finished(resumed).best_loss == finished(whole).best_loss
-    one, other = (
-        json.loads((tmp_path / name / "decoder.json").read_text())["curve"]
-        for name in ("out", "unbroken")
-    )
-    assert one == other
+    assert_same(spec.out_folder, whole[0].out_folder)
+    assert finished(resumed).best_loss == finished(whole[1]).best_loss
 
 
 def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -> None:
     """From any update, with every architecture."""
     spec = replace(spec, architecture="lstm", width=16, epochs=2)
     events = train_decoder(spec, stop=countdown(6))
-    for event in events:
-        if isinstance(event, DecoderEvaluated) and event.step == 3:
-            break  # and never came back
+    next(e for e in events if isinstance(e, DecoderEvaluated) and e.step == 3)
     events.close()  # type: ignore[attr-defined]
     assert checkpoint.peek(spec.working_folder) is not None
     list(train_decoder(spec))
@@ -142,98 +144,59 @@ def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -
     assert_same(tmp_path / "out", tmp_path / "unbroken")
 
 
-def countdown(asked: int) -> Callable[[], bool]:
-    """Stop when asked for the so manieth time."""
-    count = itertools.count(1)
-    return lambda: next(count) > asked
-
-
-def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
-    """What is there already of the same settings and sentences is the answer."""
-    first = finished(list(train_decoder(spec)))
-    before = (Path(first.out) / "model.safetensors").stat().st_mtime_ns
+@pytest.mark.slow
+def test_nothing_is_trained_again_and_nothing_overwritten(
+    whole: tuple[DecoderSpec, list[Event]], tmp_path: Path
+) -> None:
+    """Neither another decoder, nor any folder, nor the checkpoint of another training."""
+    spec, events = whole
+    before = (spec.out_folder / "model.safetensors").stat().st_mtime_ns
     again = list(train_decoder(spec))
     assert [e.kind for e in again] == ["noted", "finished"]
-    assert again[-1] == first
-    assert (Path(first.out) / "model.safetensors").stat().st_mtime_ns == before
-
-
-def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
-    """Neither another decoder, nor any folder, nor the checkpoint of another training."""
-    list(train_decoder(spec))
-    with pytest.raises(UserError, match="already exists"):
-        list(train_decoder(replace(spec, seed=1)))
+    assert again[-1] == events[-1]
+    assert (spec.out_folder / "model.safetensors").stat().st_mtime_ns == before
     (tmp_path / "letters").mkdir()
-    with pytest.raises(UserError, match="already exists"):
-        list(train_decoder(replace(spec, out=str(tmp_path / "letters"))))
+    for changes in ({"seed": 1}, {"out": str(tmp_path / "letters")}):
+        other = replace(spec, **changes)  # type: ignore[arg-type]
+        with refused("conflict", other.out):
+            list(train_decoder(other))
     half = replace(spec, out=str(tmp_path / "half"))
-    for event in train_decoder(half):
-        if isinstance(event, DecoderEvaluated) and event.step == 4:
-            break
-    with pytest.raises(UserError, match=r"broken off at step \d+.*warmup was 5 and is 6"):
+    first = train_decoder(half)
+    next(e for e in first if isinstance(e, DecoderEvaluated) and e.step == 4)
+    with refused("conflict", half.working_folder):  # the first one is still at work
+        list(train_decoder(half))
+    first.close()  # type: ignore[attr-defined]
+    with refused("mismatch", half.working_folder, "warmup was 5 and is 6"):
         list(train_decoder(replace(half, warmup=6)))
 
 
-def test_two_do_not_train_into_one_folder(spec: DecoderSpec) -> None:
-    """The second is told, before it encodes anything; the first goes on."""
-    first = train_decoder(spec)
-    next(first)
-    with pytest.raises(UserError, match="Another process is at work"):
-        list(train_decoder(spec))
-    finished(list(first))
-
-
 def test_a_stop_keeps_the_best(spec: DecoderSpec) -> None:
-    """After some updates, looks or not, there is a decoder."""
     events = list(train_decoder(spec, stop=countdown(13)))
     last = finished(events)
-    assert last.why == "stopped"
-    assert last.step == 12  # one question before the encoding
-    assert last.best_loss == min(e.loss for e in events if isinstance(e, DecoderEvaluated))
+    assert (last.why, last.step) == ("stopped", 12)  # one question before the encoding
+    assert last.best_loss == min(e.loss for e in evals(events))
     assert open_decoder(Path(last.out)).facts["why"] == "stopped"
 
 
 def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> None:
-    """There is nothing to keep, and it says so."""
-    events = list(train_decoder(spec, stop=lambda: True))
-    assert isinstance(events[-1], Noted)
-    assert "no decoder" in events[-1].message
+    assert list(train_decoder(spec, stop=lambda: True))[-1].kind == "noted"
     assert not spec.out_folder.exists()
 
 
-def test_a_loss_of_nan_keeps_the_last_good_weights(
-    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [True, False])
+def test_weights_of_nan_are_neither_kept_nor_saved(
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
-    """Weights spoilt at the ninth update: those of the best look before are written."""
-    update = DecoderTrainer.update
-
-    def spoilt(trainer: DecoderTrainer, rows: np.ndarray) -> list[Noted]:
-        if trainer.step == 8:
-            with torch.no_grad():
-                next(trainer.model.parameters()).fill_(torch.nan)
-        return update(trainer, rows)
-
-    monkeypatch.setattr(DecoderTrainer, "update", spoilt)
-    events = list(train_decoder(spec))
-    last = finished(events)
-    assert (last.why, last.best_step) == ("diverged", 8)
-    assert any(isinstance(e, Noted) and "of step 8 are kept" in e.message for e in events)
-    assert all(t.isfinite().all() for t in weights(Path(last.out)).values())
-    assert "of step 8 are kept" in (Path(last.out) / "README.md").read_text("utf-8")
-
-
-def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
-    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Weights spoilt behind the ninth update, whose own loss was a number."""
+    """Spoilt before the ninth update, whose loss is NaN, or behind it, where no loss tells."""
     update, save, saved = DecoderTrainer.update, checkpoint.save, []
 
     def spoilt(trainer: DecoderTrainer, rows: np.ndarray) -> list[Noted]:
-        notes = update(trainer, rows)
-        if trainer.step == 9:
+        found = [] if before else update(trainer, rows)
+        if trainer.step == (8 if before else 9):
             with torch.no_grad():
                 next(trainer.model.parameters()).fill_(torch.nan)
-        return notes
+        return update(trainer, rows) if before else found
 
     def noted(folder: Path, model: torch.nn.Module, *more: object) -> None:
         saved.append(all(bool(t.isfinite().all()) for t in model.state_dict().values()))
@@ -246,14 +209,38 @@ def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
     last = finished(events)
     assert (last.why, last.step, last.best_step) == ("diverged", 9, 8)
     assert len(saved) == 8 and all(saved)
-    assert all(np.isfinite(e.loss) for e in events if isinstance(e, DecoderEvaluated))
-    assert any(isinstance(e, Noted) and "the held-out loss was nan" in e.message for e in events)
+    assert all(np.isfinite(e.loss) for e in evals(events))
+    (note,) = [note for note in notes(events) if "nan" in note]
+    assert "step 8" in note
+    assert ("held-out" in note) != before
+    assert all(t.isfinite().all() for t in weights(Path(last.out)).values())
+    assert note in (Path(last.out) / "README.md").read_text("utf-8")
     assert all(np.isfinite(loss) for _, loss in open_decoder(Path(last.out)).facts["curve"])
 
 
+def test_nan_from_the_start_is_told(spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to keep."""
+    monkeypatch.setattr(
+        DecoderTrainer, "_share", lambda self: float("nan") if self.step == 0 else 1.0
+    )
+    with refused("not-finite", "nan"):
+        list(train_decoder(spec))
+    assert not spec.out_folder.exists()
+
+
+def opened(spec: DecoderSpec, precision: Precision) -> DecoderTrainer:
+    """What `train_decoder` opens, with another precision."""
+    sentences = sentences_of(spec, Catalog(), spec.working_folder)
+    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
+    encoder = load(spec.encoder)
+    dataset = with_vectors(spec, sentences.texts, encoder.encode(sentences.texts), vocabulary)
+    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, precision)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
 def test_half_precision_learns_nearly_the_same(
-    spec: DecoderSpec, tmp_path: Path, architecture: Architecture
+    spec: DecoderSpec, architecture: Architecture
 ) -> None:
     """As on a GPU; the weights stay float32."""
     spec = replace(spec, architecture=architecture, width=16, epochs=1, dropout=0.0, noise=0.0)
@@ -268,43 +255,19 @@ def test_half_precision_learns_nearly_the_same(
     assert losses["bf16"] == pytest.approx(losses["fp32"], rel=0.02)
 
 
-def test_an_update_that_does_not_fit_says_what_to_change(spec: DecoderSpec) -> None:
-    """Rather than a traceback of the allocator's."""
+def test_an_update_that_does_not_fit_says_so(spec: DecoderSpec) -> None:
+    """Torch's allocator really fails."""
     trainer = opened(spec, Precision.on("cpu"))
-
-    def grow(module: torch.nn.Module, given: object) -> None:
-        """A real failure of torch's allocator."""
-        torch.empty(1 << 50)
-
-    next(trainer.model.children()).register_forward_pre_hook(grow)
-    with pytest.raises(UserError, match="tokens at once do not fit the memory of cpu"):
+    next(trainer.model.children()).register_forward_pre_hook(lambda *_: torch.empty(1 << 50) and 0)
+    with refused("too-large", "cpu"):
         trainer.update(next(trainer.batches(0)))
 
 
-def opened(spec: DecoderSpec, precision: Precision) -> DecoderTrainer:
-    """What `train_decoder` opens, with another precision."""
-    sentences = sentences_of(spec, Catalog(), spec.working_folder)
-    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
-    encoder = load(spec.encoder)
-    vectors = encoder.encode(sentences.texts)
-    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
-    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, precision)
-
-
-def test_nan_from_the_start_is_told(spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is nothing to keep."""
-    monkeypatch.setattr(
-        DecoderTrainer, "_share", lambda self: float("nan") if self.step == 0 else 1.0
-    )
-    with pytest.raises(UserError, match="No checkpoint had been written before"):
-        list(train_decoder(spec))
-    assert not spec.out_folder.exists()
-
-
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_checkpoint_before(
-    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, whole: tuple[DecoderSpec, list[Event]]
 ) -> None:
-    """It says so, and with room again the training ends as an unbroken one."""
+    """With room again the training ends as an unbroken one."""
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     write, written = checkpoint._write_tensors, itertools.count(1)
 
@@ -315,13 +278,13 @@ def test_a_full_disk_keeps_the_checkpoint_before(
 
     with monkeypatch.context() as filling:
         filling.setattr(checkpoint, "_write_tensors", full)
-        with pytest.raises(UserError, match=r"No space left.*That of step \d+ is whole"):
+        with refused("no-file", "No space left") as caught:
             list(train_decoder(spec))
     kept = checkpoint.peek(spec.working_folder)
     assert kept is not None and kept["step"] > 0
+    assert f"That of step {kept['step']} is whole" in caught.value.message
     list(train_decoder(spec))
-    list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
-    assert_same(tmp_path / "out", tmp_path / "unbroken")
+    assert_same(spec.out_folder, whole[0].out_folder)
 
 
 def test_a_disk_that_fills_at_the_very_end_loses_nothing(
@@ -334,9 +297,48 @@ def test_a_disk_that_fills_at_the_very_end_loses_nothing(
 
     with monkeypatch.context() as filling:
         filling.setattr("theodolite.engine.decoding.folder.save_file", full)
-        with pytest.raises(UserError, match="could not be written"):
+        with refused("no-file", spec.out):
             list(train_decoder(spec))
     assert not spec.out_folder.exists()
     events = list(train_decoder(spec))
-    assert [e.kind for e in events if e.kind in ("stepped", "looked")] == []
+    assert not {"stepped", "looked"} & {e.kind for e in events}
     assert open_decoder(Path(finished(events).out)).dim == 32
+
+
+def lines_of(spec: DecoderSpec, lines: list[str]) -> DecoderSpec:
+    """The same with other sentences, for one epoch."""
+    Path(spec.train[0]).write_text("\n".join(lines) + "\n", "utf-8")
+    return replace(spec, epochs=1)
+
+
+def test_too_few_different_sentences_are_told(spec: DecoderSpec) -> None:
+    """As many as are held out must at least be left, and then some."""
+    sentences = running_sentences(spec)
+    for lines, count in ((sentences[:60], 60), (["the cat sees the dog"] * 500, 1)):
+        with refused("too-few", f"{count} different sentences", 30):
+            list(train_decoder(lines_of(spec, lines)))
+    finished(list(train_decoder(lines_of(spec, sentences[:61]))))
+
+
+def test_odd_lines_are_left_out_and_counted(spec: DecoderSpec) -> None:
+    """Empty or of marks alone, without `clauses` long ones, and one of very many tokens.
+
+    An address of 200 letters would be 200 positions for every sentence.
+    """
+    sentences = running_sentences(spec)
+    address = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
+    odd = ["", "   ", "?!", "one two three four five six seven, and no clause that is short enough"]
+    lines = [*odd, *sentences, address, *sentences]
+    events = list(train_decoder(lines_of(replace(spec, clauses=False), lines)))
+    counted = " ".join(notes(events))
+    for part in ("2 empty lines", "301 different sentences", "603 lines", "1 sentences of very"):
+        assert part in counted
+    assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8
+
+
+def test_odd_vectors(spec: DecoderSpec) -> None:
+    """NaN is refused before training; of one vector for all there still is a language model."""
+    with refused("not-finite"):
+        list(train_decoder(spec, encoder=NaNEncoder(4)))
+    last = finished(list(train_decoder(replace(spec, epochs=1), encoder=ConstantEncoder(4))))
+    assert np.isfinite(last.best_loss)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import resource
 import signal
@@ -11,10 +10,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
-from theodolite.engine.errors import UserError
+from tests.errors import refused
 from theodolite.engine.training import checkpoint
 
 
@@ -70,7 +68,6 @@ def files(folder):
 
 
 def test_after_loading_everything_goes_on_as_before(tmp_path):
-    """After loading everything goes on as before."""
     net, optimiser, rng = begun()
     updated(net, optimiser, rng)
     checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
@@ -103,44 +100,29 @@ def test_every_process_has_its_own_random_numbers(tmp_path):
     assert third.random() == np.random.default_rng(9).random()
 
 
-def test_generators_are_found_where_they_were_kept_at_first(tmp_path):
-    """NumPy's and Python's were in the JSON."""
-    net, optimiser, rng = begun()
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
-    facts = {"step": 3, "numpy": rng.bit_generator.state, "python": random.getstate()}
-    (tmp_path / "step-00000003" / "state.json").write_text(json.dumps(facts))
-    save_file({"cpu": torch.get_rng_state()}, tmp_path / "step-00000003" / "random.safetensors")
-    following = rng.random(), torch.rand(()).item(), random.random()
-    other = begun(seed=1)
-    checkpoint.load(tmp_path, *other)
-    assert (other[2].random(), torch.rand(()).item(), random.random()) == following
-
-
 def test_it_keeps_the_best_weights_too(tmp_path):
-    """It keeps the best weights too."""
     net, optimiser, rng = begun()
     best = checkpoint.weights_of(net)
     updated(net, optimiser, rng)
     checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3}, best)
     _, kept = checkpoint.load(tmp_path, *begun(seed=1))
+    assert not torch.equal(kept["first.weight"], net.first.weight)
     checkpoint.put_back(net, kept)
     assert torch.equal(net.first.weight, Net(0).first.weight)
 
 
-def test_a_copy_of_the_weights_does_not_change_with_them():
-    """A copy of the weights does not change with them."""
+def test_only_the_newest_whole_one_stays_and_none_of_it_is_a_pickle(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        assert checkpoint.peek(folder) is None
     net, optimiser, rng = begun()
-    best = checkpoint.weights_of(net)
+    with pytest.raises(FileNotFoundError):
+        checkpoint.load(tmp_path, net, optimiser, rng)
     updated(net, optimiser, rng)
-    assert not torch.equal(best["first.weight"], net.first.weight)
-
-
-def test_only_the_newest_stays_and_none_of_it_is_a_pickle(tmp_path):
-    """Only the newest stays and none of it is a pickle."""
-    net, optimiser, rng = begun()
-    updated(net, optimiser, rng)
-    for step in (3, 20):
-        checkpoint.save(tmp_path, net, optimiser, rng, {"step": step})
+    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
+    (tmp_path / "step-00000020.part").mkdir()
+    (tmp_path / "step-00000020.part" / "model.safetensors").write_bytes(b"half of it")
+    assert checkpoint.peek(tmp_path)["step"] == 3
+    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 20})
     assert files(tmp_path) == [
         "step-00000020/model.safetensors",
         "step-00000020/optimiser.safetensors",
@@ -150,56 +132,26 @@ def test_only_the_newest_stays_and_none_of_it_is_a_pickle(tmp_path):
     assert checkpoint.peek(tmp_path)["step"] == 20
 
 
-def test_one_that_was_not_finished_is_passed_over_and_cleared_away(tmp_path):
-    """One that was not finished is passed over and cleared away."""
-    net, optimiser, rng = begun()
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
-    half = tmp_path / "step-00000006.part"
-    half.mkdir()
-    (half / "model.safetensors").write_bytes(b"half of it")
-    assert checkpoint.peek(tmp_path)["step"] == 3
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 6})
-    assert checkpoint.peek(tmp_path)["step"] == 6
-    assert not half.exists()
-
-
-def test_an_empty_folder_has_none(tmp_path):
-    """An empty folder has none."""
-    assert checkpoint.peek(tmp_path) is None
-    assert checkpoint.peek(tmp_path / "nowhere") is None
-    with pytest.raises(FileNotFoundError):
-        checkpoint.load(tmp_path, *begun())
-
-
 def test_a_full_disk_leaves_the_one_before_and_says_so(tmp_path):
-    """A full disk leaves the one before and says so."""
     net, optimiser, rng = begun()
     updated(net, optimiser, rng)
     checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
     before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
     updated(net, optimiser, rng)
 
-    with full_disk(300), pytest.raises(UserError) as raised:
+    with full_disk(300), refused("no-file", "step 6", "File too large", "step 3 is whole"):
         checkpoint.save(tmp_path, net, optimiser, rng, {"step": 6})
-
-    assert "step 6 could not be written" in raised.value.message
-    assert "File too large" in raised.value.message
-    assert "That of step 3 is whole." in raised.value.message
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     checkpoint.load(tmp_path, *begun(seed=1))
 
 
 def test_a_folder_that_refuses_is_named(tmp_path):
-    """A folder that refuses is named."""
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(UserError, match=r"to .*taken: Not a directory. There is no earlier one."):
+    with refused("no-file", tmp_path / "taken", "Not a directory"):
         checkpoint.save(tmp_path / "taken", *begun(), {"step": 3})
 
 
 def test_another_models_is_refused(tmp_path):
-    """Another models is refused."""
     checkpoint.save(tmp_path, *begun(), {"step": 3})
-    wide = Net(0, width=8)
-    optimiser = torch.optim.AdamW(wide.parameters())
-    with pytest.raises(UserError, match="by another model"):
-        checkpoint.load(tmp_path, wide, optimiser, np.random.default_rng())
+    with refused("mismatch"):
+        checkpoint.load(tmp_path, Net(0, width=8), *begun()[1:])

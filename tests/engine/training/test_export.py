@@ -12,13 +12,13 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from tests.engine.encoders.models import SENTENCES, save
+from tests.errors import refused
 from theodolite.engine.encoders import describe, load
-from theodolite.engine.errors import UserError
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.base_spec import relative_path
 from theodolite.engine.training.export import write
 from theodolite.engine.training.model import open_model
-from theodolite.engine.training.record import Record, check_free, read
+from theodolite.engine.training.record import Record, card, check_free, read
 
 LONG = "a cat sat on the mat and then ran"
 """Longer than the runs' greatest length."""
@@ -167,23 +167,6 @@ def test_a_fresh_model_is_written_with_its_own_words(tmp_path):
     )
 
 
-def test_the_dropout_of_the_base_comes_back(folders, tmp_path):
-    """Else a run with dropout 0 would leave an encoder that unsupervised SimCSE cannot train."""
-    model = trained(folders["bert"], tmp_path / "out", dropout=0.0)
-    write(model, record_of(model), tmp_path / "out")
-    config = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert config["hidden_dropout_prob"] == config["attention_probs_dropout_prob"] == 0.1
-
-
-def test_weights_are_safetensors_alone(folders, tmp_path):
-    """Nothing in the folder can run."""
-    model = trained(folders["bert"], tmp_path / "out", head="mlp")
-    write(model, record_of(model), tmp_path / "out")
-    kinds = {f.suffix for f in (tmp_path / "out").rglob("*") if f.is_file()}
-    assert kinds <= {".json", ".safetensors", ".md", ".txt"}
-    assert not list(tmp_path.glob("*.part"))
-
-
 CURVE = (
     {"kind": "stepped", "step": 5, "loss": 1.25},
     {
@@ -231,7 +214,7 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
 
 def test_a_folder_that_is_handed_on_names_no_folders_of_its_maker(folders, tmp_path):
     """In no file; the hash is still that of what was asked."""
-    model = trained(folders["bert"], tmp_path / "out", head="mlp")
+    model = trained(folders["bert"], tmp_path / "out", head="mlp", dropout=0.0)
     assert str(folders["bert"]) in model.spec.base
     model.spec = replace(model.spec, train=str(tmp_path / "sentences.txt"))
     write(model, record_of(model), tmp_path / "out")
@@ -243,6 +226,13 @@ def test_a_folder_that_is_handed_on_names_no_folders_of_its_maker(folders, tmp_p
     assert (found["spec"]["train"], found["spec"]["out"]) == ("sentences.txt", "out")
     assert found["hash"] == model.spec.hash != TrainSpec.from_dict(found["spec"]).hash
     check_free(tmp_path / "out", model.spec)
+    # Nothing in the folder can run.
+    kinds = {f.suffix for f in (tmp_path / "out").rglob("*") if f.is_file()}
+    assert kinds <= {".json", ".safetensors", ".md", ".txt"}
+    assert not list(tmp_path.glob("*.part"))
+    # With a dropout of 0 unsupervised SimCSE could not train it further: the base's comes back.
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["hidden_dropout_prob"] == config["attention_probs_dropout_prob"] == 0.1
 
 
 @pytest.mark.parametrize(
@@ -280,8 +270,6 @@ def test_names_cannot_break_the_card(folders, tmp_path):
 
 def test_a_long_curve_is_thinned_in_the_card():
     """The best look stays."""
-    from theodolite.engine.training.record import card
-
     looks = [
         {
             "kind": "looked",
@@ -305,13 +293,13 @@ def test_nothing_is_overwritten(folders, tmp_path):
     other = trained(folders["bert"], tmp_path / "out", seed=1)
     write(model, record_of(model), tmp_path / "out")
     write(model, record_of(model), tmp_path / "out")
-    with pytest.raises(UserError, match="nothing is overwritten"):
+    with refused("conflict", tmp_path / "out"):
         write(other, record_of(other), tmp_path / "out")
     (tmp_path / "mine").mkdir()
     check_free(tmp_path / "mine", model.spec)
     (tmp_path / "mine" / "thesis.txt").write_text("words")
-    with pytest.raises(UserError, match="Choose another folder"):
+    with refused("conflict", tmp_path / "mine"):
         check_free(tmp_path / "mine", model.spec)
     (tmp_path / "file").write_text("words")
-    with pytest.raises(UserError, match="cannot be written"):
+    with refused("no-file", tmp_path / "file"):
         write(model, record_of(model), tmp_path / "file" / "out")

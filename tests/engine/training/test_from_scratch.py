@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from theodolite.engine.errors import UserError
+from tests.errors import refused
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.from_scratch import SentenceIterator, learn_tokenizer, shape_of
 from theodolite.engine.training.model import open_model
@@ -106,6 +106,5 @@ def test_the_shape_is_as_asked():
 
 @pytest.mark.parametrize("sentences", [[], ["", "  \n"]])
 def test_without_a_letter_there_is_nothing_to_learn(sentences):
-    """Said, not guessed."""
-    with pytest.raises(UserError, match="no letter"):
+    with refused("too-few"):
         learn_tokenizer(sentences, 100, 40)

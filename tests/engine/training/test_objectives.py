@@ -11,11 +11,23 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from tests.fakes.training import TinyModel
-from theodolite.engine.errors import UserError
+from tests.engine.training.test_gradients import draws
+from tests.errors import refused
+from tests.fakes.training import SPECIAL, TinyModel
 from theodolite.engine.training import TrainSpec, objectives
+from theodolite.engine.training.gradients import backward
 from theodolite.engine.training.objectives import Column, objective_of
+from theodolite.engine.training.objectives.augment import (
+    ChangedWords,
+    ReplacedTokens,
+    _drawn,
+    crop,
+    delete,
+    delete_one,
+)
 from theodolite.engine.training.objectives.contrastive import in_batch_loss
+from theodolite.engine.training.objectives.mlm import IGNORED, Masked, mask, mask_tokens, mlm_loss
+from theodolite.engine.training.precision import widest
 
 TRIPLETS = [
     ("a man sits on the mat", "the man sits", "nobody sits"),
@@ -181,33 +193,6 @@ def test_one_of_the_next_three_sentences_is_drawn_each_as_often() -> None:
     assert sum(words.count(word) for word in ("man", "cat", "dog")) == 3000
 
 
-def test_one_pass_with_a_fixed_mask_has_the_gradients_of_two_with_the_same_random_state() -> None:
-    """Table 3's "Fixed 0.1": two passes whose dropout starts from one random state."""
-    objective = objective_of(spec("unsup", fixed_mask=True))
-    once, twice = TinyModel(dropout=0.1), TinyModel(dropout=0.1)
-    (column,) = columns_of(objective, once)
-
-    torch.manual_seed(5)
-    loss = objective.loss([once.vectors(column.ids)])
-    loss.backward()
-
-    passes = []
-    for _ in range(2):
-        torch.manual_seed(5)
-        passes.append(twice.vectors(column.ids))
-    other = in_batch_loss(*passes, temperature=0.05)
-    other.backward()
-
-    assert torch.equal(passes[0], passes[1])
-    assert float(loss.detach()) == pytest.approx(float(other.detach()), abs=1e-12)
-    compared = 0
-    for mine, theirs in zip(once.parameters(), twice.parameters(), strict=True):
-        if mine.grad is not None:
-            torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-9, atol=1e-12)
-            compared += 1
-    assert compared > 20
-
-
 def test_copies_in_one_forward_have_masks_of_their_own() -> None:
     """What unsupervised SimCSE lives on."""
     model = TinyModel(dropout=0.1)
@@ -220,7 +205,7 @@ def test_copies_in_one_forward_have_masks_of_their_own() -> None:
 @pytest.mark.parametrize("changes", [{"dual": True}, {"augmentation": "crop"}])
 def test_a_fixed_mask_is_refused_where_the_passes_differ(changes: dict[str, object]) -> None:
     """There is no same mask for sentences of different lengths."""
-    with pytest.raises(UserError, match="same dropout mask twice"):
+    with refused("conflict"):
         objective_of(spec(fixed_mask=True, **changes))
 
 
@@ -251,4 +236,286 @@ def test_the_examples_of_every_objective_run() -> None:
         result = doctest.testmod(module)
         assert result.failed == 0, module.__name__
         with_examples += result.attempted > 0
-    assert with_examples >= 7
+    assert with_examples >= 6
+
+
+SENTENCES = [
+    "a man sits on the mat",
+    "nobody sings",
+    "the small red cat sleeps near the table while rain falls",
+    "then they leave quietly",
+]
+
+
+def many(n: int = 2000) -> tuple[np.ndarray, Masked]:
+    """N sentences of 30 tokens between 2 and 3, and what `mask` makes of them."""
+    ids = [[2, *row, 3] for row in draws(1).integers(5, 1000, size=(n, 30)).tolist()]
+    masked = mask(
+        ids, draws(), probability=0.15, mask_id=4, special={0, 1, 2, 3, 4}, vocabulary=1000
+    )
+    return np.array(ids), masked
+
+
+def test_fifteen_percent_are_chosen_of_which_80_10_10() -> None:
+    """Devlin et al. 2019, section 3.1."""
+    before, masked = many()
+    seen, labels = np.array(masked.ids), np.array(masked.labels)
+    chosen = labels != IGNORED
+    assert chosen[:, 1:-1].mean() == pytest.approx(0.15, abs=0.005)
+    assert (seen[chosen] == 4).mean() == pytest.approx(0.8, abs=0.01)
+    other = chosen & (seen != 4) & (seen != before)
+    assert other.sum() / chosen.sum() == pytest.approx(0.1, abs=0.01)
+    assert (chosen & (seen == before)).sum() / chosen.sum() == pytest.approx(0.1, abs=0.01)
+    # Random tokens are spread over the whole vocabulary.
+    assert seen[other].mean() == pytest.approx(500, abs=40)
+
+
+def test_labels_are_what_was_there_and_the_rest_is_untouched() -> None:
+    """A label for each chosen token, and none elsewhere."""
+    before, masked = many(200)
+    seen, labels = np.array(masked.ids), np.array(masked.labels)
+    chosen = labels != IGNORED
+    assert (labels[chosen] == before[chosen]).all()
+    assert (seen[~chosen] == before[~chosen]).all()
+    assert masked.chosen == chosen.sum()
+
+
+def test_special_tokens_are_never_chosen() -> None:
+    """Wherever they stand in the sentence."""
+    rng = draws()
+    for _ in range(50):
+        masked = mask(
+            [[2, 1, 7, 0, 3]],
+            rng,
+            probability=0.9,
+            mask_id=4,
+            special={0, 1, 2, 3, 4},
+            vocabulary=9,
+        )
+        assert [masked.labels[0][place] for place in (0, 1, 3, 4)] == [IGNORED] * 4
+        assert [masked.ids[0][place] for place in (0, 1, 3, 4)] == [2, 1, 0, 3]
+
+
+def prepared(dtype: torch.dtype = torch.float64) -> tuple[TinyModel, Masked]:
+    """A model, and four sentences with tokens hidden."""
+    model = TinyModel(dtype=dtype)
+    return model, mask_tokens([Column(model.ids(SENTENCES))], model, draws(), 0.4)
+
+
+@pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
+def test_the_loss_is_that_of_numpy(dtype: torch.dtype, within: float) -> None:
+    """Minus the logarithm of the softmax, at the chosen tokens."""
+    model, masked = prepared(dtype)
+    with torch.no_grad():
+        found = float(mlm_loss(model, masked))
+        states, _ = model.token_states(masked.ids)
+        scores = model.mlm_logits(states).double().numpy()
+    labels = np.concatenate(masked.labels)
+    expected = 0.0
+    for row, label in zip(scores, labels, strict=True):
+        if label != IGNORED:
+            expected += np.log(np.exp(row).sum()) - row[label]
+    assert found == pytest.approx(expected, rel=within)
+
+
+def test_scores_are_computed_for_the_chosen_tokens_alone(monkeypatch) -> None:
+    """Elsewhere a row as long as the vocabulary would be made for nothing."""
+    model, masked = prepared()
+    rows = []
+    whole = model.mlm_logits
+    monkeypatch.setattr(
+        model, "mlm_logits", lambda states: rows.append(len(states)) or whole(states)
+    )
+    mlm_loss(model, masked)
+    assert rows == [masked.chosen]
+
+
+def test_nothing_chosen_is_no_loss_and_no_nan() -> None:
+    """A mean over no tokens."""
+    model = TinyModel()
+    objective = objective_of(TrainSpec("mlm", "base", "t", "out", mlm_probability=1e-9))
+    columns = objective.columns([(text,) for text in SENTENCES], model, draws())
+    assert float(backward(model, objective, columns, 2, draws())) == 0.0
+    assert all(
+        bool((parameter.grad == 0).all())
+        for parameter in model.parameters()
+        if parameter.grad is not None
+    )
+
+
+@pytest.mark.parametrize("size", [None, 1, 3])
+def test_plain_mlm_is_the_mean_over_the_batch_in_any_micro_batches(size: int | None) -> None:
+    """Not a mean of means: micro-batches have different numbers of chosen tokens."""
+    model = TinyModel()
+    objective = objective_of(TrainSpec("mlm", "base", "t", "out", mlm_probability=0.4))
+    columns = objective.columns([(text,) for text in SENTENCES], model, draws())
+    masked = mask_tokens(columns, model, draws(2), 0.4)
+    expected = mlm_loss(model, masked) / masked.chosen
+    expected.backward()
+    gradients = [p.grad for p in model.parameters()]
+
+    other = TinyModel()
+    found = backward(other, objective, columns, size, draws(2))
+    assert float(found) == pytest.approx(float(expected.detach()), abs=1e-12)
+    for parameter, gradient in zip(other.parameters(), gradients, strict=True):
+        assert (parameter.grad is None) == (gradient is None)
+        if gradient is not None:
+            torch.testing.assert_close(parameter.grad, gradient, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [None, 1, 3])
+def test_the_auxiliary_loss_is_added_with_its_weight(size: int | None) -> None:
+    """Table D.1: contrastive loss + lambda MLM loss, the latter over both copies."""
+    model = TinyModel()
+    objective = objective_of(
+        TrainSpec("unsup", "base", "t", "out", mlm_weight=0.1, mlm_probability=0.4)
+    )
+    columns = objective.columns([(text,) for text in SENTENCES], model, draws())
+    masked = mask_tokens(columns, model, draws(2), 0.4)
+    assert len(masked.ids) == 2 * len(SENTENCES)
+    vectors = [model.vectors(column.ids) for column in columns]
+    expected = objective.loss(vectors) + 0.1 * mlm_loss(model, masked) / masked.chosen
+    expected.backward()
+
+    other = TinyModel()
+    found = backward(other, objective, columns, size, draws(2))
+    assert float(found) == pytest.approx(float(expected.detach()), abs=1e-12)
+    for mine, theirs in zip(other.parameters(), model.parameters(), strict=True):
+        if theirs.grad is not None:
+            torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-9, atol=1e-12)
+
+
+def test_a_second_encoder_has_no_part_in_mlm() -> None:
+    """Only the sentences of the first one are hidden from it."""
+    model = TinyModel(dual=True)
+    objective = objective_of(TrainSpec("unsup", "base", "t", "out", dual=True, mlm_weight=0.1))
+    columns = objective.columns([(text,) for text in SENTENCES], model, draws())
+    assert len(mask_tokens(columns, model, draws(), 0.15).ids) == len(SENTENCES)
+
+
+WORDS = [str(place) for place in range(20)]
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
+def test_a_crop_is_a_run_that_keeps_the_rest_of_the_length(rate: float) -> None:
+    """Table 1: "keep 100 - k % of the length"; every place is cut out at times."""
+    starts = set()
+    for seed in range(200):
+        kept = crop(WORDS, rate, draws(seed))
+        assert len(kept) == round(20 * (1 - rate))
+        start = int(kept[0])
+        assert kept == WORDS[start : start + len(kept)]
+        starts.add(start)
+    assert starts == set(range(round(20 * rate) + 1))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
+def test_deletion_takes_words_from_anywhere_and_keeps_the_order(rate: float) -> None:
+    """Table 1: "delete k % words"."""
+    gone: set[str] = set()
+    for seed in range(200):
+        kept = delete(WORDS, rate, draws(seed))
+        assert len(kept) == round(20 * (1 - rate))
+        assert kept == sorted(kept, key=int)
+        gone |= set(WORDS) - set(kept)
+    assert gone == set(WORDS)
+
+
+def test_delete_one_takes_each_word_as_often() -> None:
+    """Table 1: "delete one word", whatever the rate."""
+    rng, gone = draws(), []
+    for _ in range(4000):
+        kept = delete_one(WORDS[:4], 0.9, rng)
+        assert len(kept) == 3
+        gone += set(WORDS[:4]) - set(kept)
+    counts = [gone.count(word) for word in WORDS[:4]]
+    assert counts == pytest.approx([1000] * 4, abs=100)
+
+
+@pytest.mark.parametrize("change", [crop, delete])
+def test_a_share_that_is_no_whole_number_is_met_on_average(change) -> None:
+    """10 % of 7 words: 0.7 of a word."""
+    rng = draws()
+    gone = [7 - len(change(WORDS[:7], 0.1, rng)) for _ in range(5000)]
+    assert set(gone) == {0, 1}
+    assert np.mean(gone) == pytest.approx(0.7, abs=0.03)
+
+
+@pytest.mark.parametrize("change", ["crop", "delete", "delete-one"])
+@pytest.mark.parametrize("sentence", ["", "   ", "cat", "a cat", "猫がマットの上に座る"])
+def test_something_of_a_sentence_always_stays(change: str, sentence: str) -> None:
+    """Also of none, of one word, and of a script without spaces."""
+    changed = ChangedWords(change, 0.99)._changed(sentence, draws())
+    assert changed == sentence if len(sentence.split()) < 2 else len(changed.split()) == 1
+
+
+def test_changed_words_are_tokenised_and_special_tokens_are_there() -> None:
+    """Words go before the tokeniser sees the sentence."""
+    model = TinyModel()
+    sentences = ["a red cat sleeps near the table"] * 5
+    ids = model.ids(sentences)
+    changed = ChangedWords("delete-one", 0.0)(sentences, ids, model, draws())
+    assert [len(row) for row in changed] == [len(ids[0]) - 1] * 5
+    assert all((row[0], row[-1]) == (2, 3) for row in changed)
+
+
+def sentences(n: int = 200) -> list[str]:
+    """N sentences of ten known words each."""
+    words = "a red cat sleeps near the table while rain falls".split()
+    rng = draws(9)
+    return [" ".join(rng.permutation(words)) for _ in range(n)]
+
+
+def test_replaced_tokens_are_a_share_and_never_special() -> None:
+    """Neither are special tokens replaced, nor is one drawn."""
+    model = TinyModel()
+    replaced = ReplacedTokens(0.15)
+    replaced.begin(model)
+    texts = sentences()
+    ids = model.ids(texts)
+    before = np.array(ids)
+    after = np.array(replaced(texts, ids, model, draws()))
+    assert (after[:, [0, -1]] == before[:, [0, -1]]).all()
+    assert not np.isin(after[:, 1:-1], range(len(SPECIAL))).any()
+    # The head has random weights: it hardly ever draws the same word again (31 to choose from).
+    assert 0.09 < (after != before)[:, 1:-1].mean() < 0.16
+
+
+def test_replacements_are_drawn_with_the_chances_of_the_base() -> None:
+    """One masked token, many draws: their shares are the softmax of the head's scores."""
+    model = TinyModel()
+    replaced = ReplacedTokens(0.999999)
+    replaced.begin(model)
+    row = model.ids(["cat"])[0]
+    masked = [row[0], model.tokenizer.mask_token_id, row[2]]
+    with torch.no_grad():
+        scores = model.bert(torch.tensor([masked])).logits[0, 1]
+    scores[model.tokenizer.all_special_ids] = -torch.inf
+    expected = scores.softmax(0).numpy()
+    drawn = np.array(replaced([""] * 4000, [row] * 4000, model, draws()))[:, 1]
+    found = np.bincount(drawn, minlength=len(expected)) / 4000
+    assert found == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["crop", "delete", "delete-one", "mlm"])
+def test_only_the_second_copy_is_changed(name: str) -> None:
+    """The first is the sentence as it is."""
+    model = TinyModel()
+    spec = TrainSpec("unsup", "base", "t", "out", augmentation=name, augmentation_rate=0.3)
+    objective = objective_of(spec)
+    objective.begin(model)
+    texts = sentences(10)
+    first, second = objective.columns([(text,) for text in texts], model, draws())
+    assert first.ids == model.ids(texts)
+    changed = sum(mine != theirs for mine, theirs in zip(first.ids, second.ids, strict=True))
+    # A token is replaced with 30 %: one sentence of ten may come through as it was.
+    assert changed >= (8 if name == "mlm" else 10)
+
+
+def test_tokens_are_drawn_in_the_precision_of_the_device() -> None:
+    """Apple's GPUs have no float64: chances there are float32."""
+    assert widest(torch.device("mps")) == torch.float32
+    assert widest(torch.device("cuda")) == torch.float64
+    chances = torch.tensor([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
+    exact = _drawn(chances.double(), draws())
+    assert _drawn(chances, draws()).tolist() == exact.tolist()

@@ -155,8 +155,8 @@ def test_a_bin_that_would_run_code_is_not_read(tmp_path):
     model = a_bert(tmp_path / "sup-simcse-x")
     folder = write(tmp_path / "sup-simcse-x", model, {}, "bin")
     torch.save(model.state_dict() | {"mlp": Trap(tmp_path / "ran")}, folder / "pytorch_model.bin")
-    with pytest.raises(UserError, match="more than tensors"):
+    with pytest.raises(UserError, match="tensors"):
         load(f"dir:{folder}", device="cpu")
-    with pytest.raises(UserError, match="more than tensors"):
+    with pytest.raises(UserError, match="tensors"):
         open_model(TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=20), [])
     assert not (tmp_path / "ran").exists()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.errors import refused
 from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
-from theodolite.engine.errors import UserError
 from theodolite.engine.train import train
 from theodolite.engine.training import Finished
+from theodolite.engine.training.lock import lock
 
 # Before the eleventh update it waits to be killed, which may happen anywhere from the eighth on.
 CHILD = """
@@ -51,7 +55,6 @@ def assert_same(left, right):
 
 
 def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
-    """A killed run ends with the weights of an unbroken one."""
     spec = tiny_spec(tmp_path, **EVERYTHING)
     killed_at(8, CHILD, spec.to_dict())
     assert not (tmp_path / "encoder").exists()
@@ -81,7 +84,6 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
     ],
 )
 def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
-    """It goes on in the middle of an epoch."""
     first = tiny_run(tiny_spec(tmp_path, objective, **changes))
     for event in first.events():
         if event.kind == "stepped" and event.step == 1:
@@ -95,38 +97,23 @@ def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
     assert resumed[-1].best_score == whole[-1].best_score
 
 
-def test_a_smaller_micro_batch_is_remembered(tmp_path):
-    """A smaller micro batch is remembered."""
+def test_a_smaller_micro_batch_and_the_time_before_the_kill_are_remembered(tmp_path):
     first = tiny_run(tiny_spec(tmp_path))
     first.reduce_micro_batch(8)
-    first.save()
-    assert tiny_run(first.spec).state.micro_batch == 4
-
-
-def test_time_before_the_kill_counts(tmp_path):
-    """Time before the kill counts."""
-    first = tiny_run(tiny_spec(tmp_path))
-    first.state.seconds = 1000.0
     first.meter._before = 1000.0
     first.save()
+    assert tiny_run(first.spec).state.micro_batch == 4
     assert list(train(first.spec, TinyCatalog()))[-1].seconds > 1000.0
 
 
-def test_other_settings_do_not_go_on_with_it(tmp_path):
-    """Other settings do not go on with it."""
-    tiny_run(tiny_spec(tmp_path)).save()
-    with pytest.raises(UserError, match="seed was 42 and is 7") as raised:
-        list(train(tiny_spec(tmp_path, seed=7), TinyCatalog()))
-    assert "choose another folder" in raised.value.hint
-
-
-def test_other_data_do_not_go_on_with_it(tmp_path):
-    """Other data do not go on with it."""
+def test_other_settings_and_other_data_do_not_go_on_with_it(tmp_path):
     spec = tiny_spec(tmp_path)
     tiny_run(spec).save()
+    with refused("mismatch", spec.working_folder, "seed was 42 and is 7"):
+        list(train(tiny_spec(tmp_path, seed=7), TinyCatalog()))
     with (tmp_path / "sentences.txt").open("a") as file:
         file.write("\none more sentence")
-    with pytest.raises(UserError, match="the training data have changed"):
+    with refused("mismatch", spec.working_folder, "data have changed"):
         list(train(spec, TinyCatalog()))
 
 
@@ -135,6 +122,49 @@ def test_two_do_not_train_into_one_folder(tmp_path):
     spec = tiny_spec(tmp_path)
     first = train(spec, TinyCatalog())
     next(first)
-    with pytest.raises(UserError, match="Another process is at work"):
+    with refused("conflict", spec.working_folder):
         list(train(spec, TinyCatalog()))
     assert isinstance(list(first)[-1], Finished)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from theodolite.engine.training.lock import lock
+with lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    """Killed without a chance to tidy up, it holds nothing any more; its file is no hindrance."""
+    folder = tmp_path / "encoder.training"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    with refused("conflict", folder), lock(folder):
+        pass
+    holder.kill()
+    holder.communicate(timeout=30)
+    with lock(folder):
+        assert folder.is_dir()
+
+
+def test_what_is_in_it_stays_and_an_empty_one_goes(tmp_path: Path) -> None:
+    """No litter beside a training that was stopped before it had anything to keep."""
+    with lock(tmp_path / "empty"):
+        pass
+    with lock(tmp_path / "kept"):
+        (tmp_path / "kept" / "step-4").mkdir()
+    assert [found.name for found in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with refused("no-file", tmp_path / "file"), lock(tmp_path / "file"):
+        pass

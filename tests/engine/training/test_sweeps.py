@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
-from theodolite.engine.errors import UserError
+from tests.errors import refused
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.training.ablations import ABLATIONS, SCALES, children, scaled
+from theodolite.engine.training.encoder import steps_of
+from theodolite.engine.training.examples import open_examples
+from theodolite.engine.training.presets import SUPERVISED, UNSUPERVISED, Machine, Preset, presets
 from theodolite.engine.training.spec import TrainSpec
 from theodolite.engine.training.sweeps import Range, best, grid, parsed, search
 
@@ -30,22 +36,25 @@ def test_a_value_given_twice_is_run_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("varied", "message"),
+    ("varied", "code", "named"),
     [
-        ({"learning_rte": [1]}, "no field 'learning_rte'"),
-        ({"out": ["a", "b"]}, "no field 'out'"),
-        ({"temperature": [0.05, 0.0]}, "temperature cannot be 0.0"),
-        ({"head": ["mlp", "mpl"]}, "head cannot be 'mpl'"),
-        ({"seed": []}, "seed has no value"),
-        ({}, "Nothing is varied"),
-        ({"seed": range(501)}, "501 runs"),
-        ({"seed": range(10**6), "batch_size": range(1, 10**6)}, "runs; 500 are the most"),
-        ({"temperature": Range(0.01, 1.0)}, "no ranges"),
+        ({"learning_rte": [1]}, "unknown", "learning_rte"),
+        ({"out": ["a", "b"]}, "unknown", "'out'"),
+        ({"temperature": [0.05, 0.0]}, "invalid", "temperature cannot be 0.0"),
+        ({"head": ["mlp", "mpl"]}, "invalid", "head cannot be 'mpl'"),
+        ({"processes": [0]}, "invalid", "processes cannot be 0"),
+        ({"processes": [65]}, "invalid", "65"),
+        ({"processes": [1.5]}, "invalid", "1.5"),
+        ({"seed": []}, "missing", "seed"),
+        ({}, "missing", "learning_rate"),
+        ({"seed": range(501)}, "too-large", "501 runs"),
+        ({"seed": range(10**6), "batch_size": range(1, 10**6)}, "too-large", 500),
+        ({"temperature": Range(0.01, 1.0)}, "invalid", "temperature"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_starts(varied, message) -> None:
+def test_what_cannot_be_run_is_refused_before_anything_starts(varied, code, named) -> None:
     """Each child is checked as a TrainSpec."""
-    with pytest.raises(UserError, match=message):
+    with refused(code, named):
         grid(SPEC, varied)
 
 
@@ -94,33 +103,173 @@ def test_what_is_varied_can_be_written_in_a_line(text, wanted) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "code", "named"),
     [
-        ("rate=1", "no field 'rate'"),
-        ("seed", "no values"),
-        ("seed=1.5", "Expected a whole number"),
-        ("dropout=much", "Expected a number"),
-        ("dual=perhaps", "Expected true or false"),
-        ("temperature=1..0.1", "no range"),
-        ("temperature=low..0.1", "The temperature cannot be 'low'"),
-        ("temperature=0..1:log", "no logarithm"),
-        ("temperature=0.1..1:lin", "ends in 'lin'"),
-        ("batch_size=1.6..1.9", "The batch size cannot be '1.6'"),
+        ("rate=1", "unknown", "'rate'"),
+        ("seed", "missing", "seed"),
+        ("seed=1.5", "invalid", "a whole number"),
+        ("dropout=much", "invalid", "'much'"),
+        ("dual=perhaps", "invalid", "true or false"),
+        ("temperature=1..0.1", "invalid", "1..0.1"),
+        ("temperature=low..0.1", "invalid", "temperature cannot be 'low'"),
+        ("temperature=0..1:log", "invalid", "logarithm"),
+        ("temperature=0.1..1:lin", "invalid", "'lin'"),
+        ("batch_size=1.6..1.9", "invalid", "batch size cannot be '1.6'"),
     ],
 )
-def test_a_slip_is_told(text, message) -> None:
+def test_a_slip_is_told(text, code, named) -> None:
     """With what was expected."""
-    with pytest.raises(UserError, match=message):
+    with refused(code, named):
         parsed(text)
 
 
-def test_a_range_of_what_is_no_number_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("varied", "runs"), [({"head": Range(0, 1)}, 3), ({"seed": [1]}, 0), ({"seed": [1]}, 501)]
+)
+def test_a_search_that_cannot_be_is_refused(varied, runs) -> None:
     """Heads have no order."""
-    with pytest.raises(UserError, match="head is no number"):
-        search(SPEC, {"head": Range(0, 1)}, 3, seed=0)
+    with refused("invalid"):
+        search(SPEC, varied, runs, seed=0)
 
 
 def test_the_best_has_the_highest_dev_score() -> None:
     """The first of equals; runs without a score do not count."""
     assert best([70.0, 75.5, None, 75.5, math.nan]) == 1
     assert best([None, math.nan]) is None
+
+
+UNSUP = TrainSpec.from_dict(UNSUPERVISED | {"base": "minilm", "train": "starter", "out": "o"})
+SUP = TrainSpec.from_dict(SUPERVISED | {"base": "minilm", "train": "nli", "out": "o"})
+START = {"unsup": UNSUP, "sup": SUP}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_every_row_is_a_run_of_its_own(name) -> None:
+    """No two rows are the same run, and no two labels the same."""
+    spec = START[ABLATIONS[name].objective]
+    found = children(name, spec)
+    runs = {
+        str({**TrainSpec.from_dict(spec.to_dict() | changes).to_dict(), "dropout": dropout})
+        for _, changes in found
+        for dropout in [changes.get("dropout", 0.1)]
+    }
+    assert len(runs) == len(dict(found)) == len(found)
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_the_paper_chose_its_best_row(name) -> None:
+    """What the paper's presets are is the best row of each table (82.5, 86.2), bar equals."""
+    ablation = ABLATIONS[name]
+    spec = START[ablation.objective]
+    top = max(row.score for row in ablation.rows)
+    assert top == {"unsup": 82.5, "sup": 86.2}[ablation.objective]
+    best = [row.changes for row in ablation.rows if row.score == top]
+    usual = spec.to_dict() | {"dropout": 0.1}
+    assert any(usual | changes == usual for changes in best)
+
+
+def test_alpha_of_equation_8_becomes_a_logit() -> None:
+    """Adding log 2 to a logit doubles its term in the sum."""
+    weights = [row.changes.get("hard_negative_weight") for row in ABLATIONS["hard-negatives"].rows]
+    assert weights[0] is None
+    assert [math.exp(weight) for weight in weights[1:]] == pytest.approx([0.5, 1.0, 2.0])
+
+
+def test_a_table_needs_the_objective_it_starts_from() -> None:
+    """A table of supervised runs is none of unsupervised data."""
+    with refused("mismatch", "Table D.1", "unsup"):
+        children("temperature", UNSUP)
+    with refused("unknown", "temprature", "temperature"):
+        children("temprature", SUP)
+
+
+def test_scales_bound_the_examples_and_look_ten_times() -> None:
+    """A run of 20,000 sentences in batches of 64 has 313 updates, and looks every 31."""
+    small = scaled(UNSUP, "small")
+    assert (small.limit, small.dev_every) == (20_000, 31)
+    assert steps_of(small, 20_000) == 313
+    assert scaled(UNSUP, "paper") == UNSUP
+    assert [scale.limit for scale in SCALES.values()] == [2_000, 20_000, None]
+    with refused("unknown", "huge"):
+        scaled(UNSUP, "huge")
+
+
+GB = 2**30
+LAPTOP, GPU = Machine("cpu", 8 * GB), Machine("cuda", 80 * GB)
+
+
+def named(catalog: Catalog, machine: Machine) -> dict[str, Preset]:
+    """Presets by name."""
+    return {preset.name: preset for preset in presets(catalog, machine)}
+
+
+@pytest.mark.parametrize("machine", [LAPTOP, GPU, Machine("cuda", 2 * GB), Machine("mps", 0)])
+def test_every_preset_is_a_run(catalog, machine) -> None:
+    """Whatever the machine; this machine's come first and their names differ."""
+    found = presets(catalog, machine)
+    for preset in found:
+        TrainSpec.from_dict(preset.changes | {"out": "o"})
+    names = [preset.name for preset in found]
+    assert len(set(names)) == len(names)
+    assert [name.startswith("here-") for name in names] == [True] * 3 + [False] * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "rate"),
+    [
+        ("unsup-bert-base", 64, 3e-5),
+        ("unsup-bert-large", 64, 1e-5),
+        ("unsup-roberta-base", 512, 1e-5),
+        ("unsup-roberta-large", 512, 3e-5),
+        ("sup-bert-base", 512, 5e-5),
+        ("sup-bert-large", 512, 1e-5),
+        ("sup-roberta-base", 512, 5e-5),
+        ("sup-roberta-large", 512, 1e-5),
+    ],
+)
+def test_the_settings_of_the_paper(catalog, name, batch, rate) -> None:
+    """Table A.1; a head in training only for unsupervised runs, kept for supervised ones."""
+    spec = TrainSpec.from_dict(named(catalog, GPU)[f"paper-{name}"].changes | {"out": "o"})
+    assert (spec.batch_size, spec.learning_rate) == (batch, rate)
+    unsup = name.startswith("unsup")
+    assert (spec.epochs, spec.head) == ((1.0, "mlp-train-only") if unsup else (3.0, "mlp"))
+    assert (spec.max_length, spec.temperature, spec.pooling) == (32, 0.05, "cls_token")
+
+
+def test_a_small_memory_takes_smaller_micro_batches(catalog) -> None:
+    """And a large one the whole batch at once; the batch stays the paper's."""
+    sizes = []
+    for memory in (4, 8, 24, 80):
+        changes = named(catalog, Machine("cuda", memory * GB))["paper-sup-bert-base"].changes
+        assert changes["batch_size"] == 512
+        sizes.append(changes["micro_batch"] or 512)
+    assert sizes == sorted(sizes)
+    assert sizes[0] < 512
+    assert sizes[-1] == 512
+
+
+def test_a_preset_for_this_machine_runs_on_what_ships(catalog, tmp_path: Path) -> None:
+    """Base, data and dev set are there without any download."""
+    for preset in presets(catalog, LAPTOP)[:3]:
+        spec = TrainSpec.from_dict(preset.changes | {"out": "o"})
+        assert spec.base == "minilm" or spec.base.startswith("new:")
+        # The pairs are what the supervised run learns from: they cannot choose its weights.
+        assert spec.dev == ("starter-pairs" if spec.objective == "unsup" else None)
+        assert len(open_examples(spec.train, spec.objective, catalog, folder=tmp_path)) > 100
+
+
+def test_this_machine_can_be_looked_at() -> None:
+    """It has a device and some memory."""
+    machine = Machine.here()
+    assert machine.device in ("cpu", "cuda", "mps")
+    assert machine.memory > 2**20
+
+
+@pytest.mark.data
+def test_the_data_folder_is_used_where_there_is_one(data_root: Path) -> None:
+    """Sentences for unsupervised runs, triplets for supervised ones, STS-B to choose by."""
+    found = named(Catalog(data_root), LAPTOP)
+    assert found["here-unsup"].changes["train"].startswith("unlabelled/")
+    assert found["here-sup"].changes["train"].startswith("nli")
+    devs = [found[f"here-{way}"].changes["dev"] for way in ("unsup", "sup", "mlm")]
+    assert devs == ["STSBenchmark", "STSBenchmark", None]

@@ -16,7 +16,6 @@ from theodolite.app import decoders
 from theodolite.app.cli import app
 from theodolite.app.jobs import submit
 from theodolite.app.pages.diagnose.service import DiagnoseJob
-from theodolite.app.pages.train import decoder_estimates as estimates
 from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.presets import PRESETS
@@ -119,17 +118,6 @@ def test_a_way_is_walked(theodolite: Run) -> None:
     assert steps[0]["point_first"] == pytest.approx(1.0, abs=1e-5)
     assert [len(step["near"]) for step in steps] == [2] * 5
     assert second in theodolite("interpolate", first, second, "-e", ENCODER, "--steps", "2").stdout
-
-
-def test_sentences_are_calculated_with(theodolite: Run) -> None:
-    """`a - b + b` is a; a name may have an equals sign in its sentence."""
-    a, b = known_sentences()[:2]
-    (expected,) = objects(
-        theodolite(
-            "analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}", "-e", ENCODER, "--json"
-        )
-    )
-    assert expected["sentence"] == a
 
 
 def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
@@ -264,23 +252,6 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     assert "Nearest training sentence" in done.stdout.replace("nearest", "Nearest")
     again = theodolite(*words)
     assert "already exists, from this same training" in " ".join(again.stderr.split())
-
-
-def test_what_it_takes_is_said_before(theodolite: Run, tmp_path: Path, home: Path) -> None:
-    """After a probe; the next first guess knows the speed."""
-    spec = small_spec(tmp_path / "mine", encoder="random:32")
-    words = spec.command()[1:]
-    (output,) = objects(theodolite(*words, "--estimate", "--json"))
-    assert output["sentences"] == 260
-    assert output["seconds"] >= output["encoding"] > 0
-    assert not (tmp_path / "mine").exists()
-    workspace = Workspace(home)
-    pieces = 300 * 17 * spec.epochs
-    guess = estimates.guess(workspace, spec)
-    assert guess.seconds - guess.encoding == pytest.approx(
-        pieces / output["pieces_per_second"], rel=0.01
-    )
-    workspace.close()
 
 
 def test_it_is_left_to_the_worker(theodolite: Run, home: Path) -> None:

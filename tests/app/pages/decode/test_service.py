@@ -83,14 +83,6 @@ def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known
     assert decoded.given == len(f"{known[0]} {known[1]} {known[2]}".split())
 
 
-def test_correction_never_loses_cosine(workspace):
-    """What the rounds find is only taken when it is nearer."""
-    text = "Who left the old dog in the hotel?"
-    (plain,) = decode.decode(workspace, [ENCODER], text, DecodeOptions())
-    (better,) = decode.decode(workspace, [ENCODER], text, DecodeOptions(rounds=3))
-    assert better.cosine >= plain.cosine - 1e-6
-
-
 def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
     """Each has its own answer or problem, in the order asked for."""
     found = decode.decode(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])

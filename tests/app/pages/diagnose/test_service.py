@@ -212,13 +212,7 @@ def test_decoders_of_two_sizes_are_held_against_each_other(empty: Workspace) -> 
     assert agreement.rho == pytest.approx(-1.0)
 
 
-def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
-    """Calmly."""
-    found = across(empty)
-    assert found.problem is not None
-    assert "No decoder diagnosed yet" in found.problem.message
-
-
+@pytest.mark.slow
 def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     empty: Workspace,
 ) -> None:

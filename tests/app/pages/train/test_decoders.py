@@ -34,7 +34,6 @@ from theodolite.engine.training.events import (
     Encoded,
     Event,
 )
-from theodolite.store import StoreError
 from theodolite.store.run_rows import STOP
 
 
@@ -155,26 +154,6 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
         decoders.opened(workspace, row)
 
 
-def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) -> None:
-    """The word is in the store, so that any page or terminal can give it."""
-    events = here(workspace, replace(spec, epochs=1000.0))
-    next(event for event in events if isinstance(event, DecoderStepped))
-    (run,) = workspace.store.runs.list()
-    jobs.stop(workspace, run["id"])
-    (row,) = runs.table(workspace, kinds=runs.DECODERS)
-    assert (row.state, row.stopping) == ("running", True)
-    *_, last = events
-    assert isinstance(last, DecoderFinished)
-    (row,) = runs.table(workspace, kinds=runs.DECODERS)
-    assert (row.state, row.stopping, row.why) == ("done", False, "stopped")
-    assert row.step is not None
-    assert row.steps is not None
-    assert row.step < row.steps
-    assert len(own(workspace)) == 1
-    with pytest.raises(UserError, match="already ended"):
-        jobs.stop(workspace, run["id"])
-
-
 def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     workspace: Workspace, spec: DecoderSpec
 ) -> None:
@@ -186,25 +165,6 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     with pytest.raises(UserError, match="before the first update"):
         list(TrainDecoderJob(spec).work(workspace, 0, reporter))
     assert own(workspace) == []
-
-
-def test_an_interrupted_training_goes_on_in_its_row(
-    workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From its checkpoint, and no step is there twice."""
-    monkeypatch.setattr("theodolite.engine.training.loop.CHECKPOINT_SECONDS", 0.0)
-    events = here(workspace, spec)
-    seen = [next(event for event in events if isinstance(event, DecoderStepped)) for _ in range(2)]
-    events.close()  # type: ignore[attr-defined]
-    (run,) = workspace.store.runs.list()
-    assert run["state"] == "cancelled"
-    happened = list(here(workspace, spec))
-    started = next(event for event in happened if isinstance(event, DecoderStarted))
-    assert started.step >= seen[0].step
-    (again,) = workspace.store.runs.list()
-    assert (again["id"], again["state"]) == (run["id"], "done")
-    steps = [event["step"] for event in runs.curves(workspace, run["id"]).steps]
-    assert steps == sorted(set(steps))
 
 
 def crashed_twice(workspace: Workspace, spec: DecoderSpec) -> tuple[str, Reporter]:
@@ -279,16 +239,6 @@ def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: Decode
     with pytest.raises(UserError, match="already exists"):
         list(here(workspace, spec))
     assert workspace.store.runs.list() == []
-
-
-def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: DecoderSpec) -> None:
-    """The terminal says so."""
-    events = here(workspace, replace(spec, epochs=1000.0))
-    next(event for event in events if isinstance(event, DecoderStepped))
-    (run,) = workspace.store.runs.list()
-    workspace.store.runs.cancel(run["id"])
-    with pytest.raises(StoreError, match="cancelled by another process"):
-        list(events)
 
 
 def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None:

@@ -145,13 +145,6 @@ def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
     workspace.close()
 
 
-def test_their_number_decides_the_hash_and_is_checked(tmp_path: Path) -> None:
-    assert spec(tmp_path, "a").hash != spec(tmp_path, "a", processes=2).hash
-    for number in (0, 65, 1.5):
-        with pytest.raises(UserError, match="The processes cannot be"):
-            spec(tmp_path, "a", processes=number)
-
-
 NAMES = ("theo-a", "theo-b")
 ADDRESSES = ("10.77.31.1", "10.77.31.2")
 

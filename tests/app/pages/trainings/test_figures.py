@@ -17,7 +17,6 @@ from theodolite.app.pages.trainings.figures import (
     trajectory,
     trajectory_drawing,
 )
-from theodolite.app.web.figures import style
 
 
 def test_a_short_curve_is_drawn_as_it_is():
@@ -43,12 +42,6 @@ def test_a_curve_that_grows_keeps_the_points_it_had():
     before = thinned(range(1_500), values[:1_500])[1][:-1]
     after = thinned(range(1_999), values)[1]
     assert after[: len(before)] == before
-
-
-def test_runs_are_told_apart_by_more_than_colour():
-    """Twenty-four of them, each with another colour or another dash."""
-    looks = {tuple(style(place).values()) for place in range(24)}
-    assert len(looks) == 24
 
 
 def test_a_path_begins_hollow_and_ends_large():
