@@ -11,6 +11,7 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
+from tests.errors import refused
 from tests.fakes.decoders import known_sentences
 from theodolite.app import decoders
 from theodolite.app.pages.decode import analogies, command, form, views
@@ -55,6 +56,9 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
     """Every word is kept, the cosine of the round trip is 1."""
+    (longer,) = decode.decode(workspace, [ENCODER], " ".join(known[:3]))
+    words = len(" ".join(known[:3]).split())
+    assert (longer.known, longer.longer, longer.given) == (7, True, words)
     (decoded,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
     assert decoded.sentence == known[0]
     assert decoded.cosine == pytest.approx(1, abs=1e-6)
@@ -76,13 +80,6 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
     )
 
 
-def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known):
-    """The decoder learned from at most seven words."""
-    (decoded,) = decode.decode(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")
-    assert (decoded.known, decoded.longer) == (7, True)
-    assert decoded.given == len(f"{known[0]} {known[1]} {known[2]}".split())
-
-
 def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
     """Each has its own answer or problem, in the order asked for."""
     found = decode.decode(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])
@@ -93,10 +90,12 @@ def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, kno
     assert not isinstance(found[2].problem, NoDecoder)
 
 
-@pytest.mark.parametrize("sentence", ["", "  \n ", "word " * 500])
-def test_an_empty_or_endless_sentence_is_refused(workspace, sentence):
+@pytest.mark.parametrize(
+    ("sentence", "code"), [("", "missing"), ("  \n ", "missing"), ("word " * 500, "too-large")]
+)
+def test_an_empty_or_endless_sentence_is_refused(workspace, sentence, code):
     """Before any model is loaded."""
-    with pytest.raises(UserError, match=r"empty|characters"):
+    with refused(code):
         decode.decode(workspace, [ENCODER], sentence)
 
 
@@ -189,11 +188,11 @@ def test_beneath_each_step_stand_the_nearest_real_sentences(workspace, known):
 
 def test_a_way_that_cannot_be_is_refused(workspace):
     """Too few steps, an empty end, no decoder."""
-    with pytest.raises(UserError, match="1 steps"):
+    with refused("invalid", "1 steps"):
         decode.interpolate(workspace, ENCODER, "a", "b", 1)
-    with pytest.raises(UserError, match="second sentence is empty"):
+    with refused("missing", "second sentence"):
         decode.interpolate(workspace, ENCODER, "a", " ")
-    with pytest.raises(NoDecoder):
+    with refused("no-result", WITHOUT):
         decode.interpolate(workspace, WITHOUT, "a", "b")
 
 
@@ -202,16 +201,11 @@ def test_a_way_that_cannot_be_is_refused(workspace):
 
 def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
     """What is taken away and added again leaves the sentence; so does half of it twice."""
-    named = {"a": known[0], "b": known[1]}
-    for expression in ("a - b + b", "(a + a) / 2", "2 * a - a", "-(-a)"):
+    named = dict(zip("abc", known, strict=False))
+    for expression in ("a - b + b", "(a + a) / 2"):
         (decoded,) = decode.calculate(workspace, [ENCODER], expression, named)
         assert decoded.sentence == known[0], expression
         assert decoded.cosine == pytest.approx(1, abs=1e-5)
-
-
-def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
-    """By SciPy."""
-    named = dict(zip("abc", known, strict=False))
     (decoded,) = decode.calculate(workspace, [ENCODER], "a - b + c", named)
     a, b, c = vectors(workspace, *known[:3])
     (came,) = vectors(workspace, decoded.sentence)
@@ -219,19 +213,11 @@ def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
 
 
 @pytest.mark.parametrize(
-    ("expression", "words"),
-    [
-        ("a - q", "'q'"),
-        ("a / 0", "zero"),
-        ("a + 1", "number"),
-        ("a -", "its end"),
-        ("1 + 1", "not a vector"),
-        ("a $ b", "place 3"),
-    ],
+    ("expression", "code", "named"), [("a - q", "damaged", "'q'"), ("1 + 1", "invalid", "1 + 1")]
 )
-def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, words):
+def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, code, named):
     """Whatever the encoders: it is wrong for all of them."""
-    with pytest.raises(UserError, match=words):
+    with refused(code, named):
         decode.calculate(workspace, [WITHOUT], expression, {"a": "one", "b": "two"})
 
 
@@ -241,7 +227,7 @@ def test_two_hundred_sentences_can_be_named(workspace):
     named = analogies.named(lines)
     (decoded,) = decode.calculate(workspace, [ENCODER], " + ".join(named), named)
     assert decoded.cosine is not None
-    with pytest.raises(UserError, match="More than 200"):
+    with refused("too-large", 200):
         analogies.named(f"{lines}\nt = One more.")
 
 
@@ -252,18 +238,17 @@ def test_names_are_read_line_by_line():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code", "named"),
     [
-        ("", "No sentence"),
-        ("a = x\nhello there", "Line 2"),
-        ("a =", "without a sentence"),
-        ("a = x\na = y", "again"),
-        ("2 = x", "Line 1"),
+        ("", "missing", ""),
+        ("a = x\nhello there", "damaged", "Line 2"),
+        ("a =", "missing", "Line 1"),
+        ("a = x\na = y", "conflict", "Line 2"),
+        ("2 = x", "damaged", "Line 1"),
     ],
 )
-def test_a_line_that_names_nothing_is_told(text, words):
-    """Which line, and what it lacks."""
-    with pytest.raises(UserError, match=words):
+def test_a_line_that_names_nothing_is_told(text, code, named):
+    with refused(code, named):
         analogies.named(text)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import refused
 from tests.fakes.decoders import small_spec
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
@@ -150,7 +151,7 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     (decoded,) = decoder.decode(encoder.encode(["A boat on the river."]), method="greedy")
     assert isinstance(decoded.sentence, str)
     shutil.rmtree(row.folder)
-    with pytest.raises(UserError, match="no longer exists"):
+    with pytest.raises(UserError, match=row.name):
         decoders.opened(workspace, row)
 
 
@@ -162,7 +163,7 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     workspace.store.runs.ask(run, STOP)
     reporter = Reporter(workspace.store, run, 1, 0, "small")
-    with pytest.raises(UserError, match="before the first update"):
+    with refused("no-result"):
         list(TrainDecoderJob(spec).work(workspace, 0, reporter))
     assert own(workspace) == []
 
@@ -232,11 +233,11 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
 
 def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: DecoderSpec) -> None:
     """The terminal says why, and the list of runs stays clean."""
-    with pytest.raises(UserError, match="There is no file"):
+    with pytest.raises(UserError, match="/nowhere/at/all"):
         list(here(workspace, replace(spec, train=("/nowhere/at/all.txt",))))
     taken = Path(spec.out)
     taken.mkdir()
-    with pytest.raises(UserError, match="already exists"):
+    with refused("conflict", taken):
         list(here(workspace, spec))
     assert workspace.store.runs.list() == []
 
@@ -251,7 +252,7 @@ def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None
     other = DecoderTraining(workspace).queue(replace(wanted, seed=7))
     assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
     Path(kept["out"]).mkdir(parents=True)
-    with pytest.raises(UserError, match="already exists"):
+    with refused("conflict", Path(kept["out"]).name):
         DecoderTraining(workspace).queue(wanted)
 
 
@@ -265,9 +266,9 @@ def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> Non
     assert (found.deleted, home.exists()) == (True, False)
     assert "files are deleted" in decoders.removal_notice(found)
     assert own(workspace) == []
-    with pytest.raises(UserError, match="no longer exists"):
+    with pytest.raises(UserError, match=row.name):
         decoders.opened(workspace, row)
-    with pytest.raises(UserError, match="There is no decoder 'mine'"):
+    with pytest.raises(UserError, match="'mine'"):
         decoders.remove(workspace, "mine")
 
 
@@ -291,7 +292,7 @@ def test_one_that_came_with_the_app_stays(
     """One that was trained under its very name is meant first."""
     monkeypatch.setattr("theodolite.engine.decoding.shipped.shipped", lambda: {"random:32": out})
     workspace.store.decoders.remove("out")
-    with pytest.raises(UserError, match="ships with the app and cannot be removed"):
+    with pytest.raises(UserError, match="ships with"):
         decoders.remove(workspace, "random:32")
     assert [row.shipped for row in decoders.listed(workspace)] == [True]
 
@@ -300,9 +301,9 @@ def test_a_card_says_what_a_decoder_is(workspace: Workspace, out: Path) -> None:
     """As it lies beside the weights; without one, or a decoder, that is said."""
     assert decoders.card_of(workspace, "out").startswith("# A decoder for `random:32`")
     (out / "README.md").unlink()
-    with pytest.raises(UserError, match="has no card"):
+    with pytest.raises(UserError, match="no card"):
         decoders.card_of(workspace, "out")
-    with pytest.raises(UserError, match="no decoder 'nobody'"):
+    with pytest.raises(UserError, match="'nobody'"):
         decoders.card_of(workspace, "nobody")
 
 
@@ -321,12 +322,12 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
     """They may look."""
     run = DecoderTraining(workspace).queue(spec)
     visiting = Workspace(workspace.store.folder, read_only=True)
-    for refused in (
+    for attempt in (
         lambda: DecoderTraining(visiting).queue(spec),
         lambda: submit.queue(visiting, DiagnoseJob("random:32", "out", "text", 10)),
         lambda: jobs.stop(visiting, run),
         lambda: decoders.remove(visiting, "out"),
     ):
         with pytest.raises(UserError, match="Visitors"):
-            refused()
+            attempt()
     assert len(runs.table(visiting, kinds=runs.DECODERS)) == 1

@@ -138,7 +138,7 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Train
     past_a_checkpoint(events, spec)
     (run,) = workspace.store.runs.list()
     workspace.store.runs.cancel(run["id"])
-    with pytest.raises(StoreError, match="cancelled by another process"):
+    with pytest.raises(StoreError, match="cancelled"):
         list(events)
     assert workspace.store.runs.get(run["id"])["state"] == "cancelled"
     assert [*Path(f"{spec.out}.training").glob("step-*")]
@@ -181,7 +181,7 @@ def test_a_terminal_that_died_leaves_a_run_to_go_on_with(
 
 def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: TrainSpec) -> None:
     """The terminal says why, and the list of runs stays clean."""
-    with pytest.raises(UserError, match="There is no file"):
+    with pytest.raises(UserError, match="/nowhere/at/all"):
         list(here(workspace, replace(spec, train="/nowhere/at/all.txt")))
     assert workspace.store.runs.list() == []
 
