@@ -148,7 +148,6 @@ def test_its_vocabulary_gives_text_back(gpt2: Path) -> None:
         assert kept.text(ids) == text
 
 
-@pytest.mark.slow
 def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Path) -> None:
     """The loss falls, and the folder needs the base no more."""
     file = tmp_path / "sentences.txt"

@@ -144,7 +144,6 @@ def test_samples_say_what_differs(found: Diagnosis) -> None:
     assert {word.fate for word in part.words} - {"kept"}
 
 
-@pytest.mark.slow
 def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
     """Equal numbers for one seed."""
     shares: list[float] = []

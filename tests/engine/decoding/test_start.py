@@ -122,7 +122,6 @@ def test_longer_sentences_than_it_has_places_for_are_left_out(
     assert open_decoder(spec.out_folder).facts["sizes"]["positions"] == places
 
 
-@pytest.mark.slow
 def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
     spec = small_spec(tmp_path / "out")

@@ -78,7 +78,6 @@ def evals(events: list[Event]) -> list[DecoderEvaluated]:
     return [event for event in events if isinstance(event, DecoderEvaluated)]
 
 
-@pytest.mark.slow
 def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     spec, events = whole
     kinds = [e.kind for e in events]
@@ -144,7 +143,6 @@ def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -
     assert_same(tmp_path / "out", tmp_path / "unbroken")
 
 
-@pytest.mark.slow
 def test_nothing_is_trained_again_and_nothing_overwritten(
     whole: tuple[DecoderSpec, list[Event]], tmp_path: Path
 ) -> None:
@@ -183,7 +181,6 @@ def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> Non
     assert not spec.out_folder.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("before", [True, False])
 def test_weights_of_nan_are_neither_kept_nor_saved(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, before: bool
@@ -237,7 +234,6 @@ def opened(spec: DecoderSpec, precision: Precision) -> DecoderTrainer:
     return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, precision)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
 def test_half_precision_learns_nearly_the_same(
     spec: DecoderSpec, architecture: Architecture
@@ -263,7 +259,6 @@ def test_an_update_that_does_not_fit_says_so(spec: DecoderSpec) -> None:
         trainer.update(next(trainer.batches(0)))
 
 
-@pytest.mark.slow
 def test_a_full_disk_keeps_the_checkpoint_before(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, whole: tuple[DecoderSpec, list[Event]]
 ) -> None:

@@ -198,7 +198,6 @@ def test_processes_that_see_different_checkpoints_are_told(tmp_path):
     assert all("different checkpoints" in line and "steps 0, 3" in line for line in output)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "told"), [(3, "Begun in 3 processes"), (1, None)])
 def test_another_number_of_processes_goes_on_and_is_told(tmp_path, before, told):
     """Whoever was there takes up its own random numbers; the card says that not all were."""

@@ -22,7 +22,6 @@ def spec(folder: Path, **changes) -> TrainSpec:
     return TrainSpec.from_dict(given | usual | {"out": str(folder / "out")} | changes)
 
 
-@pytest.mark.slow
 def test_updates_and_evaluations_are_counted_and_nothing_stays(
     tmp_path, catalog, monkeypatch
 ) -> None:

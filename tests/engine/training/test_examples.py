@@ -88,7 +88,6 @@ def test_several_at_once_unpack_a_file_once(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.part"))
 
 
-@pytest.mark.slow
 def test_memory_holds_offsets_only(tmp_path):
     """100 MB of text, a kilobyte a line: 100,000 offsets take less than a megabyte."""
     path = tmp_path / "large.txt"
@@ -454,7 +453,6 @@ def test_sets_of_the_data_folder(data_root, tmp_path):
         size("banking77", "sup")
 
 
-@pytest.mark.slow
 @pytest.mark.data
 def test_files_of_the_data_folder(data_root, tmp_path):
     catalog, nli = Catalog(data_root), data_root / "nli"

@@ -205,7 +205,6 @@ def opened(
     return spec, open_model(spec, []).to(dtype)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("kind", CASES)
 def test_micro_batches_of_the_real_model_too(base: str, kind: str, size: int) -> None:

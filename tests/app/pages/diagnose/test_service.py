@@ -212,7 +212,6 @@ def test_decoders_of_two_sizes_are_held_against_each_other(empty: Workspace) -> 
     assert agreement.rho == pytest.approx(-1.0)
 
 
-@pytest.mark.slow
 def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     empty: Workspace,
 ) -> None:
