@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import BaseSpec, Ranges, relative_path
-from theodolite.engine.training.spec import PrecisionName
+from theodolite.engine.training.base_spec import BaseSpec, PrecisionName, Ranges
 
 VERSION = 1
 HEADS = 4
@@ -17,19 +16,14 @@ HEADS = 4
 Architecture = Literal["prefix", "lstm", "lstm-mos", "causal"]
 
 _RANGES: Ranges = {
-    "architecture": (lambda v: v in get_args(Architecture), ", ".join(get_args(Architecture))),
-    "precision": (lambda v: v in get_args(PrecisionName), ", ".join(get_args(PrecisionName))),
     "words": (lambda v: v >= 2, "at least 2"),
     "limit": (lambda v: v >= 2, "at least 2, or none for all"),
     "held_out": (lambda v: v >= 1, "at least 1"),
     "vocabulary": (lambda v: v >= 260, "at least 260: every byte is a token"),
     "width": (lambda v: v >= HEADS and v % HEADS == 0, f"a multiple of {HEADS}"),
     "layers": (lambda v: v >= 1, "at least 1"),
-    "epochs": (lambda v: 0 < v < math.inf, "more than 0"),
     "batch_tokens": (lambda v: v >= 64, "at least 64"),
-    "learning_rate": (lambda v: 0 < v < 1, "more than 0 and below 1"),
     "warmup": (lambda v: v >= 0, "0 or more"),
-    "dropout": (lambda v: 0 <= v < 1, "from 0 to below 1"),
     "noise": (lambda v: 0 <= v < math.inf, "0 or more"),
 }
 
@@ -70,6 +64,9 @@ class DecoderSpec(BaseSpec):
 
     version = VERSION
     name = "decoder's training spec"
+    verb = "train-decoder"
+    arguments = ("encoder",)
+    sources = ("encoder", "train", "base", "start")
 
     encoder: str
     train: tuple[str, ...]
@@ -122,24 +119,3 @@ class DecoderSpec(BaseSpec):
                 "Leave them out, or the base.",
                 code="conflict",
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field and the version, JSON-able."""
-        return super().to_dict() | {"train": list(self.train)}
-
-    def command(self) -> list[str]:
-        """The words of the command line that runs the same training."""
-        words = ["theodolite", "train-decoder", self.encoder]
-        for name in self.train:
-            words += ["--train", name]
-        return [*words, "--out", self.out, *self.options("encoder", "train", "out")]
-
-    def relative_paths(self) -> DecoderSpec:
-        """The same spec without the folders of this machine, for a decoder that is shared."""
-        return replace(
-            super().relative_paths(),
-            encoder=relative_path(self.encoder),
-            train=tuple(relative_path(name) for name in self.train),
-            base=self.base and relative_path(self.base),
-            start=self.start and relative_path(self.start),
-        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
@@ -16,6 +17,16 @@ from theodolite.engine.training.fields import written
 
 Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
 """Field -> a check of its value, and the expected values in words."""
+
+PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
+
+RANGES: Ranges = {
+    "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
+    "epochs": (lambda n: 0 < n < math.inf, "more than 0"),
+    "learning_rate": (lambda n: 0 < n < 1, "more than 0 and below 1"),
+    "dropout": (lambda n: 0 <= n < 1, "from 0 to below 1"),
+}
+"""Of the fields that all specs have."""
 
 _FOLDERS = re.compile(
     r"(^|:|[+|,=] *)(?:[A-Za-z]:|~)?[/\\](?:(?:(?! \+ )[^/\\?|])*[/\\])*(?=[^/\\])"
@@ -29,6 +40,9 @@ class BaseSpec:
     Attributes:
         version: of the fields.
         name: of this kind of spec, for people.
+        verb: of the command line.
+        arguments: fields that the command takes without their names.
+        sources: fields that may name files of this machine.
         out: the folder to which the trained model is written.
         seed: of everything random.
     """
@@ -36,6 +50,9 @@ class BaseSpec:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     version: ClassVar[int]
     name: ClassVar[str]
+    verb: ClassVar[str]
+    arguments: ClassVar[tuple[str, ...]]
+    sources: ClassVar[tuple[str, ...]]
 
     if TYPE_CHECKING:  # fields of the subclasses: declared here they would come before all others
 
@@ -48,9 +65,9 @@ class BaseSpec:
             """See above."""
 
     def check(self, ranges: Ranges) -> None:
-        """Check the fields against their ranges; None is allowed where it is the default."""
+        """Check the fields against their choices and ranges; a default of None is allowed."""
         optional = {field.name for field in fields(self) if field.default is None}
-        for name, (fits, expected) in ranges.items():
+        for name, (fits, expected) in (_choices(type(self)) | RANGES | ranges).items():
             given = getattr(self, name)
             if given is None and name in optional:
                 continue
@@ -60,7 +77,8 @@ class BaseSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Every field and the version, JSON-able."""
-        return {"version": self.version} | asdict(self)
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        return {"version": self.version} | values
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
@@ -90,24 +108,17 @@ class BaseSpec:
 
     def command(self) -> list[str]:
         """The command line that trains the same, as a list of words."""
-        raise NotImplementedError
-
-    def options(self, *aside: str) -> list[str]:
-        """The fields that differ from their defaults, as options of a command.
-
-        Args:
-            *aside: fields to leave out, which the command gives in another way.
-        """
-        words = []
+        words = ["theodolite", self.verb, *(getattr(self, name) for name in self.arguments)]
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in aside or value == field.default:
+            if field.name in self.arguments or value == field.default or value == "":
                 continue
             option = field.name.replace("_", "-")
             if isinstance(value, bool):
                 words.append(f"--{option}" if value else f"--no-{option}")
             else:
-                words += [f"--{option}", written(value)]
+                for one in value if isinstance(value, tuple) else (value,):
+                    words += [f"--{option}", written(one)]
         return words
 
     @property
@@ -129,7 +140,23 @@ class BaseSpec:
 
     def relative_paths(self) -> Self:
         """The spec without the folders of this machine, to be shared."""
-        return replace(self, out=Path(self.out).name)
+        shared = {}
+        for name in self.sources:
+            value = getattr(self, name)
+            if isinstance(value, tuple):
+                shared[name] = tuple(map(relative_path, value))
+            else:
+                shared[name] = value and relative_path(value)
+        return replace(self, out=Path(self.out).name, **shared)
+
+
+def _choices(spec: type[BaseSpec]) -> dict[str, tuple[Callable[[Any], bool], str]]:
+    """The ranges of the fields whose type lists their values."""
+    return {
+        name: (get_args(hint).__contains__, f"one of {', '.join(get_args(hint))}")
+        for name, hint in get_type_hints(spec).items()
+        if get_origin(hint) is Literal
+    }
 
 
 def relative_path(source: str) -> str:

@@ -6,14 +6,12 @@ Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import partial
-from operator import contains
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from theodolite.engine.encoders.spec import TWO_MEANINGS
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import BaseSpec, Ranges, relative_path
+from theodolite.engine.training.base_spec import BaseSpec, PrecisionName, Ranges
 
 VERSION = 1
 
@@ -22,7 +20,6 @@ Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
 Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
 Head = Literal["none", "mlp", "mlp-train-only"]
-PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +77,9 @@ class TrainSpec(BaseSpec):
 
     version = VERSION
     name = "training spec"
+    verb = "train"
+    arguments = ("objective", "base")
+    sources = ("base", "train")
 
     objective: ObjectiveName
     base: str
@@ -123,19 +123,7 @@ class TrainSpec(BaseSpec):
         """Check the fields."""
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
-        self.check(_CHOICES)
         self.check(_RANGES)
-
-    def command(self) -> list[str]:
-        """The command line that trains the same, as a list of words."""
-        words = ["theodolite", "train", self.objective, self.base, "--train", self.train]
-        words += ["--out", self.out] if self.out else []
-        return [*words, *self.options("objective", "base", "train", "out")]
-
-    def relative_paths(self) -> TrainSpec:
-        """The spec without the folders of this machine, to be shared."""
-        base, train = relative_path(self.base), relative_path(self.train)
-        return replace(super().relative_paths(), base=base, train=train)
 
 
 _OF_ENCODERS = {
@@ -144,11 +132,6 @@ _OF_ENCODERS = {
         "A training pools with cls_token and puts its head on that.",
         "Write pooling=cls_token with head=mlp: the encoder that comes of it has pooler_output.",
     ),
-}
-_HINTS = get_type_hints(TrainSpec)
-_CHOICES: Ranges = {
-    name: (partial(contains, get_args(_HINTS[name])), f"one of {', '.join(get_args(_HINTS[name]))}")
-    for name in ("objective", "similarity", "augmentation", "pooling", "head", "precision")
 }
 
 
@@ -159,12 +142,7 @@ def _whole(least: int) -> tuple[Any, str]:
     )
 
 
-def _share(n: Any) -> bool:
-    return 0 <= n < 1
-
-
 _RANGES: Ranges = {
-    "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
     "batch_size": _whole(1),
     "micro_batch": _whole(1),
     "limit": _whole(1),
@@ -173,8 +151,6 @@ _RANGES: Ranges = {
     "dev_every": _whole(1),
     "patience": _whole(1),
     "processes": (lambda n: isinstance(n, int) and 1 <= n <= 64, "a whole number from 1 to 64"),
-    "epochs": (lambda n: 0 < n < math.inf, "more than 0"),
-    "learning_rate": (lambda n: 0 < n < 1, "more than 0 and below 1"),
     "warmup": (lambda n: 0 <= n <= 1, "a share from 0 to 1"),
     "weight_decay": (lambda n: 0 <= n < 1, "from 0 to 1"),
     "max_grad_norm": (lambda n: 0 <= n < math.inf, "0 or more"),
@@ -183,6 +159,5 @@ _RANGES: Ranges = {
     "next_sentences": (lambda n: n in (1, 3), "1 or 3"),
     "mlm_weight": (lambda n: 0 <= n < math.inf, "0 or more"),
     "mlm_probability": (lambda n: 0 < n < 1, "more than 0 and below 1"),
-    "dropout": (_share, "from 0 to below 1"),
-    "augmentation_rate": (_share, "from 0 to below 1"),
+    "augmentation_rate": (lambda n: 0 <= n < 1, "from 0 to below 1"),
 }
