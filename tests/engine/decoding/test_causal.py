@@ -199,12 +199,12 @@ def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
     ).bert.save_pretrained(tmp_path / "bert")
     for source, positions, code, named in (
         (f"dir:{tmp_path / 'bert'}", 8, "wrong-kind", "bert"),
-        ("random:32", 8, "wrong-kind", "random:32"),
-        (f"dir:{tmp_path / 'nowhere'}", 8, "no-file", "nowhere"),
         (f"dir:{gpt2}", 100, "unsupported", "64 positions, and 104"),
     ):
         with refused(code, named):  # type: ignore[arg-type]
             CausalDecoder.of(source, DIM, positions)
+    with pytest.raises(UserError, match="'random:32' is not a transformer"):
+        CausalDecoder.of("random:32", DIM, 8)
     coded = Path(shutil.copytree(gpt2, tmp_path / "coded"))
     config = json.loads((gpt2 / "config.json").read_text())
     (coded / "config.json").write_text(

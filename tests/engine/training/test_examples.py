@@ -224,7 +224,7 @@ def test_unsupervised_training_takes_each_sentence_of_a_table_once(tmp_path):
     ("name", "objective", "content", "code", "named"),
     [
         ("a.csv", "sup", "A sentence.,Another one.\nc,d\n", "ambiguous", "first line"),
-        ("a.csv", "sup", "id,kind,left,right\n1,2,c,d\n", "ambiguous", "id, kind, left, right"),
+        ("a.csv", "sup", "id,kind,left part,right part\n1,2,c,d\n", "ambiguous", "right part"),
         ("a.csv", "sup", "text\na\nb\n", "wrong-kind", "hard_neg"),
         ("a.csv", "sup", "sent0,sent1\n", "too-few", "no example"),
         ("a.csv", "sup", "sent0,sent1\na,b\n", "too-few", "one example"),
@@ -366,7 +366,7 @@ def test_graded_pairs_count_from_four_fifths_of_the_scale(tmp_path):
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2"),
         ("a.jsonl", b'{"text": "a"}\n["b"]\n', "line 2.*list"),
         ("a.jsonl", b'{"text": "a"}\n{"text": ["b"]}\n', "line 2.*'text'.*list"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "surrogate|half a character"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "surrogate"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, name, content, message):
@@ -379,7 +379,7 @@ def test_what_cannot_be_read_is_refused(tmp_path, name, content, message):
 def test_a_broken_or_mislabelled_archive_is_refused_and_leaves_nothing(tmp_path):
     whole = gzip.compress(b"One.\nTwo.\n" * 1000)
     for content, message in (
-        (whole[:-20], "whole"),
+        (whole[:-20], "complete"),
         (b"One.\n", "should be"),
     ):
         path = tmp_path / "a.txt.gz"
