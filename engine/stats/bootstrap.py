@@ -16,7 +16,7 @@ import numpy as np
 
 from theodolite.engine.stats.average_precision import average_precision
 from theodolite.engine.stats.clusters import are_clusters, effective
-from theodolite.engine.stats.luck import deviations, factors
+from theodolite.engine.stats.luck import factors, of_result
 from theodolite.engine.threads import one_blas_thread
 
 _CELLS = 100_000
@@ -104,7 +104,6 @@ class Sample:
             is the variance by luck. None without such choices.
         paired: whether the choices are those of the other encoders too. With a single k-means of
             each they are not: the seed is the same, and the few that jump elsewhere decide.
-        enough: whether differences can be tested: earlier versions kept too little of some tasks.
     """
 
     values: np.ndarray
@@ -114,7 +113,6 @@ class Sample:
     beside: np.ndarray | None = None
     luck: np.ndarray | None = None
     paired: bool = True
-    enough: bool = True
 
     @property
     def statistic(self) -> float:
@@ -180,9 +178,8 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
 def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
     """The examples with their gold, all as if they were independent."""
     if "mean_of" in details:
-        luck, enough = deviations(examples, details)
         values = np.asarray(examples[details["mean_of"]], dtype=np.float64)
-        return Sample(values, luck=luck, paired="seeds" not in examples, enough=enough)
+        return Sample(values, luck=of_result(examples), paired="seeds" not in examples)
     if "similarity" in examples:
         labels = examples["label"].astype(np.float64)
         return Sample(examples["similarity"], labels, "average_precision")
@@ -192,8 +189,7 @@ def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> S
     if "predicted" in examples:
         return Sample(examples["predicted"], examples["gold"], details["selected_by"])
     if "precision" in examples:
-        beside = examples.get("as_neighbour")
-        return Sample(examples["precision"], beside=beside, enough=beside is not None)
+        return Sample(examples["precision"], beside=examples.get("as_neighbour"))
     for name in ("correct", "recall", "token_f1"):
         if name in examples:
             return Sample(np.asarray(examples[name], dtype=np.float64))

@@ -9,41 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from theodolite.engine.stats.bootstrap import Resampled
 
-_VARYING = {
-    "share_right": "accuracies",
-    "v_measure": "v_measures",
-    "lrap": "",
-    "kendalltau": "",
-}
-"""Values per example of tasks with luck -> where results of earlier versions have the scores of the
-draws in their details."""
-_LEAST = 4
+_MIN_DRAWS = 4
 """Draws from which Student's t has a variance."""
 
 
-def deviations(
-    examples: Mapping[str, np.ndarray], details: Mapping[str, Any]
-) -> tuple[np.ndarray | None, bool]:
-    """Return `Sample.luck` of a result, and whether what is known of its luck allows a test.
-
-    Args:
-        examples: of the result, with `draws` or `seeds` where there is luck.
-        details: of the result.
-    """
-    earlier = details.get(_VARYING.get(details["mean_of"], ""), ())
-    scores = np.asarray(examples.get("seeds", examples.get("draws", earlier)), dtype=np.float64)
+def of_result(examples: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Return `Sample.luck` of a result that has `draws` or `seeds`; None without."""
+    scores = np.asarray(examples.get("seeds", examples.get("draws", ())), dtype=np.float64)
     r = len(scores)
-    if r < _LEAST:
-        return None, not _VARYING.keys() & examples.keys()
+    if r < _MIN_DRAWS:
+        return None
     averaged = 1 if "seeds" in examples else r
-    return (scores - scores.mean()) / 100.0 / math.sqrt((r - 1) * averaged), True
+    return (scores - scores.mean()) / 100.0 / math.sqrt((r - 1) * averaged)
 
 
 @lru_cache(maxsize=16)
