@@ -24,8 +24,7 @@ from theodolite.engine.tasks import (
     sts,
 )
 from theodolite.engine.tasks import summarization as summaries
-from theodolite.engine.tasks.splits import scored_split
-from theodolite.engine.tasks.task import MTEB_TYPES
+from theodolite.engine.tasks.task import MTEB_TYPES, scored_split
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import (
@@ -110,7 +109,7 @@ def _few_shot(data: LabelledSentences) -> _Made:
 
 
 def _clustering(data: LabelledSentences) -> _Made:
-    split, rows = clustering.labelled(data)
+    split, rows = clustering.scored(data)
     table = {
         "sentences": [data.sentences[i] for i in rows],
         "labels": [data.labels[i] for i in rows],

@@ -15,8 +15,12 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.splits import scored_split
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import (
+    ExampleTexts,
+    Measurement,
+    TaskType,
+    scored_split,
+)
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Parallel
@@ -71,8 +75,9 @@ def scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarr
     if not len(part.gold) or len(part.right) < 2:
         raise UserError(
             f"{data.name} has {len(part.gold)} translations among {len(part.right)} sentences; "
-            "mining needs one at least, and another sentence to confuse it with.",
-            "Give it more rows.",
+            "mining needs at least one, and another sentence to confuse it with.",
+            "Add rows to it.",
+            code="too-few",
         )
     return split, (part.gold[:, 0], np.arange(len(part.right))), part.gold[:, 1]
 
@@ -135,19 +140,6 @@ def examples(data: Parallel, protocol: str = "", seed: int = 0) -> ExampleTexts:
     return [((part.left[a],), part.right[b]) for a, b in zip(left, gold, strict=True)]
 
 
-def of_data(name: str, description: str = "") -> Task:
-    """Build the task on a data set of parallel sentences."""
-    return Task(
-        name,
-        "bitext",
-        name,
-        "parallel",
-        "mteb-v2",
-        "f1",
-        description or f"Find the translations of {name}.",
-    )
-
-
 def _work(data: Parallel, protocol: str, seed: int) -> Work:
     _, (left, right), _ = scored(data)
     sentences = data.sentences
@@ -156,6 +148,10 @@ def _work(data: Parallel, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "bitext",
+    kind="parallel",
+    protocol="mteb-v2",
+    metric="f1",
+    about="Find the translations of {}.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, tick),
     work=_work,
     rows=rows,

@@ -17,7 +17,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Captions
@@ -85,7 +85,8 @@ def _check_splits(data: Captions) -> None:
     if lacking:
         raise UserError(
             f"{data.name} has no images in {' and '.join(lacking)}.",
-            "Retrieval needs train, dev and test.",
+            "Retrieval needs the splits train, dev and test.",
+            code="missing",
         )
     n = len(data.parts["train"].images)
     if n < ranking.needed():
@@ -93,6 +94,7 @@ def _check_splits(data: Captions) -> None:
             f"{data.name} has {n} training images; at least {ranking.needed()} are needed, since "
             f"contrasts are drawn from outside of a batch of {ranking.BATCH} captions.",
             "Add images to the training split.",
+            code="too-few",
         )
 
 
@@ -131,19 +133,11 @@ def _work(data: Captions, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "retrieval",
+    kind="captions",
+    protocol="senteval",
+    metric="mean_recall",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
     work=_work,
     trains=True,
     examples=_examples,
-    tasks=(
-        Task(
-            "ImageCaptionRetrieval",
-            "retrieval",
-            "COCO",
-            "captions",
-            "senteval",
-            "mean_recall",
-            "Find the photograph of a caption and the captions of a photograph.",
-        ),
-    ),
 )

@@ -20,7 +20,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
 from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.
             f"{data.name} has {len(kept)} labels with at least {FOLDS} sentences; "
             "telling labels apart needs two.",
             "Check which column was taken for the label.",
+            code="too-few",
         )
     rows = np.array([i for i, label in enumerate(data.labels) if label in kept])
     return rows, np.array(data.labels)[rows]
@@ -176,13 +177,7 @@ def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts
     """Return the predicted sentences: those of frequent labels, in `test` or everywhere."""
     split = _own_splits(protocol) and has_own_splits(data)
     rows, _ = _enough(data, "train" if split else None)
-    tested = [row for row in rows if not split or data.splits[row] == "test"]
-    return [((data.sentences[row],), data.labels[row]) for row in tested]
-
-
-def of_data(name: str, dataset: str, description: str, protocol: str = "starter-1") -> Task:
-    """Build the task on a data set of labelled sentences."""
-    return Task(name, "classification", dataset, "labels", protocol, "accuracy", description)
+    return labelled(data, [row for row in rows if not split or data.splits[row] == "test"])
 
 
 def _own_splits(protocol: str) -> bool:
@@ -231,8 +226,10 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "classification",
+    protocol="starter-2",
+    metric="accuracy",
+    about="Tell the labels of {} apart, in its own splits or else in five folds.",
     measure=_measured,
     work=_work,
     examples=_examples,
-    tasks=(of_data("StarterTopics", "starter-topics", "Tell the starter set's topics apart."),),
 )

@@ -16,8 +16,13 @@ from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.splits import scored_split
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import (
+    ExampleTexts,
+    Measurement,
+    TaskType,
+    labelled,
+    scored_split,
+)
 from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -136,7 +141,7 @@ class KMeansPlusPlus:
         return np.asarray(sample[chosen])
 
 
-def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
+def scored(data: LabelledSentences) -> tuple[str, list[int]]:
     """Return the split to cluster, and the positions of its labelled sentences."""
     split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
     names = data.splits or ["all"] * len(data.labels)
@@ -149,6 +154,7 @@ def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
         raise UserError(
             f"{data.name} has no labelled sentence to cluster.",
             "Check which column was taken for the label.",
+            code="missing",
         )
     return split, every
 
@@ -157,7 +163,7 @@ def _drawn(
     data: LabelledSentences, seed: int, *, at_once: bool
 ) -> tuple[str, np.ndarray, list[np.ndarray]]:
     """Return the split, positions in the data to encode, and each draw as positions in these."""
-    split, every = labelled(data)
+    split, every = scored(data)
     if at_once:
         return split, np.array(every), [np.arange(len(every))]
     draw = random.Random(seed)
@@ -181,15 +187,9 @@ def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[
     return notes
 
 
-def of_data(name: str, dataset: str) -> Task:
-    """Build the task on a data set of labelled sentences."""
-    description = f"Find the labels of {dataset} as clusters."
-    return Task(name, "clustering", dataset, "labels", "mteb-v2", "v_measure", description)
-
-
 def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts:
     _, used, _ = _drawn(data, seed, at_once=_at_once(protocol))
-    return [((data.sentences[i],), data.labels[i]) for i in used]
+    return labelled(data, used)
 
 
 def _at_once(protocol: str) -> bool:
@@ -206,6 +206,9 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "clustering",
+    protocol="mteb-v2",
+    metric="v_measure",
+    about="Find the labels of {} as clusters.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, seed, tick, at_once=_at_once(protocol)
     ),

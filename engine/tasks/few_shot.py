@@ -20,8 +20,13 @@ from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.protocols.mteb_tasks import USUAL_SHOTS, shots
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.splits import scored_split
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import (
+    ExampleTexts,
+    Measurement,
+    TaskType,
+    labelled,
+    scored_split,
+)
 from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -162,7 +167,8 @@ def _folds(data: LabelledSentences, seed: int) -> Iterator[tuple[np.ndarray, np.
     if len(data.labels) < FOLDS:
         raise UserError(
             f"{data.name} has {len(data.labels)} sentences, fewer than {FOLDS} folds.",
-            "Give it more sentences, or a split to learn from and one to predict.",
+            "Add sentences to it, or a split to learn from and one to predict.",
+            code="too-few",
         )
     order = None
     for learnt, held_out in KFold(FOLDS, shuffle=True, random_state=seed).split(data.labels):
@@ -189,6 +195,7 @@ def _check(data: LabelledSentences, labels: list[str]) -> None:
             f"{data.name} has {len(set(labels))} labels to learn from; telling labels apart needs "
             "two.",
             "Check which column was taken for the label.",
+            code="too-few",
         )
 
 
@@ -219,16 +226,14 @@ def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> Exam
     """Return the predicted sentences: those of the split, or all."""
     split = scored(data)
     names = data.splits if split != "all" else [split] * len(data.labels)
-    rows = zip(data.sentences, data.labels, names, strict=True)
-    return [((text,), label) for text, label, name in rows if name == split]
+    return labelled(data, [i for i, name in enumerate(names) if name == split])
 
 
-def of_data(name: str, dataset: str) -> Task:
-    """Build the task on a data set of labelled sentences."""
-    description = (
+def about(dataset: str) -> str:
+    """Describe the task on a data set."""
+    return (
         f"Tell the labels of {dataset} apart, of which {shots(dataset)} sentences each are known."
     )
-    return Task(name, "few-shot", dataset, "labels", "mteb-v2", "accuracy", description)
 
 
 def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
@@ -251,6 +256,8 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "few-shot",
+    protocol="mteb-v2",
+    metric="accuracy",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
     work=_work,
     rows=lambda data, protocol, seed: _draws(data, seed).rows,

@@ -13,8 +13,13 @@ import numpy as np
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.splits import scored_split
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import (
+    ExampleTexts,
+    Measurement,
+    TaskType,
+    labelled,
+    scored_split,
+)
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import LabelledPairs
@@ -167,22 +172,7 @@ def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
 
 def examples(data: LabelledPairs, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """Return the scored pairs with their labels."""
-    _, pairs, _ = scored(data)
-    rows = zip(data.left[pairs], data.right[pairs], pairs, strict=True)
-    return [((data.sentences[a], data.sentences[b]), data.labels[i]) for a, b, i in rows]
-
-
-def of_data(name: str, description: str = "") -> Task:
-    """Build the task on a data set of labelled pairs."""
-    return Task(
-        name,
-        "pair-classification",
-        name,
-        "labelled-pairs",
-        "mteb-v2",
-        "max_ap",
-        description or f"Which pairs of {name} mean the same.",
-    )
+    return labelled(data, scored(data)[1])
 
 
 def _work(data: LabelledPairs, protocol: str, seed: int) -> Work:
@@ -192,6 +182,10 @@ def _work(data: LabelledPairs, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "pair-classification",
+    kind="labelled-pairs",
+    protocol="mteb-v2",
+    metric="max_ap",
+    about="Which pairs of {} mean the same.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, by_cosine=protocol == "mteb-v1"
     ),

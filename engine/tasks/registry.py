@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import ENDINGS
@@ -20,49 +21,140 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
 from theodolite.engine.mteb import own_tasks, suites
 from theodolite.engine.mteb.own_tasks import PREFIX
-from theodolite.engine.protocols import Protocol
+from theodolite.engine.protocols import Protocol, package
 from theodolite.engine.tasks import (
     bitext,
     captions,
     classification,
     clustering,
     few_shot,
-    mteb_own,
-    mteb_sts,
     pair_classification,
-    probing,
     relatedness,
-    reranking,
     retrieval,
     search,
-    similarity,
     sts,
     summarization,
     transfer,
 )
-from theodolite.engine.tasks.task import Task, TaskType
+from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets import Catalog
     from theodolite.engine.datasets.types import DatasetInfo, Kind
 
-_MODULES = (
-    *(sts, similarity, mteb_sts, relatedness, classification, search, transfer, captions, probing),
-    *(few_shot, clustering, pair_classification, retrieval, reranking, bitext, summarization),
-    mteb_own,
+
+def _refuse(task: Task, *_: object) -> Measurement:
+    raise UserError(
+        f"{task.name} is scored by the package mteb alone.",
+        "Use --protocol mteb.",
+        code="unsupported",
+    )
+
+
+def _examples_of_mteb(data: Any, protocol: str, seed: int) -> ExampleTexts:
+    from theodolite.engine.mteb import texts
+
+    return texts.of_task(data.name, seed)
+
+
+_MTEB = TaskType(
+    package.TASK,
+    kind="mteb",
+    metric="main_score",
+    measure=_refuse,
+    work=lambda data, protocol, seed: Work([]),
+    examples=_examples_of_mteb,
 )
-_TYPES = tuple(module.TYPE for module in _MODULES)
+"""MTEB's own tasks, `mteb:Banking77Classification`: mteb scores them, see `engine.mteb`. Only their
+names are handled here, without mteb, so that results can be listed without it."""
+
+_TYPES = (
+    *(sts.TYPE, sts.PITFALLS, sts.MTEB, relatedness.TYPE, classification.TYPE, search.TYPE),
+    *(transfer.TYPE, captions.TYPE, transfer.PROBING, few_shot.TYPE, clustering.TYPE),
+    *(pair_classification.TYPE, retrieval.TYPE, retrieval.RERANKING, bitext.TYPE),
+    *(summarization.TYPE, _MTEB),
+)
+
+_SIMILARITY = {
+    "STS12": "SemEval 2012 similarity, five subsets.",
+    "STS13": "SemEval 2013 similarity, three subsets (without SMT).",
+    "STS14": "SemEval 2014 similarity, six subsets.",
+    "STS15": "SemEval 2015 similarity, five subsets.",
+    "STS16": "SemEval 2016 similarity, five subsets.",
+}
+_SENTENCES = {
+    "MR": "Movie reviews, positive or negative.",
+    "CR": "Customer reviews, positive or negative.",
+    "SUBJ": "Subjective sentences or plot summaries.",
+    "MPQA": "Opinion phrases, positive or negative.",
+    "SST2": "Stanford sentiment, two classes.",
+    "SST5": "Stanford sentiment, five classes.",
+    "TREC": "Questions by the type of their answer.",
+}
+_PAIRS = {
+    "MRPC": "Pairs that paraphrase one another or not.",
+    "SICKEntailment": "SICK pairs by entailment.",
+    "SNLI": "Premise and hypothesis by entailment.",
+}
+_PROPERTIES = {
+    "Length": "how long the sentence is, in six bins.",
+    "WordContent": "which of a thousand words it holds.",
+    "Depth": "how deep its parse tree is.",
+    "TopConstituents": "its top constituents.",
+    "BigramShift": "whether two words were swapped.",
+    "Tense": "the tense of the main verb.",
+    "SubjNumber": "the number of the subject.",
+    "ObjNumber": "the number of the object.",
+    "OddManOut": "whether a word was replaced.",
+    "CoordinationInversion": "whether clauses swapped.",
+}
+_ALSO_LEARNED = {
+    "STSBenchmark": "STS Benchmark, test split.",
+    "SICKRelatedness": "SICK relatedness, test split.",
+}
+_TOPICS = "starter-topics"
+
+
+def _on_topics(kind: TaskType, name: str, about: str) -> Task:
+    return replace(kind.on(_TOPICS, name, about), protocol="starter-1")
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        sts.TYPE.on("starter-pairs", "StarterSTS", "Graded sentence pairs of the starter set."),
+        _on_topics(classification.TYPE, "StarterTopics", "Tell the starter set's topics apart."),
+        _on_topics(search.TYPE, "StarterSearch", "Find sentences of the same topic."),
+        *(sts.TYPE.on(name, about=about) for name, about in _SIMILARITY.items()),
+        *(
+            replace(sts.TYPE.on(name, about=about), also=("relatedness",))
+            for name, about in _ALSO_LEARNED.items()
+        ),
+        *(relatedness.TYPE.on(name, name + relatedness.FINETUNE) for name in _ALSO_LEARNED),
+        *(transfer.TYPE.on(name, about=about) for name, about in _SENTENCES.items()),
+        *(
+            replace(transfer.TYPE.on(name, about=about), kind="labelled-pairs")
+            for name, about in _PAIRS.items()
+        ),
+        captions.TYPE.on(
+            "COCO",
+            "ImageCaptionRetrieval",
+            "Find the photograph of a caption and the captions of a photograph.",
+        ),
+        *(
+            transfer.PROBING.on(name, about=f"Probing: {about}")
+            for name, about in _PROPERTIES.items()
+        ),
+    )
+}
+"""The built-in tasks by name, in the order of lists."""
+
 STARTER = ("StarterSTS", "StarterTopics", "StarterSearch")
-SEVEN = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
+SEVEN = (*_SIMILARITY, *_ALSO_LEARNED)
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
-SENTEVAL = (
-    *(*TRANSFER[:5], "SST5", *TRANSFER[5:], "SICKEntailment", "SNLI", *SEVEN[5:]),
-    "ImageCaptionRetrieval",
-)
-PROBING = (
-    *("Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense"),
-    *("SubjNumber", "ObjNumber", "OddManOut", "CoordinationInversion"),
-)
+SENTEVAL = (*_SENTENCES, *_PAIRS, *_ALSO_LEARNED, "ImageCaptionRetrieval")
+PROBING = tuple(_PROPERTIES)
 SUITES: dict[str, tuple[str, ...]] = {
     "starter": STARTER,
     "sts": SEVEN,
@@ -76,17 +168,17 @@ order; `senteval` is all downstream tasks of SentEval that train something under
 MTEB_HERE = "mteb-here"
 """The suite of the data folder's tasks of MTEB's types, other than scored pairs."""
 
-_OF_KIND: dict[Kind, Callable[[str], Task]] = {
-    "pairs": sts.of_data,
-    "labelled-pairs": pair_classification.of_data,
-    "retrieval": retrieval.of_data,
-    "parallel": bitext.of_data,
-    "summaries": summarization.of_data,
+_OF_KIND: dict[Kind, TaskType] = {
+    kind.kind: kind
+    for kind in (
+        sts.TYPE,
+        pair_classification.TYPE,
+        retrieval.TYPE,
+        bitext.TYPE,
+        summarization.TYPE,
+    )
 }
 """Kinds of data set that are a single task, named like the data set."""
-
-_BUILT_IN = {task.name: task for kind in _TYPES for task in kind.tasks}
-TASKS: dict[str, Task] = {name: _BUILT_IN[name] for name in (*STARTER, *_BUILT_IN)}
 
 
 def type_of(task: Task, protocol: Protocol) -> TaskType:
@@ -97,7 +189,8 @@ def type_of(task: Task, protocol: Protocol) -> TaskType:
         raise UserError(
             f"Protocol {protocol.name} does not say how to score {task.name}, "
             f"a task of type {task.type}.",
-            f"Leave the protocol out or take {' or '.join(fitting)}.",
+            f"Leave the protocol out or use {' or '.join(fitting)}.",
+            code="mismatch",
         )
     found = [kind for kind in _TYPES if kind.name == name]
     # Under mteb's own protocols, tasks have the types of mteb-v2.
@@ -116,7 +209,7 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     if name in TASKS:
         return TASKS[name]
     if name.startswith(PREFIX):
-        return mteb_own.of_name(name)
+        return _of_mteb(name)
     of_labels = _of_labels(name)
     if of_labels and _is_dataset(of_labels.dataset, "labels", catalog):
         return of_labels
@@ -132,38 +225,36 @@ def _of_own_name(name: str, catalog: Catalog | None) -> Task | None:
         for info in catalog.list():
             if info.name == name:
                 return _of_info(info)
-    return sts.of_data(name) if _is_dataset(name, "pairs", catalog) else None
+    return sts.TYPE.on(name) if _is_dataset(name, "pairs", catalog) else None
 
 
 def _of_info(info: DatasetInfo) -> Task | None:
-    if info.type == "Reranking":
-        return reranking.of_data(info.name)
-    make = _OF_KIND.get(info.kind) if info.kind else None
-    return make(info.name) if make else None
+    kind = retrieval.RERANKING if info.type == "Reranking" else _OF_KIND.get(info.kind or "mteb")
+    return kind.on(info.name) if kind else None
+
+
+def _of_mteb(name: str) -> Task:
+    """Return the task of a name that has the prefix of MTEB's own tasks."""
+    own = replace(_MTEB, protocol=package.installed() or package.SHORT)
+    return own.on(name, about=f"MTEB's {name.partition(':')[2]}, by its own code.")
+
+
+_OF_ENDING = {
+    "classify": classification.TYPE,
+    "search": search.TYPE,
+    "few-shot": few_shot.TYPE,
+    "cluster": clustering.TYPE,
+    "probe": transfer.PROBING,
+}
 
 
 def _of_labels(name: str) -> Task | None:
     """Return the task on labelled sentences that a name's ending stands for; None without one."""
     dataset, _, ending = name.rpartition("/")
-    if not dataset:
+    kind = _OF_ENDING.get(ending)
+    if not dataset or kind is None:
         return None
-    match ending:
-        case "classify":
-            description = (
-                f"Tell the labels of {dataset} apart, in its own splits or else in five folds."
-            )
-            return classification.of_data(name, dataset, description, "starter-2")
-        case "search":
-            return search.of_data(
-                name, dataset, f"Find sentences of {dataset} with the same label."
-            )
-        case "few-shot":
-            return few_shot.of_data(name, dataset)
-        case "cluster":
-            return clustering.of_data(name, dataset)
-        case "probe":
-            return probing.of_data(name, dataset, f"Labels of {dataset}, in its own splits.")
-    return None
+    return kind.on(dataset, name, few_shot.about(dataset) if kind is few_shot.TYPE else "")
 
 
 def available(catalog: Catalog) -> list[Task]:
@@ -193,8 +284,8 @@ def named(name: str) -> Task:
     if name in TASKS:
         return TASKS[name]
     if name.startswith(PREFIX):
-        return mteb_own.of_name(name)
-    return _of_labels(name) or sts.of_data(name)
+        return _of_mteb(name)
+    return _of_labels(name) or sts.TYPE.on(name)
 
 
 def defaults(name: str) -> tuple[str, ...]:
@@ -266,7 +357,7 @@ def expand(
             wanted.append(get(name, catalog).name)
     if not wanted:
         known = ", ".join((*SUITES, MTEB_HERE))
-        raise UserError("No task given.", f"Name tasks or a suite: {known}.")
+        raise UserError("No task given.", f"Name tasks or a suite: {known}.", code="missing")
     return list(dict.fromkeys(wanted))
 
 
@@ -287,6 +378,7 @@ def _mteb_here(catalog: Catalog) -> list[str]:
         raise UserError(
             "No data here is measured by MTEB's types of task.",
             "Name a data folder (THEODOLITE_DATA) that has a folder `mteb`.",
+            code="missing",
         )
     return found
 
@@ -296,7 +388,7 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
     if own:
         return [own]
     if info.task is not None and info.task.endswith("/probe"):
-        return [probing.of_data(info.task, info.name, info.description)]
+        return [transfer.PROBING.on(info.name, info.task, info.description)]
     if info.kind != "labels" or info.no_task:
         return []
     if info.origin in ("upload", "hub"):
@@ -325,8 +417,11 @@ def _unknown(name: str, catalog: Catalog | None) -> UserError:
                 f"{name!r} holds labelled sentences and can be measured in several ways.",
                 f"Name {name}/classify, {name}/probe (in its own train, dev and test splits, as "
                 f"SentEval probes), {name}/few-shot, {name}/cluster or {name}/search.",
+                code="ambiguous",
             )
     folded = {task.casefold(): task for task in known}
     close = [folded[c] for c in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    hint = f"Did you mean {' or '.join(close)}?" if close else f"Known are {', '.join(known[:12])}."
-    return UserError(f"There is no task named {name!r}.", hint)
+    hint = (
+        f"Did you mean {' or '.join(close)}?" if close else f"Available: {', '.join(known[:12])}."
+    )
+    return UserError(f"There is no task named {name!r}.", hint, code="unknown")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Select = Literal["pearson", "spearman"]
 _SPLITS = ("train", "dev", "test")
 _CORRELATIONS = {"pearson": pearson, "spearman": spearman}
-_FINETUNE = "-finetune"
+FINETUNE = "-finetune"
 """Suffix of tasks whose round is selected by dev Spearman."""
 _PASSES = 300
 """Expected epochs of a fit."""
@@ -58,6 +58,7 @@ def measure(
         raise UserError(
             f"{data.name} has no {' and no '.join(missing) or 'splits'}.",
             "A trained regressor needs train, dev and test splits.",
+            code="missing",
         )
     features, gold, splits = _features_in_order(data, vectors)
     dev, predicted, passes = relatedness.fit(
@@ -67,6 +68,7 @@ def measure(
         raise UserError(
             f"The regressor gives every dev pair of {data.name} the same score.",
             "Are the vectors all the same? Look at the encoder's distributions.",
+            code="failed",
         )
     tested, n = gold[splits["test"]], len(splits["test"])
     scores = [
@@ -130,7 +132,7 @@ def _measured(
     seed: int,
     tick: ProgressCallback,
 ) -> Measurement:
-    select: Select = "spearman" if task.name.endswith(_FINETUNE) else "pearson"
+    select: Select = "spearman" if task.name.endswith(FINETUNE) else "pearson"
     return measure(data, vectors, select, seed, tick)
 
 
@@ -140,17 +142,14 @@ def _examples(data: ScoredPairs, protocol: str, seed: int) -> ExampleTexts:
     return [((a, b), f"{grade:g}") for a, b, grade in rows]
 
 
-def _finetune(dataset: str) -> Task:
-    text = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
-    name = dataset + _FINETUNE
-    return Task(name, "relatedness", dataset, "pairs", "senteval", "spearman", text)
-
-
 TYPE = TaskType(
     "relatedness",
+    kind="pairs",
+    protocol="senteval",
+    metric="spearman",
+    about="{} by a trained regressor, chosen by dev Spearman as SimCSE's fork does.",
     measure=_measured,
     work=work,
     trains=True,
     examples=_examples,
-    tasks=(_finetune("STSBenchmark"), _finetune("SICKRelatedness")),
 )

@@ -1,8 +1,8 @@
 """Retrieval: are the relevant documents of a query the most similar of all documents?
 
 Protocols `mteb-v1` and `mteb-v2`, which agree here: documents are compared by the similarity that
-the model names, else by the cosine. Also measures `engine.tasks.reranking`. Knows
-vectors and judgements; neither encoders nor files.
+the model names, else by the cosine. In reranking, are the relevant candidates of a query the most
+similar ones? Knows vectors and judgements; neither encoders nor files.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from theodolite.engine.protocols import mteb_tasks
 from theodolite.engine.results import Score
 from theodolite.engine.stats import ranking
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.splits import scored_split
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import (
+    ExampleTexts,
+    Measurement,
+    TaskType,
+    scored_split,
+)
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Retrieval
@@ -105,6 +109,7 @@ def judged_queries(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
         raise UserError(
             f"{data.name} has no judgements: nothing says which document answers a query.",
             "Add a file of judgements: query id, document id, grade.",
+            code="missing",
         )
     split = scored_split([name for name, judged in data.judgements.items() if judged])
     known = data.judgements[split]
@@ -193,10 +198,10 @@ def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
             f"For {len(own):,} of {len(judged):,} queries the document with the query's own id "
             "was left out, as BEIR and MTEB do."
         )
-    hopeless = sum(max(grades.values()) < 1 for grades in judged.values())
-    if hopeless:
+    unanswered = sum(max(grades.values()) < 1 for grades in judged.values())
+    if unanswered:
         notes.append(
-            f"{hopeless:,} of {len(judged):,} queries have no document that answers them, and "
+            f"{unanswered:,} of {len(judged):,} queries have no document that answers them, and "
             "score 0."
         )
     if data.candidates is not None:
@@ -213,21 +218,7 @@ def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts
     return [((data.queries[key],), data.documents.get(name, "")) for key, name in best.items()]
 
 
-def of_data(name: str, description: str = "") -> Task:
-    """Build the task on a data set of queries, documents and judgements."""
-    return Task(
-        name,
-        "document-retrieval",
-        name,
-        "retrieval",
-        "mteb-v2",
-        "ndcg_at_10",
-        description or f"Find the documents of {name} that answer a query.",
-    )
-
-
-def work(data: Retrieval, protocol: str, seed: int) -> Work:
-    """Count the pairs of vectors to compare."""
+def _work(data: Retrieval, protocol: str, seed: int) -> Work:
     needed, (_, judged) = rows(data), judged_queries(data)
     sentences = data.sentences
     pairs = (
@@ -238,14 +229,23 @@ def work(data: Retrieval, protocol: str, seed: int) -> Work:
     return Work([sentences[i] for i in needed], "neighbours", pairs=pairs)
 
 
-TYPE = TaskType(
-    "document-retrieval",
-    measure=lambda task, data, vectors, protocol, seed, tick, similarity="cosine": measure(
-        data, vectors, "ndcg_at_10", tick, similarity
-    ),
-    work=work,
-    rows=rows,
-    queries=queries,
-    examples=examples,
-    draws=False,
-)
+def _ranking(name: str, metric: str, about: str) -> TaskType:
+    return TaskType(
+        name,
+        kind="retrieval",
+        protocol="mteb-v2",
+        metric=metric,
+        about=about,
+        measure=lambda task, data, vectors, protocol, seed, tick, similarity="cosine": measure(
+            data, vectors, metric, tick, similarity
+        ),
+        work=_work,
+        rows=rows,
+        queries=queries,
+        examples=examples,
+        draws=False,
+    )
+
+
+TYPE = _ranking("document-retrieval", "ndcg_at_10", "Find the documents of {} that answer a query.")
+RERANKING = _ranking("reranking", "map_at_1000", "Put the candidates of {} in order.")

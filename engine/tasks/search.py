@@ -15,7 +15,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
 from theodolite.engine.search.index import neighbours_of_each
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.task import Measurement, Task, TaskType
+from theodolite.engine.tasks.task import Measurement, TaskType, labelled
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import LabelledSentences
@@ -41,6 +41,7 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
             f"{data.name} has {n} sentences and {len(set(data.labels))} labels; precision at "
             f"{NEAREST} needs more than {NEAREST} sentences and at least two labels.",
             "Choose a larger set of labelled sentences.",
+            code="too-few",
         )
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     _, ids = neighbours_of_each(vectors, NEAREST)
@@ -57,11 +58,6 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
     return Measurement(scores, examples, details)
 
 
-def of_data(name: str, dataset: str, description: str) -> Task:
-    """Build the task on a data set of labelled sentences."""
-    return Task(name, "search", dataset, "labels", "starter-1", "precision_at_10", description)
-
-
 def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
     sentences = list(data.sentences)
     return Work(sentences, "neighbours", pairs=len(sentences) ** 2)
@@ -69,11 +65,11 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "search",
+    protocol="starter-1",
+    metric="precision_at_10",
+    about="Find sentences of {} with the same label.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
     work=_work,
     draws=False,
-    examples=lambda data, protocol, seed: [
-        ((sentence,), label) for sentence, label in zip(data.sentences, data.labels, strict=True)
-    ],
-    tasks=(of_data("StarterSearch", "starter-topics", "Find sentences of the same topic."),),
+    examples=lambda data, protocol, seed: labelled(data, range(len(data.labels))),
 )

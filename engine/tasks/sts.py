@@ -1,23 +1,30 @@
 """Semantic textual similarity: does the cosine rank pairs of sentences as people do?
 
-Protocol `simcse-2021`: plain cosine, no regressor (Gao, Yao, Chen 2021, appendix B). Knows vectors
-and gold scores; neither encoders nor files.
+Protocol `simcse-2021`: plain cosine, no regressor (Gao, Yao, Chen 2021, appendix B). Protocol
+`pitfalls`: three similarities side by side, cosine, z-normalised cosine and a learned one, after
+table 2 of "Pitfalls in the Evaluation of Sentence Embeddings" (Eger, Rücklé, Gurevych 2019): the
+choice of similarity changes the ranking of encoders. Protocols `mteb-v1` and `mteb-v2`, which agree
+here: the cosine in float32, and two distances. Knows vectors and gold scores; neither encoders nor
+files.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from theodolite.engine.errors import UserError
+from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.space import geometry
 from theodolite.engine.stats.bootstrap import pearson, spearman
+from theodolite.engine.tasks import relatedness
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.pair_classification import pair_similarities
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import PairPart, ScoredPairs
@@ -25,8 +32,10 @@ if TYPE_CHECKING:
 _CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 _POSITIVE_ABOVE = 4.0
 """A pair with a higher score is a positive pair (SimCSE, footnote 3: "higher than 4")."""
-MOST_SENTENCES = 40_000
+MAX_SENTENCES = 40_000
 """Uniformity takes O(n^2) time: some ten seconds on a laptop at this size."""
+_SCALES = ((0.0, 5.0), (1.0, 5.0))
+"""Scales of gold scores that fit the regressor's five bins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +64,7 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
     main_parts = _main_parts(data)
     rows = np.isin(pairs.part, main_parts)
-    refuse_undefined(data.name, cosines[rows], pairs.gold[rows])
+    _refuse_undefined(data.name, cosines[rows], pairs.gold[rows])
     scores = _splits(pairs, cosines) if data.parts_are == "splits" else _subsets(pairs, cosines)
     undefined = sorted({s.aggregation or s.split for s in scores if math.isnan(s.score)})
     kept = [score for score in scores if not math.isnan(score.score)]
@@ -121,19 +130,21 @@ def _main_parts(data: ScoredPairs) -> list[int]:
     return list(range(len(data.parts)))
 
 
-def refuse_undefined(name: str, cosines: np.ndarray, gold: np.ndarray) -> None:
+def _refuse_undefined(name: str, cosines: np.ndarray, gold: np.ndarray) -> None:
     """Raise UserError if the correlation is not defined."""
     if len(gold) < 2 or np.ptp(gold) == 0.0:
         raise UserError(
             f"{name} has {len(gold)} scored pairs to measure on, and no two different "
             "scores among them: a correlation is not defined.",
-            "Give it at least two pairs with different scores.",
+            "It needs at least two pairs with different scores.",
+            code="too-few",
         )
     if np.ptp(cosines) == 0.0:
         raise UserError(
             f"Every pair of {name} has the same cosine, {cosines[0]:.4f}: a correlation is "
             "not defined.",
             "The encoder gives all sentences the same direction; look at its pooling and steps.",
+            code="failed",
         )
 
 
@@ -195,7 +206,7 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
     unit = "cosine"
     random = geometry.random_pairs(vectors)
     scores = [Score("all", None, "random_cosine", random.mean, random.n, unit=unit)]
-    if data.parts_are != "splits" or data.scale != (0.0, 5.0) or len(vectors) > MOST_SENTENCES:
+    if data.parts_are != "splits" or data.scale != (0.0, 5.0) or len(vectors) > MAX_SENTENCES:
         return scores
     uniformity = geometry.uniformity(vectors)
     scores.append(Score("all", None, "uniformity", uniformity, len(vectors), unit="log potential"))
@@ -207,41 +218,156 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
     return scores
 
 
-def of_data(dataset: str, description: str = "", name: str = "", *also: str) -> Task:
-    """Build the task on scored pairs, by default named like its data set."""
-    return Task(
-        name or dataset,
-        "sts",
-        dataset,
-        "pairs",
-        "simcse-2021",
-        "spearman",
-        description or f"Scored pairs of {dataset}.",
-        also,
-    )
-
-
 def _work(data: ScoredPairs, protocol: str, seed: int) -> Work:
     sentences = list(data.sentences)
-    if data.parts_are == "splits" and len(sentences) <= MOST_SENTENCES:
+    if data.parts_are == "splits" and len(sentences) <= MAX_SENTENCES:
         return Work(sentences, "uniformity", pairs=len(sentences) ** 2)
     return Work(sentences, pairs=len(sentences))
 
 
+def measure_three(
+    data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
+) -> Measurement:
+    """Correlate the three similarities of pairs with their gold scores.
+
+    The main score is Spearman of the plain cosine on the pairs of the protocol `simcse-2021`:
+    the test split, or all pairs. The other similarities are measured on the same pairs; the learned
+    one if there are train, dev and test splits and scores up to 5.
+
+    Args:
+        data: pairs with gold scores.
+        vectors: float32 (len(data.sentences), dim), finite.
+        seed: seed of the regressor.
+        tick: progress callback during its training; an exception from it stops the training.
+    """
+    plain = measure(data, vectors, space=False)
+    main = next(score for score in plain.scores if score.main)
+    scores = [
+        score
+        for score in plain.scores
+        if (score.split, score.aggregation) == (main.split, main.aggregation)
+    ]
+    rows, gold = main_rows(data)
+    cosines = normalised_cosine(vectors, *rows)
+    for name, correlate in (("spearman", spearman), ("pearson", pearson)):
+        value = 100 * correlate(cosines, gold)
+        if np.isfinite(value):
+            scores.append(replace(main, metric=f"znorm_{name}", score=value, main=False))
+    in_three = data.parts_are == "splits" and {"train", "dev", "test"} <= set(data.parts)
+    if in_three and data.scale in _SCALES:
+        scores += _learned(data, vectors, seed, tick)
+    return Measurement(tuple(scores), plain.examples, plain.details)
+
+
+def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the cosine of vectors z-normalised over all sentences of these pairs.
+
+    A sentence counts as often as it occurs. Mean and standard deviation (ddof 0) of each column are
+    in float64; constant columns get deviation 1.
+
+    Args:
+        vectors: (n, dim).
+        left: (pairs,) rows of the first sentences.
+        right: (pairs,) rows of the second sentences.
+
+    Returns:
+        float64 (pairs,); see `engine.space.geometry.cosine`.
+    """
+    every = vectors[np.concatenate([left, right])].astype(np.float64)
+    deviation = every.std(axis=0)
+    deviation[deviation == 0.0] = 1.0
+    every -= every.mean(axis=0)
+    every /= deviation
+    return geometry.cosine(every[: len(left)], every[len(left) :])
+
+
+def _learned(
+    data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
+) -> list[Score]:
+    found = relatedness.measure(data, vectors, "pearson", seed, tick)
+    return [
+        replace(score, metric=f"learned_{score.metric}", main=False)
+        for score in found.scores
+        if score.split == "test"
+    ]
+
+
+def _work_of_three(data: ScoredPairs, protocol: str, seed: int) -> Work:
+    if "train" in data.parts:
+        return relatedness.work(data, protocol, seed)
+    return Work(list(data.sentences), pairs=len(data.sentences))
+
+
+def measure_as_mteb(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
+    """Score the pairs of the test split, or all of them.
+
+    Args:
+        data: pairs with gold scores.
+        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
+    """
+    (left, right), gold = main_rows(data)
+    used = rows(data)
+    found = pair_similarities(vectors, np.searchsorted(used, left), np.searchsorted(used, right))
+    _refuse_undefined(data.name, found["cosine"], gold)
+    split = "test" if is_scored_by_test(data) else "all"
+    scores = tuple(
+        Score(
+            split,
+            None,
+            f"{name}_{kind}",
+            100.0 * correlate(found[name], gold),
+            len(gold),
+            main=name == "cosine" and kind == "spearman",
+        )
+        for name in ("cosine", "manhattan", "euclidean")
+        for kind, correlate in (("spearman", spearman), ("pearson", pearson))
+    )
+    examples = {
+        "cosine": found["cosine"].astype(np.float64),
+        "gold": gold,
+        "part": np.zeros(len(gold), np.int16),
+    }
+    return Measurement(scores, examples, {"parts": [split], "main_parts": [0]})
+
+
+def rows(data: ScoredPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
+    """Return the positions in `data.sentences` of the scored pairs' sentences."""
+    (left, right), _ = main_rows(data)
+    return np.unique(np.concatenate([left, right]))
+
+
+def _work_as_mteb(data: ScoredPairs, protocol: str, seed: int) -> Work:
+    sentences, used = data.sentences, rows(data)
+    return Work([sentences[i] for i in used], pairs=len(used))
+
+
 TYPE = TaskType(
     "sts",
+    kind="pairs",
+    protocol="simcse-2021",
+    metric="spearman",
+    about="Scored pairs of {}.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
     work=_work,
     draws=False,
     examples=examples,
-    tasks=(
-        of_data("starter-pairs", "Graded sentence pairs of the starter set.", "StarterSTS"),
-        of_data("STS12", "SemEval 2012 similarity, five subsets."),
-        of_data("STS13", "SemEval 2013 similarity, three subsets (without SMT)."),
-        of_data("STS14", "SemEval 2014 similarity, six subsets."),
-        of_data("STS15", "SemEval 2015 similarity, five subsets."),
-        of_data("STS16", "SemEval 2016 similarity, five subsets."),
-        of_data("STSBenchmark", "STS Benchmark, test split.", "", "relatedness"),
-        of_data("SICKRelatedness", "SICK relatedness, test split.", "", "relatedness"),
+)
+PITFALLS = TaskType(
+    "sts",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure_three(
+        data, vectors, seed, tick
     ),
+    work=_work_of_three,
+    trains=True,
+    draws=False,
+    protocols=("pitfalls",),
+)
+MTEB = TaskType(
+    "sts",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure_as_mteb(data, vectors),
+    work=_work_as_mteb,
+    rows=rows,
+    examples=examples,
+    draws=False,
+    protocols=("mteb-v1", "mteb-v2"),
 )

@@ -15,7 +15,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Summaries
@@ -56,7 +56,8 @@ def measure(
         raise UserError(
             f"In no document of {data.name} do both ratings and similarities differ: a correlation "
             "is not defined.",
-            "It needs two machine summaries of a document, differently rated, at least.",
+            "It needs at least two machine summaries of one document with different ratings.",
+            code="too-few",
         )
     means, n = values[defined].mean(axis=0), int(defined.sum())
     scores = tuple(
@@ -87,14 +88,16 @@ def _similarities(
     for human, machine, gold in zip(
         data.human, data.machine, data.ratings[rated(data)], strict=True
     ):
-        ours, theirs = slice(start, start + len(human)), slice(middle, middle + len(machine))
+        by_people, by_machine = (
+            slice(at, at + len(of)) for at, of in ((start, human), (middle, machine))
+        )
         # One at a time, so that equal summaries get equal similarities to the last digit.
         cosine, dot = (
-            [(one[None] @ rows[ours].T).max().item() for one in rows[theirs]]
+            [(one[None] @ rows[by_people].T).max().item() for one in rows[by_machine]]
             for rows in (units, every)
         )
         yield cosine, dot, gold.tolist()
-        start, middle = ours.stop, theirs.stop
+        start, middle = by_people.stop, by_machine.stop
 
 
 def rated(data: Summaries) -> str:
@@ -113,19 +116,6 @@ def examples(data: Summaries, protocol: str = "", seed: int = 0) -> ExampleTexts
     return [((text,), machine[int(gold.argmax())]) for text, machine, gold in rows]
 
 
-def of_data(name: str, description: str = "") -> Task:
-    """Build the task on a data set of rated summaries."""
-    return Task(
-        name,
-        "summarization",
-        name,
-        "summaries",
-        "mteb-v2",
-        "cosine_spearman",
-        description or f"Which summaries of {name} people like.",
-    )
-
-
 def _work(data: Summaries, protocol: str, seed: int) -> Work:
     sentences = data.sentences[len(data.documents) :]
     return Work(
@@ -135,6 +125,10 @@ def _work(data: Summaries, protocol: str, seed: int) -> Work:
 
 TYPE = TaskType(
     "summarization",
+    kind="summaries",
+    protocol="mteb-v2",
+    metric="cosine_spearman",
+    about="Which summaries of {} people like.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, tick, mistaken=protocol == "mteb-v1"
     ),

@@ -1,11 +1,11 @@
 """Tasks and task types: how tasks of a type are scored, and what that needs.
 
-Knows no particular task; each type is defined at the end of its own module.
+Knows no particular task; each type is defined at the end of its module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from theodolite.engine.results import Score
 
 if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Kind
+    from theodolite.engine.datasets.types import Kind, LabelledPairs, LabelledSentences
     from theodolite.engine.encoders.prompts import PromptTask
     from theodolite.engine.tasks.cost import Work
 
@@ -78,7 +78,10 @@ class TaskType:
             encode. None for all.
         queries: called with the data; returns how many of these, the first ones, are queries.
             None for none.
-        tasks: the built-in tasks, in the order of lists.
+        kind: the kind of data set its tasks need.
+        protocol: their default protocol.
+        metric: the main metric under it.
+        about: their description, with a place for the data set's name.
         trains: whether scoring trains something for minutes.
         draws: whether the main score depends on the seed.
         protocols: the only protocols that score by this type; empty for all others.
@@ -91,13 +94,50 @@ class TaskType:
     work: Callable[[Any, str, int], Work]
     rows: Callable[[Any, str, int], np.ndarray] | None = None
     queries: Callable[[Any], int] | None = None
-    tasks: tuple[Task, ...] = ()
+    kind: Kind = "labels"
+    protocol: str = ""
+    metric: str = ""
+    about: str = ""
     trains: bool = False
     draws: bool = True
     protocols: tuple[str, ...] = ()
     examples: Callable[[Any, str, int], ExampleTexts] | None = None
 
+    def on(self, dataset: str, name: str = "", about: str = "") -> Task:
+        """Build the task of this type on a data set; by default it has the data set's name."""
+        about = about or self.about.format(dataset)
+        return Task(
+            name or dataset, self.name, dataset, self.kind, self.protocol, self.metric, about
+        )
 
+
+def labelled(
+    data: LabelledSentences | LabelledPairs, rows: Sequence[int] | np.ndarray
+) -> ExampleTexts:
+    """Return the sentences or pairs at these positions with their labels, as examples."""
+    from theodolite.engine.datasets.types import LabelledPairs
+
+    if isinstance(data, LabelledPairs):
+        sides = [(data.sentences[data.left[i]], data.sentences[data.right[i]]) for i in rows]
+        return [(pair, data.labels[i]) for pair, i in zip(sides, rows, strict=True)]
+    return [((data.sentences[i],), data.labels[i]) for i in rows]
+
+
+def scored_split(names: Collection[str]) -> str:
+    """Return `test`; failing that, a name that starts with it, `dev` by any name, or the first.
+
+    Raises:
+        ValueError: no names.
+    """
+    if not names:
+        raise ValueError("a data set without splits has none to score")
+    if "test" in names:
+        return "test"
+    tests = (name for name in names if name.startswith("test"))
+    return next(tests, next((name for name in _DEV if name in names), next(iter(names))))
+
+
+_DEV = ("dev", "validation", "val")
 MTEB_TYPES = {
     "sts": "STS",
     "relatedness": "STS",

@@ -38,10 +38,10 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.cost import Work
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
 
 if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Kind, LabelledPairs, LabelledSentences
+    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences
 
 SETTINGS: dict[str, SolverSetting] = {
     "senteval": SolverSetting("columns"),
@@ -187,6 +187,7 @@ def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
             f"{data.place(unknown)} has the label {data.labels[unknown]!r}, which the training "
             f"split of {data.name} does not have.",
             "Every label must occur among the training sentences.",
+            code="mismatch",
         )
     labels = np.array([number[label] for label in data.labels])
     tokens = np.array([s.count(" ") + 1 if s else 0 for s in data.sentences])
@@ -218,6 +219,7 @@ def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, fo
         raise UserError(
             f"{name} has a single label, {rows.classes[0]!r}; there is nothing to tell apart.",
             "Check which column was taken for the label.",
+            code="too-few",
         )
     learnt = rows.splits.get("train", np.arange(len(rows.labels)))
     counts = Counter(rows.labels[learnt].tolist())
@@ -226,6 +228,7 @@ def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, fo
         raise UserError(
             f"No training example of {name} has the label {lacking!r}.",
             "Every label must occur among the training sentences.",
+            code="mismatch",
         )
     fewest = min(counts, key=lambda label: counts[label])
     if "dev" not in rows.splits and counts[fewest] < folds:
@@ -233,7 +236,8 @@ def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, fo
         raise UserError(
             f"{name} has {counts[fewest]} training examples of {rows.classes[fewest]!r}, fewer "
             f"than the {folds} folds of the protocol; the first is at {first}.",
-            "Add examples, leave that label out, or take a protocol with fewer folds.",
+            "Add examples, leave that label out, or use a protocol with fewer folds.",
+            code="too-few",
         )
     if "dev" not in rows.splits:
         _check_folds(name, len(learnt), max(counts.values()), folds, not rows.splits)
@@ -256,7 +260,8 @@ def _check_folds(name: str, examples: int, most: int, folds: int, outer: bool) -
             f"{name} leaves {examples} examples to learn from, {most} of the most frequent label; "
             f"expected at least {math.ceil(1 / HOLD_OUT)}, and {folds} of a label: the protocol "
             f"cuts them into {folds} folds and sets 5 % aside.",
-            "Add examples, or take a protocol with fewer folds.",
+            "Add examples, or use a protocol with fewer folds.",
+            code="too-few",
         )
 
 
@@ -316,14 +321,10 @@ def examples(
     data: LabelledSentences | LabelledPairs, protocol: str = "", seed: int = 0
 ) -> ExampleTexts:
     """Return the examples of the split `test`, or all, in the order of the data set."""
-    from theodolite.engine.datasets.types import LabelledPairs
-
     names = [_SPLITS.get(name.lower(), name.lower()) for name in data.splits]
-    rows = [row for row in range(len(data.labels)) if not names or names[row] == "test"]
-    if isinstance(data, LabelledPairs):
-        sides = [(data.sentences[data.left[row]], data.sentences[data.right[row]]) for row in rows]
-        return [(pair, data.labels[row]) for pair, row in zip(sides, rows, strict=True)]
-    return [((data.sentences[row],), data.labels[row]) for row in rows]
+    return labelled(
+        data, [row for row in range(len(data.labels)) if not names or names[row] == "test"]
+    )
 
 
 def _fit_rows(fits: list[Fit]) -> int:
@@ -337,7 +338,7 @@ def _expected_passes(setting: SolverSetting, classes: int) -> float:
     return rounds * setting.passes
 
 
-def measured(
+def _measured(
     task: Task,
     data: LabelledSentences | LabelledPairs,
     vectors: np.ndarray,
@@ -345,30 +346,23 @@ def measured(
     seed: int,
     tick: ProgressCallback,
 ) -> Measurement:
-    """Measure with the protocol's settings."""
     return measure(data, vectors, SETTINGS[protocol], seed, tick)
 
 
-def _task(name: str, description: str, kind: Kind = "labels") -> Task:
-    return Task(name, "transfer", name, kind, "senteval", "accuracy", description)
+def _type(name: str, about: str) -> TaskType:
+    return TaskType(
+        name,
+        protocol="senteval",
+        metric="accuracy",
+        about=about,
+        measure=_measured,
+        work=work,
+        trains=True,
+        examples=examples,
+    )
 
 
-TYPE = TaskType(
-    "transfer",
-    measure=measured,
-    work=work,
-    trains=True,
-    examples=examples,
-    tasks=(
-        _task("MR", "Movie reviews, positive or negative."),
-        _task("CR", "Customer reviews, positive or negative."),
-        _task("SUBJ", "Subjective sentences or plot summaries."),
-        _task("MPQA", "Opinion phrases, positive or negative."),
-        _task("SST2", "Stanford sentiment, two classes."),
-        _task("SST5", "Stanford sentiment, five classes."),
-        _task("TREC", "Questions by the type of their answer."),
-        _task("MRPC", "Pairs that paraphrase one another or not.", "labelled-pairs"),
-        _task("SICKEntailment", "SICK pairs by entailment.", "labelled-pairs"),
-        _task("SNLI", "Premise and hypothesis by entailment.", "labelled-pairs"),
-    ),
-)
+TYPE = _type("transfer", "{}.")
+PROBING = _type("probing", "Labels of {}, in its own splits.")
+"""Surface, syntactic and semantic properties: the ten tasks of Conneau et al. 2018 (SentEval), and
+labelled sentences with their own train, dev and test splits."""

@@ -9,7 +9,7 @@ from sentence_transformers.util import SimilarityFunction
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.progress import nobody
 from theodolite.engine.search.ranked import first_of_each
-from theodolite.engine.tasks import reranking, retrieval
+from theodolite.engine.tasks import retrieval
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
@@ -29,13 +29,13 @@ def test_documents_are_ranked_by_the_similarity_of_the_model(similarity):
     np.testing.assert_allclose(scores, np.take_along_axis(expected, at, 1), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", [retrieval.TYPE, reranking.TYPE])
+@pytest.mark.parametrize("kind", [retrieval.TYPE, retrieval.RERANKING])
 def test_a_long_document_wins_by_the_dot_product_alone(kind):
     """By hand: d2 is longer, d1 has the direction of the query, d3 is the nearest point."""
     documents = {"d1": "a", "d2": "b", "d3": "c"}
     vectors = np.array([[1, 0], [3, 0], [9, 9], [1, 0.5]], np.float32)
     first = {"cosine": "d1", "dot": "d2", "euclidean": "d3", "manhattan": "d3"}
-    candidates = {"q": list(documents)} if kind is reranking.TYPE else None
+    candidates = {"q": list(documents)} if kind is retrieval.RERANKING else None
     for given, best in first.items():
         for judged in documents:
             data = Retrieval(
