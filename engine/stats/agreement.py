@@ -1,8 +1,8 @@
-"""Agreement of measurements on a ranking, and the stability of a correlation over encoders.
+"""Agreement of measurements on a ranking, of diagnostics with scores, and of judges.
 
-After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Pure functions
-from scores by name to numbers. A missing score is absent and never counts as zero. Knows neither
-the store nor how scores were measured.
+After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings, and Kerscher,
+Eger 2020, Vec2Sent. Pure functions from scores by name to numbers. A missing score is absent and
+never counts as zero. Knows neither the store nor how scores were measured.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import spearman
 
-LEAST_ENCODERS = 6
+MIN_ENCODERS = 6
 """With fewer points, a single one can decide a correlation."""
 
 Scores = Mapping[str, Mapping[str, float]]
-"""Encoder -> task -> score in points."""
+"""Encoder -> task, or name of a diagnostic -> score in points."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class LeaveOneOut:
 
 
 def stability(
-    x: Mapping[str, float], y: Mapping[str, float], least: int = LEAST_ENCODERS
+    x: Mapping[str, float], y: Mapping[str, float], least: int = MIN_ENCODERS
 ) -> LeaveOneOut | None:
     """Spearman of two tasks over the encoders that have both, with leave-one-encoder-out bounds.
 
@@ -159,7 +159,7 @@ def _correlation(x: Mapping[str, float], y: Mapping[str, float], names: Sequence
 
 
 def complete(
-    scores: Scores, tasks: Sequence[str], least: int = LEAST_ENCODERS
+    scores: Scores, tasks: Sequence[str], least: int = MIN_ENCODERS
 ) -> tuple[list[str], list[str]]:
     """Encoders that have all of some tasks: as many tasks as `least` or more encoders share.
 
@@ -186,10 +186,11 @@ def correlations(
     A pair in which one task scores all encoders the same is absent.
     """
     names = [n for n in scores if all(task in scores[n] for task in (*transfer, *probing))]
-    if len(names) < LEAST_ENCODERS:
+    if len(names) < MIN_ENCODERS:
         raise UserError(
             f"A correlation over {len(names)} encoders means nothing.",
-            f"Measure at least {LEAST_ENCODERS} encoders on all of these tasks.",
+            f"Measure at least {MIN_ENCODERS} encoders on all of these tasks.",
+            code="too-few",
         )
     columns = {task: {n: scores[n][task] for n in names} for task in (*transfer, *probing)}
     found = {(a, b): stability(columns[a], columns[b]) for a in transfer for b in probing}
@@ -203,3 +204,212 @@ def overlapping(ranges: Mapping[str, tuple[float, float]]) -> list[tuple[str, st
         for a, b in combinations(ranges, 2)
         if ranges[a][0] <= ranges[b][1] and ranges[b][0] <= ranges[a][1]
     ]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A diagnostic and a score over the encoders that have both.
+
+    Attributes:
+        diagnostic: its name.
+        score: name of the task.
+        rho: Spearman; nan where all encoders have the same value.
+        encoders: number of encoders.
+    """
+
+    diagnostic: str
+    score: str
+    rho: float
+    encoders: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Correlations of all diagnostics with one score.
+
+    Attributes:
+        score: name of the task.
+        lowest: of the correlations.
+        mean: of the correlations.
+        diagnostics: number of correlations; those that are nan are left out.
+    """
+
+    score: str
+    lowest: float
+    mean: float
+    diagnostics: int
+
+
+@dataclass(frozen=True)
+class Relations:
+    """All correlations over some encoders.
+
+    Attributes:
+        encoders: those that have diagnostics and scores.
+        cells: for each diagnostic and score that at least `MIN_ENCODERS` encoders have.
+        summaries: for each score, over diagnostics.
+        overall: over all cells.
+        missing: scores that too few encoders have -> number of encoders missing.
+    """
+
+    encoders: tuple[str, ...]
+    cells: tuple[Relation, ...]
+    summaries: tuple[Summary, ...]
+    overall: Summary
+    missing: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class DecoderAgreement:
+    """Correlation of a diagnostic between two kinds of decoder, over the encoders of both."""
+
+    diagnostic: str
+    first: str
+    second: str
+    rho: float
+    encoders: int
+
+
+def relate(diagnostics: Scores, scores: Scores) -> Relations:
+    """Correlate every diagnostic with every score over encoders (Vec2Sent, figure 2 and table 1).
+
+    Args:
+        diagnostics: of each encoder, such as `{"minilm": {"bleu": 31.2, "id": 4.0}}`.
+        scores: of each encoder by task, higher being better for all of them.
+    """
+    encoders = [name for name in diagnostics if name in scores]
+    tasks = _names(scores, encoders)
+    sizes = {
+        (name, task): len(_both(diagnostics, name, scores, task, encoders))
+        for task in tasks
+        for name in _names(diagnostics, encoders)
+    }
+    most = {t: max((n for (_, of), n in sizes.items() if of == t), default=0) for t in tasks}
+    pairs = [pair for pair, n in sizes.items() if n >= MIN_ENCODERS]
+    if not pairs:
+        raise _too_few(max(most.values(), default=0), "a diagnosis and a score")
+    missing = {task: MIN_ENCODERS - n for task, n in most.items() if n < MIN_ENCODERS}
+    return _related(diagnostics, scores, encoders, pairs, missing)
+
+
+def without_each(diagnostics: Scores, scores: Scores) -> dict[str, Relations]:
+    """`relate` without each encoder in turn, to see whether one of them decides a correlation.
+
+    Returns:
+        Name of the encoder left out to the same correlations over the others, of which one fewer
+        than `MIN_ENCODERS` is enough.
+    """
+    whole = relate(diagnostics, scores)
+    pairs = [(cell.diagnostic, cell.score) for cell in whole.cells]
+    return {
+        left_out: _related(
+            diagnostics, scores, [e for e in whole.encoders if e != left_out], pairs, whole.missing
+        )
+        for left_out in whole.encoders
+    }
+
+
+def _related(
+    diagnostics: Scores,
+    scores: Scores,
+    encoders: Sequence[str],
+    pairs: Sequence[tuple[str, str]],
+    missing: Mapping[str, int],
+) -> Relations:
+    cells = [
+        Relation(*pair, *_rho(diagnostics, pair[0], scores, pair[1], encoders)) for pair in pairs
+    ]
+    tasks = dict.fromkeys(task for _, task in pairs)
+    return Relations(
+        encoders=tuple(encoders),
+        cells=tuple(cells),
+        summaries=tuple(_summary(task, [c for c in cells if c.score == task]) for task in tasks),
+        overall=_summary("", cells),
+        missing=missing,
+    )
+
+
+def between_decoders(variants: Mapping[str, Scores]) -> tuple[DecoderAgreement, ...]:
+    """Correlate diagnostics of the same encoders by decoders of two kinds (Vec2Sent, section 3.3).
+
+    Args:
+        variants: name of an architecture or a training size to the diagnostics of each encoder.
+
+    Returns:
+        For each pair of variants, each diagnostic that both have for enough encoders.
+    """
+    if len(variants) < 2:
+        raise UserError(
+            f"Decoders of {len(variants)} kinds were diagnosed, and stability needs two.",
+            "Train decoders of another architecture or on fewer sentences.",
+            code="too-few",
+        )
+    every = [
+        DecoderAgreement(name, first, second, *_rho(left, name, right, name, encoders))
+        for (first, left), (second, right) in combinations(variants.items(), 2)
+        for encoders in [[name for name in left if name in right]]
+        for name in _names(left, encoders)
+    ]
+    found = tuple(one for one in every if one.encoders >= MIN_ENCODERS)
+    if not found:
+        most = max((one.encoders for one in every), default=0)
+        raise _too_few(most, "decoders of two kinds, both diagnosed")
+    return found
+
+
+def _names(numbers: Scores, encoders: Sequence[str]) -> list[str]:
+    """All names in order of appearance."""
+    return list(dict.fromkeys(name for encoder in encoders for name in numbers[encoder]))
+
+
+def _both(x: Scores, name: str, y: Scores, other: str, encoders: Sequence[str]) -> list[str]:
+    """Encoders that have both numbers."""
+    return _in_both(
+        *({e: of[e].get(n, math.nan) for e in encoders} for of, n in ((x, name), (y, other)))
+    )
+
+
+def _rho(x: Scores, name: str, y: Scores, other: str, encoders: Sequence[str]) -> tuple[float, int]:
+    """Spearman over the encoders that have both numbers, and how many have."""
+    both = _both(x, name, y, other, encoders)
+    return _correlation({e: x[e][name] for e in both}, {e: y[e][other] for e in both}, both), len(
+        both
+    )
+
+
+def _summary(score: str, cells: Sequence[Relation]) -> Summary:
+    values = [cell.rho for cell in cells if math.isfinite(cell.rho)]
+    if not values:
+        return Summary(score, math.nan, math.nan, 0)
+    return Summary(score, min(values), float(np.mean(values)), len(values))
+
+
+def _too_few(found: int, what: str) -> UserError:
+    return UserError(
+        f"{found} encoders have {what}: {MIN_ENCODERS - found} are missing.",
+        f"A rank correlation needs {MIN_ENCODERS}. Diagnose and evaluate more encoders.",
+        code="too-few",
+    )
+
+
+def alpha(marks: np.ndarray) -> float:
+    """Krippendorff's alpha of nominal marks: 1 for full agreement, 0 for that of chance.
+
+    Source: Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section C.
+
+    Args:
+        marks: float (judges, units), NaN where a judge did not mark a unit.
+
+    Returns:
+        nan where no unit has two marks, or all marks that can be compared are the same.
+    """
+    values = np.unique(marks[~np.isnan(marks)])
+    counts = (marks == values[:, None, None]).sum(axis=1)
+    many = counts.sum(axis=0)
+    counts, many = counts[:, many > 1], many[many > 1]
+    n, totals = many.sum(), counts.sum(axis=1)
+    by_chance = (n**2 - (totals**2).sum()) / max(n - 1, 1)
+    if by_chance <= 0.0:
+        return math.nan
+    observed = ((many**2 - (counts**2).sum(axis=0)) / (many - 1)).sum()
+    return float(1.0 - observed / by_chance)

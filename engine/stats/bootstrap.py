@@ -14,12 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite.engine.stats.average_precision import average_precision
 from theodolite.engine.stats.clusters import are_clusters, effective
 from theodolite.engine.stats.luck import factors, of_result
 from theodolite.engine.threads import one_blas_thread
 
-_CELLS = 100_000
+_MAX_CELLS = 100_000
 """Examples times resamples processed at once, 0.8 MB an array, to stay in the processor's cache:
 more take twice as long. The draws do not depend on it."""
 
@@ -43,6 +42,28 @@ def pearson(x: np.ndarray, y: np.ndarray) -> float:
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Spearman correlation: Pearson of the ranks; nan when either side is constant or n < 2."""
     return pearson(ranks(x), ranks(y))
+
+
+def average_precision(values: np.ndarray, right: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Average precision of the ranking by `values`, as scikit-learn defines it, on each resample.
+
+    Args:
+        values: (n,), higher first; equal ones are taken together.
+        right: (n,), 1 or 0.
+        times: (r, n), how often each example occurs.
+
+    Returns:
+        float64 (r,), nan where nothing is right.
+    """
+    order = np.argsort(-values, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)
+    drawn = times[:, order]
+    taken = np.cumsum(drawn, axis=1)[:, ends]
+    found = np.cumsum(drawn * right[order], axis=1)[:, ends]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision = np.where(taken > 0, found / taken, 0.0)
+        recall = np.diff(found, axis=1, prepend=0.0) / found[:, -1:]
+        return np.asarray((precision * recall).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -209,7 +230,7 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
 def _draw(n: int, clusters: np.ndarray | None, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """How often each example occurs in each resample, block by block: float64 (rows, n)."""
     rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // max(n, 1))
+    block = max(1, _MAX_CELLS // max(n, 1))
     units = n if clusters is None else int(clusters.max()) + 1
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
@@ -254,12 +275,10 @@ def resample_all(
 ) -> list[Resampled]:
     """Resample several encoders on the same examples, which are drawn once for all.
 
-    A sample without clusters, from an old result, is drawn by those of the others.
-
     Raises:
         ValueError: the numbers of examples, or their clusters, differ.
     """
-    keys = {one.cluster_key: one.clusters for one in samples if one.clusters is not None}
+    keys = {one.cluster_key: one.clusters for one in samples}
     clusters = next(iter(keys.values()), None)
     if len(keys) > 1 or len({len(sample.values) for sample in samples}) > 1:
         raise ValueError("encoders are resampled together on the same examples only")

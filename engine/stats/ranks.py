@@ -1,6 +1,7 @@
-"""The uncertainty of ranks: rank intervals over a suite of tasks.
+"""Ranks of encoders over a suite of tasks: with intervals, by group of tasks, and the Borda count.
 
-Pure functions from resampled scores to ranks. Knows neither encoders nor data sets.
+Pure functions from scores, resampled or in a table where nan is a missing one, which is never
+counted as zero. Knows neither encoders nor data sets.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.engine.stats.bootstrap import Resampled
+from theodolite.engine.stats.bootstrap import Resampled, ranks
 from theodolite.engine.stats.significance import mean_draws
 
 
@@ -74,23 +75,18 @@ def rank_intervals(
         weights[:, known] = [(drawn == task).sum(axis=1) for task in range(tasks)]
         means = mean_draws(suites, weights)
     means = means[:, known]
-    ranks, first = _ranks(means), _first(means)
+    places, first = rank(means), _first(means)
     tail = (1.0 - level) / 2.0
     ends = np.array([[1] * len(names), [len(names)] * len(names)])  # nothing is known
-    if ranks.size:
-        ends = np.quantile(ranks, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
+    if places.size:
+        ends = np.quantile(places, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
     rows = [
         RankInterval(name, float(mean), int(rank), int(low), int(high), float(share))
         for name, mean, rank, low, high, share in zip(
-            names, observed, _ranks(observed[:, None])[:, 0], *ends, first, strict=True
+            names, observed, rank(observed), *ends, first, strict=True
         )
     ]
     return sorted(rows, key=lambda row: (row.rank, names.index(row.name)))
-
-
-def _ranks(means: np.ndarray) -> np.ndarray:
-    """1 + the number of better encoders, in each column: int (encoders, r)."""
-    return np.stack([1 + (means > mine).sum(axis=0) for mine in means])
 
 
 def _first(means: np.ndarray) -> np.ndarray:
@@ -101,7 +97,38 @@ def _first(means: np.ndarray) -> np.ndarray:
     return np.asarray((best / best.sum(axis=0)).mean(axis=1))
 
 
+def rank(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1 along the first axis, the highest first; equal values share the better rank."""
+    return np.stack([1 + (values > mine).sum(axis=0) for mine in values])
+
+
 def ranked(scores: Mapping[str, float]) -> dict[str, int]:
-    """Ranks from 1, the highest score first; equal scores share the better rank."""
-    values = list(scores.values())
-    return {name: 1 + sum(other > score for other in values) for name, score in scores.items()}
+    """The same by name."""
+    return dict(zip(scores, rank(np.array([*scores.values()])).tolist(), strict=True))
+
+
+def by_group(scores: np.ndarray, groups: Sequence[str]) -> dict[str, np.ndarray]:
+    """Mean of each row in each group, nan where a score is missing: group -> float64 (encoders,).
+
+    Args:
+        scores: float64 (encoders, tasks).
+        groups: of every column, such as the type of the task.
+    """
+    of = np.array(groups)
+    return {name: scores[:, of == name].mean(axis=1) for name in dict.fromkeys(groups)}
+
+
+def borda(scores: np.ndarray) -> np.ndarray:
+    """Points of each row, float64 (encoders,): n - rank on every task, n being all encoders.
+
+    As in MTEB (Colombo et al. 2022): equal scores share their mean rank, and a missing score gives
+    no points, so that an encoder with missing scores can only rank too low.
+
+    Args:
+        scores: float64 (encoders, tasks).
+    """
+    points = np.zeros(len(scores))
+    for column in scores.T:
+        known = ~np.isnan(column)
+        points[known] += len(scores) - ranks(-column[known])
+    return points

@@ -19,7 +19,7 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Result
-from theodolite.engine.tasks import similarity, transfer
+from theodolite.engine.tasks import sts, transfer
 from theodolite.engine.tasks.task import Measurement
 
 pytestmark = pytest.mark.data
@@ -291,7 +291,7 @@ def test_the_normalised_cosine_of_the_dev_split(
     part = data.parts["dev"]
     alone = replace(data, parts={"test": part})
     vectors = encoder.encode(alone.sentences)
-    scores = similarity.measure(alone, vectors, 1111, nobody).scores
+    scores = sts.measure_three(alone, vectors, 1111, nobody).scores
     found = {score.metric: score.score for score in scores}
     golden = reference["znorm_stsb"]["dev"]["with_ddof0"]
     assert found["znorm_pearson"] == pytest.approx(100 * golden["pearson"], abs=1e-4)

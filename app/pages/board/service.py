@@ -31,7 +31,7 @@ from theodolite.app.recent import Recent
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.package import version
 from theodolite.engine.stats.agreement import means, shared
-from theodolite.engine.stats.borda import borda, by_group, placed
+from theodolite.engine.stats.ranks import borda, by_group, rank
 
 if TYPE_CHECKING:
     from theodolite.app.pages.compare.service import Ranking
@@ -287,7 +287,7 @@ def _standings(
     by_type = by_group(both, [shown[place[task]].type for task in over])
     if several:
         points[: len(ranked)] = borda(both[: len(ranked)])
-        ranks[: len(ranked)] = placed(points[: len(ranked)])
+        ranks[: len(ranked)] = rank(points[: len(ranked)])
     return Standings(
         spec,
         tuple(shown),

@@ -15,7 +15,7 @@ from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.relations import DecoderAgreement, Relations
+    from theodolite.engine.stats.agreement import DecoderAgreement, Relations
 
 PROTOCOL = "vec2sent"
 
@@ -49,7 +49,7 @@ def across(workspace: Workspace) -> Across:
     Only diagnoses on the same sentences are compared: those with which most encoders were
     diagnosed. Of several decoders of one kind for an encoder, the newest counts.
     """
-    from theodolite.engine.stats.relations import relate, stability, without_each
+    from theodolite.engine.stats.agreement import between_decoders, relate, without_each
 
     rows = [
         row
@@ -78,7 +78,7 @@ def across(workspace: Workspace) -> Across:
     except UserError as error:
         found["problem"] = error
     try:
-        found["agreements"] = stability(kinds)
+        found["agreements"] = between_decoders(kinds)
     except UserError as error:
         found["unstable"] = error
     return Across(**found)

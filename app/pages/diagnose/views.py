@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from theodolite.app.pages.diagnose.relations import Across
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decoding.diagnosis import DecodedSample, Diagnosis
-    from theodolite.engine.stats.relations import Relation
+    from theodolite.engine.stats.agreement import Relation
 
 PROTOCOL = "vec2sent"
 NOTHING = parts.empty(

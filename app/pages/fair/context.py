@@ -28,7 +28,7 @@ from theodolite.app.pages.fair.points import (
 )
 from theodolite.engine.encoders.variants import baseline
 from theodolite.engine.stats.agreement import (
-    LEAST_ENCODERS,
+    MIN_ENCODERS,
     LeaveOneOut,
     complete,
     correlations,
@@ -127,10 +127,10 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
         )
         return Point(key, title, "missing", (text, evidence.lacking(lacking)))
     count = len(evidence.encoders)
-    if count < LEAST_ENCODERS:
+    if count < MIN_ENCODERS:
         text = (
             f"A correlation over {formats.plural(count, 'encoder')} means nothing, so none is "
-            f"shown. Choose at least {LEAST_ENCODERS}."
+            f"shown. Choose at least {MIN_ENCODERS}."
         )
         return Point(key, title, "missing", (text,))
     tasks = [*transfer, *probing]
@@ -145,7 +145,7 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
         most = max(_having_all(found, tasks) for found in scores.values())
         text = (
             f"{formats.plural(most, 'encoder')} of {count} {'has' if most == 1 else 'have'} all of "
-            f"{len(transfer)} transfer and {len(probing)} probing tasks. Below {LEAST_ENCODERS} a "
+            f"{len(transfer)} transfer and {len(probing)} probing tasks. Below {MIN_ENCODERS} a "
             "correlation means nothing, so none is shown."
         )
         return Point(key, title, "missing", (text,), tuple(runs))

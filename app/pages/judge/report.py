@@ -100,13 +100,13 @@ def alpha(found: Session) -> float:
     """Krippendorff's alpha of the judges; nan if no two judged the same document."""
     import numpy as np
 
-    from theodolite.engine.stats import krippendorff
+    from theodolite.engine.stats import agreement
 
     names, many = judges(found), len(found.draws)
     if len(names) < 2:
         return math.nan
     marks = [[found.marks.get(i, {}).get(name, np.nan) for i in range(many)] for name in names]
-    return krippendorff.alpha(np.array(marks, float))
+    return agreement.alpha(np.array(marks, float))
 
 
 def disagreements(found: Session) -> list[int]:

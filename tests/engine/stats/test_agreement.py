@@ -1,4 +1,4 @@
-"""The tools of Pitfalls (Eger, Rücklé, Gurevych 2019) on numbers worked by hand and by scipy."""
+"""Agreement of rankings, diagnostics and judges, by hand and against scipy."""
 
 from __future__ import annotations
 
@@ -8,58 +8,58 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from theodolite.engine.errors import UserError
+from tests.errors import refused
 from theodolite.engine.stats.agreement import (
+    MIN_ENCODERS,
     agreement,
+    alpha,
+    between_decoders,
     complete,
     correlations,
     means,
     overlapping,
+    relate,
     shared,
     stability,
+    without_each,
 )
 
 SIX = "abcdef"
 RISING = dict(zip(SIX, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
 TURNING = dict(zip(SIX, (5.0, 2.0, 3.0, 4.0, 1.0, 6.0), strict=True))
+RNG = np.random.default_rng(0)
+
+
+def numbered(values: np.ndarray) -> dict[str, float]:
+    return {str(i): float(value) for i, value in enumerate(values)}
 
 
 def test_one_swap_of_four_by_hand() -> None:
     """Orders 1234 and 1243: d² sums to 2, so rho = 1 - 6·2/(4·15); 5 pairs agree, 1 does not."""
     first = {"a": 90.0, "b": 80.0, "c": 70.0, "d": 60.0}
-    second = {"a": 90.0, "b": 80.0, "c": 61.0, "d": 62.0}
-    found = agreement(first, second)
-    assert found.n == 4
-    assert found.spearman == pytest.approx(0.8)
-    assert found.kendall == pytest.approx(4 / 6)
-    assert found.swapped == (("c", "d"),)
-
-
-def test_a_swapped_pair_names_first_who_was_ahead() -> None:
-    """Whatever the order in which the encoders are given."""
+    found = agreement(first, {"a": 90.0, "b": 80.0, "c": 61.0, "d": 62.0})
+    assert (found.n, found.swapped) == (4, (("c", "d"),))
+    assert (found.spearman, found.kendall) == pytest.approx((0.8, 4 / 6))
+    # A swapped pair names first who was ahead, and what is missing takes no part.
     assert agreement({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}).swapped == (("b", "a"),)
-
-
-def test_rank_correlations_are_those_of_scipy() -> None:
-    """With ties, on both sides."""
-    rng = np.random.default_rng(4)
-    x, y = (rng.integers(0, 6, 12).astype(float) for _ in range(2))
-    names = [str(i) for i in range(12)]
-    found = agreement(dict(zip(names, x, strict=True)), dict(zip(names, y, strict=True)))
-    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
-    assert found.kendall == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
-
-
-def test_what_is_missing_takes_no_part() -> None:
-    """Neither absent nor nan counts as zero, which would swap b and c."""
-    first = {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.5}
     found = agreement(first, {"a": 30.0, "c": 10.0, "d": math.nan})
     assert (found.n, found.spearman, found.swapped) == (2, 1.0, ())
 
 
+def test_rank_correlations_are_those_of_scipy() -> None:
+    x, y = (RNG.integers(0, 6, 12).astype(float) for _ in range(2))
+    found = agreement(numbered(x), numbered(y))
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+    assert found.kendall == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
+    x, y = RNG.normal(size=9), RNG.normal(size=9)
+    each = [stats.spearmanr(np.delete(x, i), np.delete(y, i)).statistic for i in range(9)]
+    without = stability(numbered(x), numbered(y))
+    assert without is not None
+    assert (without.lowest, without.highest) == pytest.approx((min(each), max(each)))
+
+
 @pytest.mark.parametrize("second", [{}, {"a": 1.0}, {"a": 5.0, "b": 5.0}])
 def test_too_few_or_all_tied_have_no_rank_correlation(second: dict[str, float]) -> None:
-    """nan, and nobody swapped."""
     found = agreement({"a": 1.0, "b": 2.0}, second)
     assert math.isnan(found.spearman) and math.isnan(found.kendall)
     assert found.swapped == ()
@@ -67,105 +67,188 @@ def test_too_few_or_all_tied_have_no_rank_correlation(second: dict[str, float]) 
 
 def test_a_correlation_that_one_encoder_turns_by_hand() -> None:
     """d² sums to 32: rho = 1 - 6·32/210; without f it is 1 - 6·32/120, without a 1 - 6·12/120."""
-    found = stability(RISING, TURNING)
-    assert found is not None
+    found, firm = stability(RISING, TURNING), stability(RISING, RISING)
+    assert found is not None and firm is not None
     assert found.value == pytest.approx(1 - 192 / 210)
     assert (found.lowest, found.without_lowest) == (pytest.approx(-0.6), "f")
     assert (found.highest, found.without_highest) == (pytest.approx(0.4), "a")
     assert found.turns and found.n == 6
+    assert (firm.value, firm.lowest, firm.highest, firm.turns) == (1.0, 1.0, 1.0, False)
 
 
-def test_each_correlation_without_one_is_that_of_scipy() -> None:
-    """Lowest and highest of scipy's spearmanr over all sets with one left out."""
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=9), rng.normal(size=9)
-    names = [str(i) for i in range(9)]
-    found = stability(dict(zip(names, x, strict=True)), dict(zip(names, y, strict=True)))
-    rest = [np.arange(9) != i for i in range(9)]
-    each = [stats.spearmanr(x[keep], y[keep]).statistic for keep in rest]
-    assert found is not None
-    assert found.lowest == pytest.approx(min(each)) and found.highest == pytest.approx(max(each))
-
-
-def test_a_firm_correlation_does_not_turn() -> None:
-    """Perfect order stays 1 whoever is left out."""
-    found = stability(RISING, RISING)
-    assert found is not None
-    assert (found.value, found.lowest, found.highest, found.turns) == (1.0, 1.0, 1.0, False)
-
-
-def test_below_six_encoders_there_is_no_correlation() -> None:
-    """None rather than a number, and a sentence where a table was asked for."""
+def test_a_table_is_over_the_encoders_that_have_all_of_it() -> None:
     five = {name: RISING[name] for name in "abcde"}
     assert stability(five, RISING) is None
-    scores = {name: {"MR": 1.0 * i, "Length": 2.0 * i} for i, name in enumerate("abcde")}
-    with pytest.raises(UserError, match="over 5 encoders means nothing"):
-        correlations(scores, ["MR"], ["Length"])
-
-
-def test_a_task_that_scores_all_alike_has_no_correlation() -> None:
-    """Its cell is absent, not zero."""
-    scores = {name: {"MR": RISING[name], "Flat": 50.0, "Length": TURNING[name]} for name in SIX}
-    found = correlations(scores, ["MR"], ["Flat", "Length"])
-    assert list(found) == [("MR", "Length")]
-
-
-def test_an_encoder_without_all_tasks_is_in_no_cell() -> None:
-    """Seven encoders, one without SUBJ: every cell is over the same six."""
     scores = {n: {"MR": RISING[n], "SUBJ": RISING[n], "Length": TURNING[n]} for n in SIX}
+    with refused("too-few", "5 encoders", MIN_ENCODERS):
+        correlations({name: scores[name] for name in five}, ["MR"], ["Length"])
     scores["g"] = {"MR": 0.0, "Length": 100.0}
     found = correlations(scores, ["MR", "SUBJ"], ["Length"])
     assert {cell.n for cell in found.values()} == {6}
     assert found["MR", "Length"] == found["SUBJ", "Length"]
-
-
-def test_a_task_that_few_have_does_not_cost_the_others() -> None:
-    """SNLI, measured once, is left out; the six that share the rest stay."""
-    scores = {name: {"MR": 1.0, "Length": 1.0} for name in SIX}
+    flat = {name: scores[name] | {"Flat": 50.0} for name in SIX}
+    assert list(correlations(flat, ["MR"], ["Flat", "Length"])) == [("MR", "Length")]
+    # A task that few have costs the others nothing.
     scores["a"]["SNLI"] = 1.0
-    assert complete(scores, ["SNLI", "MR", "Length"]) == (list(SIX), ["MR", "Length"])
+    assert complete(scores, ["SNLI", "SUBJ", "Length"]) == (list(SIX), ["SUBJ", "Length"])
     assert complete({"a": {"MR": 1.0}}, ["MR"]) == ([], [])
-
-
-def test_means_are_over_what_all_were_measured_on_both_ways() -> None:
-    """Encoder b lacks SUBJ the second way, so means are over MR; c has nothing there."""
-    first = {"a": {"MR": 70.0, "SUBJ": 90.0}, "b": {"MR": 60.0, "SUBJ": 80.0}, "c": {"MR": 1.0}}
-    second = {"a": {"MR": 72.0, "SUBJ": 91.0}, "b": {"MR": 71.0}}
-    names, tasks = shared(first, second)
-    assert (names, tasks) == (["a", "b"], ["MR"])
-    assert means(second, names, tasks) == {"a": 72.0, "b": 71.0}
-
-
-def test_an_encoder_that_shares_no_task_is_given_up() -> None:
-    """Rather than the comparison of the other two."""
-    rest = {"MR": 1.0, "SUBJ": 2.0}
-    scores = {"odd": {"TREC": 3.0}, "a": rest, "b": rest}
-    assert shared(scores, scores) == (["a", "b"], ["MR", "SUBJ"])
-    assert shared({}, {}) == ([], [])
 
 
 @pytest.mark.parametrize(
     ("having", "encoders", "tasks"),
     [
         ({"a": "xyz", "b": "xy"}, "ab", "xy"),  # a task more counts for nobody
-        (
-            {"a": "wxyz", "b": "wxyz", "c": "w"},
-            "ab",
-            "wxyz",
-        ),  # one task only costs nobody the others
+        ({"a": "wxyz", "b": "wxyz", "c": "w"}, "ab", "wxyz"),  # one task only costs nobody others
         ({"a": "xyz", "b": "xyz", "c": "xy"}, "abc", "xy"),  # as many cells: the more encoders
         ({"a": "wxyz", "b": "x"}, "ab", "x"),  # two can be compared, one cannot
         ({"a": "xyz", "b": "w", "c": "w"}, "bc", "w"),
         ({"a": "xy", "b": "z"}, "a", "xy"),
+        ({"odd": "z", "a": "xy", "b": "xy"}, "ab", "xy"),
+        ({}, "", ""),
     ],
 )
 def test_all_that_is_ranked_is_shared(having: dict[str, str], encoders: str, tasks: str) -> None:
     """The encoders and tasks with the most cells among which none is missing."""
     scores = {name: dict.fromkeys(mine, 1.0) for name, mine in having.items()}
-    assert shared(scores) == (list(encoders), list(tasks))
+    assert shared(scores) == shared(scores, scores) == (list(encoders), list(tasks))
 
 
-def test_ranges_over_seeds_overlap_or_not() -> None:
-    """Encoder b meets a at one point; c is clear of both."""
-    ranges = {"a": (70.0, 71.0), "b": (71.0, 72.0), "c": (73.0, 74.0)}
-    assert overlapping(ranges) == [("a", "b")]
+def test_means_are_over_what_all_were_measured_on_both_ways() -> None:
+    first = {"a": {"MR": 70.0, "SUBJ": 90.0}, "b": {"MR": 60.0, "SUBJ": 80.0}, "c": {"MR": 1.0}}
+    second = {"a": {"MR": 72.0, "SUBJ": 91.0}, "b": {"MR": 71.0}}
+    names, tasks = shared(first, second)
+    assert (names, tasks) == (["a", "b"], ["MR"])
+    assert means(second, names, tasks) == {"a": 72.0, "b": 71.0}
+    # Ranges over seeds: b meets a at one point; c is clear of both.
+    assert overlapping({"a": (70.0, 71.0), "b": (71.0, 72.0), "c": (73.0, 74.0)}) == [("a", "b")]
+
+
+# --- diagnostics of decoders and other scores ----------------------------------------------------
+
+NAMES = [f"encoder {i}" for i in range(8)]
+DIAGNOSTICS = {name: RNG.normal(size=8).round(1).tolist() for name in ("id", "bleu", "cosine")}
+SCORES = {name: RNG.normal(size=8).round(1).tolist() for name in ("MR", "Depth")}
+
+
+def by_encoder(columns: dict[str, list[float]], encoders: int = 8) -> dict[str, dict[str, float]]:
+    """Columns as rows by encoder; nan is left out."""
+    return {
+        name: {c: v[row] for c, v in columns.items() if not math.isnan(v[row])}
+        for row, name in enumerate(NAMES[:encoders])
+    }
+
+
+def test_every_relation_is_scipys() -> None:
+    found = relate(by_encoder(DIAGNOSTICS), by_encoder(SCORES))
+    assert (found.encoders, len(found.cells), found.missing) == (tuple(NAMES), 6, {})
+    for cell in found.cells:
+        rho = stats.spearmanr(DIAGNOSTICS[cell.diagnostic], SCORES[cell.score]).statistic
+        assert (cell.rho, cell.encoders) == (pytest.approx(rho, abs=1e-12), 8)
+    assert [s.score for s in found.summaries] == ["MR", "Depth"]
+    for summary in (*found.summaries, found.overall):
+        values = [c.rho for c in found.cells if summary.score in (c.score, "")]
+        assert (summary.lowest, summary.diagnostics) == (min(values), len(values))
+        assert summary.mean == pytest.approx(np.mean(values))
+
+
+def test_one_encoder_can_make_the_correlation() -> None:
+    """Seven in order and an outlier: 1 without it, and by hand 1/3 with it.
+
+    The ranks 1 to 8 against 2 to 8 and 1: seven differences of 1 and one of 7, so
+    1 - 6 (7 + 49) / (8 * 63) = 1/3.
+    """
+    diagnostics = by_encoder({"id": [1.0, 2, 3, 4, 5, 6, 7, 8]})
+    scores = by_encoder({"MR": [2.0, 3, 4, 5, 6, 7, 8, 1]})
+    assert relate(diagnostics, scores).cells[0].rho == pytest.approx(1 / 3)
+    without = without_each(diagnostics, scores)
+    assert list(without) == NAMES
+    assert without[NAMES[7]].overall.mean == pytest.approx(1.0)
+    assert all(without[name].overall.mean < 0.5 for name in NAMES[:7])
+    assert all(w.cells[0].encoders == 7 for w in without.values())
+    few = without_each(by_encoder(DIAGNOSTICS, MIN_ENCODERS), by_encoder(SCORES))
+    assert {cell.encoders for each in few.values() for cell in each.cells} == {5}
+
+
+def test_an_encoder_without_a_number_is_left_out_of_it() -> None:
+    """Of that correlation alone; a score that too few have is told, not correlated."""
+    gap, rare = SCORES["MR"].copy(), SCORES["Depth"].copy()
+    gap[2], rare[:4] = math.nan, [math.nan] * 4
+    found = relate(by_encoder(DIAGNOSTICS), by_encoder({"MR": gap, "Depth": rare}))
+    assert {(c.score, c.encoders) for c in found.cells} == {("MR", 7)}
+    assert ([s.score for s in found.summaries], found.missing) == (["MR"], {"Depth": 2})
+    rho = stats.spearmanr(np.delete(DIAGNOSTICS["id"], 2), np.delete(gap, 2)).statistic
+    assert found.cells[0].rho == pytest.approx(rho)
+    rare[3] = 1.0  # five: one too few with all encoders, and no more when one is left out
+    every = without_each(by_encoder(DIAGNOSTICS), by_encoder({"MR": gap, "Depth": rare}))
+    assert {cell.score for each in every.values() for cell in each.cells} == {"MR"}
+
+
+def test_encoders_that_are_all_alike_have_no_order() -> None:
+    alike = {"id": [3.0] * 8}
+    found = relate(by_encoder(DIAGNOSTICS | alike), by_encoder({"MR": SCORES["MR"]}))
+    assert math.isnan(found.cells[0].rho)
+    assert found.overall.diagnostics == 2 and math.isfinite(found.overall.mean)
+    found = relate(by_encoder(alike), by_encoder(SCORES))
+    assert found.overall.diagnostics == 0 and math.isnan(found.overall.mean)
+
+
+def test_decoders_of_two_kinds_agree_as_scipy_says() -> None:
+    variants = {
+        name: by_encoder({k: (np.array(v) + RNG.normal(size=8)).tolist() for k, v in of.items()})
+        for name, of in (
+            ("prefix", DIAGNOSTICS),
+            ("lstm", DIAGNOSTICS),
+            ("half", {"id": DIAGNOSTICS["id"]}),
+        )
+    }
+    found = between_decoders(variants)
+    assert [(a.first, a.second, a.diagnostic) for a in found] == [
+        *(("prefix", "lstm", name) for name in DIAGNOSTICS),
+        ("prefix", "half", "id"),
+        ("lstm", "half", "id"),
+    ]
+    for one in found:
+        left, right = (
+            [variants[side][name][one.diagnostic] for name in NAMES]
+            for side in (one.first, one.second)
+        )
+        rho = stats.spearmanr(left, right).statistic
+        assert (one.rho, one.encoders) == (pytest.approx(rho, abs=1e-12), 8)
+
+
+@pytest.mark.parametrize("here", [0, 1, 5])
+def test_too_few_encoders(here: int) -> None:
+    diagnostics, few = by_encoder(DIAGNOSTICS), by_encoder(DIAGNOSTICS, here)
+    for correlate in (relate, without_each):
+        with refused("too-few", f"{here} encoders", f"{6 - here} are"):
+            correlate(diagnostics, few)
+    with refused("too-few", f"{here} encoders", f"{6 - here} are"):
+        between_decoders({"prefix": diagnostics, "lstm": few})
+    with refused("too-few", "1 kinds"):
+        between_decoders({"prefix": diagnostics})
+
+
+# --- judges --------------------------------------------------------------------------------------
+
+_ = np.nan
+PUBLISHED = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
+        [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
+    ]
+)
+"""Krippendorff 2011, section C: four observers, twelve units, some not seen by all."""
+TWO = np.array([[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]], float)
+"""Section A: ten units and binary marks."""
+MARKS = np.array([[0.0, 1, 0, 1], [0, 1, 0, 1]])
+
+
+def test_agreement_of_judges() -> None:
+    assert alpha(PUBLISHED) == pytest.approx(0.743, abs=5e-4)
+    assert alpha(TWO) == pytest.approx(0.095, abs=5e-4)
+    assert alpha(MARKS) == 1.0
+    assert alpha(np.stack([MARKS[0], 1 - MARKS[0]])) < 0
+    for nothing in (np.ones((2, 5)), np.array([[1.0, _], [_, 0.0]]), np.empty((2, 0))):
+        assert np.isnan(alpha(nothing))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
 from tests.engine.samples import pairs
 from theodolite.engine.stats.bootstrap import (
     Sample,
     average,
+    average_precision,
     bootstrap,
     main_sample,
     pearson,
@@ -28,27 +30,15 @@ def test_correlations_are_those_of_scipy(steps: int | None) -> None:
     assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     assert pearson(x, y) == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
     np.testing.assert_array_equal(ranks(x), stats.rankdata(x))
-
-
-def test_a_constant_has_no_correlation() -> None:
-    """nan, without a warning."""
     assert np.isnan(spearman(np.ones(5), np.arange(5)))
     assert np.isnan(pearson(np.array([1.0]), np.array([2.0])))
 
 
-def test_an_average_never_counts_a_missing_task() -> None:
-    """Two of three tasks: their mean, and said so."""
+def test_averages() -> None:
+    """A missing task never counts; SimCSE rounds each score to 2 decimals, then their mean."""
     two = average({"A": 50.0, "B": 70.0, "other": 1.0}, ["A", "B", "C"])
     assert (two.score, two.label) == (60.0, "2 of 3 tasks")
-
-
-def test_an_average_of_nothing_is_no_number() -> None:
-    """None."""
     assert average({}, ["A"]).score is None
-
-
-def test_rounding_as_simcse_prints() -> None:
-    """evaluation.py rounds each score to 2 decimals, then their mean: here 0.01 more."""
     scores = {"A": 0.006, "B": 0.008}
     assert average(scores, ["A", "B"], rounded=True).score == 0.01
     assert average(scores, ["A", "B"]).score == pytest.approx(0.007)
@@ -89,3 +79,27 @@ def test_learned_relatedness_is_resampled_by_its_own_correlation() -> None:
     for value, rows in zip(found, drawn, strict=True):
         expected = 100 * stats.pearsonr(sample.values[rows], gold[rows]).statistic
         assert value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("digits", [1, 8])
+def test_average_precision_of_resamples(digits: int) -> None:
+    """With ties and without."""
+    rng = np.random.default_rng(0)
+    values, right = rng.normal(size=400).round(digits), rng.integers(0, 2, 400)
+    times = rng.multinomial(400, np.full(400, 1 / 400), size=5)
+    expected = [
+        average_precision_score(np.repeat(right, of), np.repeat(values, of)) for of in times
+    ]
+    np.testing.assert_allclose(average_precision(values, right, times.astype(float)), expected)
+
+
+def test_pairs_are_resampled_by_average_precision() -> None:
+    """A result's values per example give its score, and an interval around it."""
+    rng = np.random.default_rng(1)
+    right = rng.integers(0, 2, 300)
+    examples = {"similarity": right + rng.normal(size=300), "label": right.astype(bool)}
+    sample = main_sample(examples, {"by": "cosine"})
+    expected = 100 * average_precision_score(right, examples["similarity"])
+    assert sample.statistic == pytest.approx(expected)
+    low, high = np.percentile(bootstrap(sample, 400), [2.5, 97.5])
+    assert low < expected < high < low + 15

@@ -13,22 +13,12 @@ FLAT = {"share_right": np.full(400, 0.5)}
 SHARE = {"mean_of": "share_right"}
 
 
-def test_the_interval_of_a_mean_over_draws_is_students() -> None:
-    """Where examples do not vary at all, it is the t-interval of the draws."""
-    accuracies = np.array([52.0, 47, 50, 49, 51, 55, 46, 50, 48, 52])
-    sample = main_sample(FLAT | {"draws": accuracies}, SHARE)
-    half = stats.t(9).ppf(0.975) * accuracies.std(ddof=1) / np.sqrt(10)
-    ends = np.percentile(bootstrap(sample, 4000), [2.5, 97.5])
-    np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
-
-
-def test_the_score_of_one_seed_varies_as_much_as_the_seeds() -> None:
-    """It is one of them, not their mean."""
-    scores = np.array([50.0, 54, 47, 49, 53, 55, 46, 51, 48, 52])
-    examples = {"v_measure": np.full(400, 0.5), "seeds": scores}
-    sample = main_sample(examples, {"mean_of": "v_measure"})
-    half = stats.t(9).ppf(0.975) * scores.std(ddof=1)
-    ends = np.percentile(bootstrap(sample, 4000), [2.5, 97.5])
+@pytest.mark.parametrize(("kept", "averaged"), [("draws", 10), ("seeds", 1)])
+def test_the_interval_by_luck_is_students(kept: str, averaged: int) -> None:
+    """Where examples do not vary: of a mean over draws, or of one seed, which is no mean."""
+    scores = np.array([52.0, 47, 50, 49, 51, 55, 46, 50, 48, 52])
+    half = stats.t(9).ppf(0.975) * scores.std(ddof=1) / np.sqrt(averaged)
+    ends = np.percentile(bootstrap(main_sample(FLAT | {kept: scores}, SHARE), 4000), [2.5, 97.5])
     np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
 
 
@@ -39,13 +29,15 @@ def test_single_seeds_of_two_encoders_are_not_paired() -> None:
     """
     modes = np.array([50.0, 60, 60, 50, 60, 50, 60, 60, 50, 60])
     jumped = np.r_[60.0, modes[1:]]
-    kept = [
-        main_sample(
-            {"v_measure": np.full(400, one[0] / 100), "seeds": one}, {"mean_of": "v_measure"}
+    first, second, again = (
+        [one]
+        for one in resample_all(
+            [
+                main_sample({"share_right": np.full(400, one[0] / 100), "seeds": one}, SHARE)
+                for one in (jumped, modes, modes)
+            ]
         )
-        for one in (jumped, modes, modes)
-    ]
-    first, second, again = ([one] for one in resample_all(kept))
+    )
     found = difference(first, second)
     error = np.sqrt(jumped.var(ddof=1) + modes.var(ddof=1))
     assert found.p == pytest.approx(2 * stats.t(9).sf(10 / error), rel=0.05)

@@ -1,4 +1,4 @@
-"""Rank intervals by hand and against a plain loop; plain ranks."""
+"""Ranks: intervals by hand and against a plain loop; the Borda count as mteb has it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.resampled import resample
 from theodolite.engine.stats.bootstrap import Resampled, Sample
-from theodolite.engine.stats.ranks import rank_intervals, ranked
+from theodolite.engine.stats.ranks import borda, by_group, rank, rank_intervals, ranked
 
 
 def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:
@@ -19,28 +19,16 @@ def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:
 
 
 @pytest.mark.parametrize("over_tasks", [False, True])
-def test_better_on_every_example_is_first_for_sure(over_tasks: bool) -> None:
-    """Whatever is drawn, the order is the same: intervals of one rank."""
-    scores = {
-        "none": suite([0, 0, 0], [0, 0]),
-        "all": suite([1, 1, 1], [1, 1]),
-    }
-    best, worst = rank_intervals(scores, over_tasks=over_tasks)
-    assert (best.name, best.rank, best.low, best.high, best.first) == ("all", 1, 1, 1, 1.0)
-    assert (worst.name, worst.rank, worst.low, worst.high, worst.first) == ("none", 2, 2, 2, 0.0)
-    assert (best.score, worst.score) == (100.0, 0.0)
-
-
-@pytest.mark.parametrize("over_tasks", [False, True])
-def test_equals_share_a_rank(over_tasks: bool) -> None:
-    """The same answers: both first, half of the first places each, and the third is third."""
-    same = suite([1, 1, 1, 1], [1, 1])
-    rows = rank_intervals(
-        {"a": same, "b": same, "c": suite([0] * 4, [0] * 2)}, over_tasks=over_tasks
-    )
-    assert [(row.rank, row.low, row.first) for row in rows[:2]] == [(1, 1, 0.5)] * 2
-    assert rows[2].rank == 3
-    assert sum(row.first for row in rows) == pytest.approx(1.0)
+def test_the_best_the_worst_and_equals(over_tasks: bool) -> None:
+    """Whatever is drawn, the order is the same: intervals of one rank; equals share theirs."""
+    worst, best = suite([0] * 4, [0] * 2), suite([1] * 4, [1] * 2)
+    rows = rank_intervals({"none": worst, "all": best}, over_tasks=over_tasks)
+    assert [(r.name, r.score, r.rank, r.low, r.high, r.first) for r in rows] == [
+        ("all", 100.0, 1, 1, 1, 1.0),
+        ("none", 0.0, 2, 2, 2, 0.0),
+    ]
+    rows = rank_intervals({"a": best, "b": best, "c": worst}, over_tasks=over_tasks)
+    assert [(row.rank, row.low, row.first) for row in rows] == [(1, 1, 0.5)] * 2 + [(3, 3, 0.0)]
 
 
 def test_two_tasks_that_disagree_by_hand() -> None:
@@ -100,21 +88,45 @@ def test_a_draw_of_tasks_widens_the_intervals() -> None:
     assert (over.name, over.low, over.high) == ("a", 1, 2)
 
 
-def test_other_examples_are_refused() -> None:
-    """Ranks compare what was measured on the same."""
+def test_what_cannot_be_ranked() -> None:
     with pytest.raises(ValueError, match="same examples"):
         rank_intervals({"a": suite([1, 0]), "b": suite([1, 0, 1])}, over_tasks=False)
     with pytest.raises(ValueError, match="one task"):
         rank_intervals({"a": []}, over_tasks=False)
-
-
-def test_resamples_without_spread_tell_nothing() -> None:
-    """A correlation of equal values is no number; with no resample left, any rank may be."""
+    # A correlation of equal values is no number; with no resample left, any rank may be.
     nothing = [Resampled(50.0, np.full(3, np.nan), 2)]
     rows = rank_intervals({"a": nothing, "b": nothing}, over_tasks=False)
     assert [(row.low, row.high) for row in rows] == [(1, 2), (1, 2)]
 
 
-def test_ranks_by_hand() -> None:
-    """Highest first, equals share."""
+def test_borda_by_hand() -> None:
+    """By n - rank, with n = 3: 2 + 1.5 + 1, then 1 + 1.5 + 2, then 0 + 0 and nothing for the gap.
+
+    Of the third task the two that have a score are first and second among three encoders.
+    """
+    scores = np.array([[90.0, 80.0, 70.0], [80.0, 80.0, 75.0], [70.0, 60.0, np.nan]])
+    points = borda(scores)
+    assert (points.tolist(), rank(points).tolist()) == ([4.5, 4.5, 0.0], [1, 1, 3])
     assert ranked({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
+    found = by_group(scores, ["STS", "Retrieval", "STS"])
+    assert list(found) == ["STS", "Retrieval"]
+    np.testing.assert_allclose(found["STS"], [80.0, 77.5, np.nan])
+    np.testing.assert_allclose(found["Retrieval"], [80.0, 80.0, 60.0])
+
+
+def test_borda_ranks_as_mteb_does() -> None:
+    """Its own function on the same numbers, with ties and with missing tasks."""
+    import polars
+    from mteb.benchmarks import _create_table as table
+
+    random = np.random.default_rng(7)
+    scores = np.round(random.normal(60, 5, (30, 12)))
+    scores[random.random(scores.shape) < 0.15] = np.nan
+    there = np.argwhere(~np.isnan(scores))
+    columns = {
+        "model_name": [f"m{row}" for row, _ in there],
+        "task_name": [f"t{column}" for _, column in there],
+        "score": scores[tuple(there.T)],
+    }
+    theirs = dict(table._borda_rank_from_long(polars.DataFrame(columns)).iter_rows())
+    assert theirs == {f"m{row}": place for row, place in enumerate(rank(borda(scores)).tolist())}

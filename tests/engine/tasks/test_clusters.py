@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,31 +61,38 @@ def test_a_column_names_the_clusters() -> None:
     assert found.examples["cluster"].tolist() == expected
     assert found.details["dependent"] == {"by": "column", "n": 13, "largest": 4, "ways": 1}
     assert main_sample(found.examples, found.details).clusters is not None
-
-
-def test_other_clusters_are_other_data() -> None:
-    """So that a file with its column is measured anew; without one nothing changes."""
+    # Other clusters are other data, and without any nothing changes.
     plain = labelled(["x"] * 40, {"text": "text", "label": "label"})
     assert len({labelled(["x"] * 40).hash, labelled(["y"] * 40).hash, plain.hash}) == 3
     assert "cluster" not in result(plain, "upload:mine/classify").examples
 
 
-def test_pairs_that_share_a_sentence_are_one_cluster() -> None:
-    """Three pairs for each first sentence; the same values as without them."""
-    rows = [f"first {i // 3},second {i},{i % 5}" for i in range(120)]
-    data = read("a,b,score", rows, Mapping("pairs", {"left": "a", "right": "b", "score": "score"}))
-    found = result(data, "upload:mine")
-    assert found.examples["cluster"].tolist() == [i // 3 for i in range(120)]
-    assert found.details["dependent"] == {"by": "text", "n": 40, "largest": 3, "ways": 1}
-
-
-def test_queries_that_share_a_document_are_one_cluster() -> None:
-    """Forty questions on eight paragraphs."""
-    rows = [f"question {i},paragraph {i % 8}" for i in range(40)]
-    columns = {"query": "query", "document": "document"}
-    found = result(read("query,document", rows, Mapping("retrieval", columns)), "upload:mine")
-    assert found.examples["cluster"].tolist() == [i % 8 for i in range(40)]
-    assert found.details["dependent"] == {"by": "document", "n": 8, "largest": 5, "ways": 1}
+@pytest.mark.parametrize(
+    ("kind", "columns", "row", "cluster", "facts"),
+    [
+        (  # three pairs for each first sentence
+            "pairs",
+            ("left", "right", "score"),
+            lambda i: f"first {i // 3},second {i},{i % 5}",
+            lambda i: i // 3,
+            {"by": "text", "n": 40, "largest": 3, "ways": 1},
+        ),
+        (  # a hundred and twenty questions on eight paragraphs
+            "retrieval",
+            ("query", "document"),
+            lambda i: f"question {i},paragraph {i % 8}",
+            lambda i: i % 8,
+            {"by": "document", "n": 8, "largest": 15, "ways": 1},
+        ),
+    ],
+)
+def test_examples_that_share_a_text_are_one_cluster(
+    kind: Any, columns: tuple[str, ...], row: Any, cluster: Any, facts: dict[str, Any]
+) -> None:
+    mapping = Mapping(kind, {name: name for name in columns})
+    found = result(read(",".join(columns), [*map(row, range(120))], mapping), "upload:mine")
+    assert found.examples["cluster"].tolist() == [cluster(i) for i in range(120)]
+    assert found.details["dependent"] == facts
 
 
 def test_a_column_of_that_name_is_found() -> None:

@@ -14,13 +14,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests.errors import refused
 from theodolite.engine.datasets.types import LabelledSentences
-from theodolite.engine.errors import UserError
 from theodolite.engine.progress import nobody
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.tasks import classification, search
 
-TASK = classification.of_data("clouds/classify", "clouds", "")
+TASK = classification.TYPE.on("clouds", "clouds/classify")
 
 
 def topics(each: int, labels: int, spread: float) -> tuple[LabelledSentences, np.ndarray]:
@@ -62,18 +62,13 @@ def test_the_own_split_is_fitted_on_train_and_scored_on_test() -> None:
     main = measured.scores[0]
     assert (main.split, main.n) == ("test", test.sum())
     assert main.score == pytest.approx(100 * correct.mean())
+    found, expected = (
+        classification.TYPE.measure(TASK, data, vectors, name, 1111, nobody)
+        for name in ("starter-3", "starter-2")
+    )
+    assert found.scores == expected.scores == measured.scores, "own splits are not drawn again"
     folds = classification.measure(data, vectors, seed=1111)
     assert (folds.scores[0].split, folds.scores[0].n) == ("all", 180)
-
-
-def test_without_a_split_there_are_folds_under_both_protocols() -> None:
-    """Data with no split, or with none to test on."""
-    data, vectors = topics(30, 4, 2.0)
-    expected = classification.measure(data, vectors, seed=1).examples["correct"]
-    for splits in ([], ["train"] * 120):
-        whole = LabelledSentences("whole", data.sentences, data.labels, splits)
-        found = classification.measure(whole, vectors, seed=1, own_splits=True)
-        np.testing.assert_array_equal(found.examples["correct"], expected)
 
 
 @pytest.mark.parametrize("labels", [2, 4])
@@ -93,50 +88,39 @@ def test_folds_drawn_ten_times_are_those_of_scikit_learn(labels: int) -> None:
     assert 0 < len(np.unique(right)) - 2, "no example is right in some draws only"
 
 
-def test_own_splits_are_not_drawn_again() -> None:
-    """Under starter-3 they are scored as under starter-2."""
-    data, vectors = topics(20, 3, 2.0)
-    data = LabelledSentences("split", data.sentences, data.labels, ["train", "test"] * 30)
-    found, expected = (
-        classification.TYPE.measure(TASK, data, vectors, name, 1111, nobody)
-        for name in ("starter-3", "starter-2")
-    )
-    assert found.scores == expected.scores
-
-
-def test_length_of_the_vectors_does_not_matter() -> None:
-    """Columns are standardised: scaling all vectors changes nothing."""
-    data, vectors = topics(20, 3, 2.0)
-    small = classification.measure(data, vectors * np.float32(2**-10), seed=1)
-    large = classification.measure(data, vectors * np.float32(2**10), seed=1)
-    np.testing.assert_array_equal(small.examples["correct"], large.examples["correct"])
-
-
-def test_the_seed_draws_the_folds() -> None:
-    """One seed, one result; another seed, another."""
+def test_what_does_not_change_the_folds_and_what_does() -> None:
     data, vectors = topics(40, 4, 3.0)
-    runs = [classification.measure(data, vectors, seed).examples["correct"] for seed in (1, 1, 2)]
-    np.testing.assert_array_equal(runs[0], runs[1])
-    assert (runs[0] != runs[2]).any()
+
+    def correct(scale: float = 1.0, seed: int = 1, splits: tuple[str, ...] = ()) -> list[bool]:
+        whole = LabelledSentences("whole", data.sentences, data.labels, list(splits))
+        found = classification.measure(whole, vectors * np.float32(scale), seed, own_splits=True)
+        return found.examples["correct"].tolist()
+
+    # Columns are standardised, and a data set without a split to test on has folds.
+    assert correct() == correct(2**-10) == correct(2**10) == correct(splits=("train",) * 160)
+    assert correct() != correct(seed=2)
 
 
 def test_rare_labels_are_left_out_and_counted() -> None:
     """A label with fewer sentences than folds cannot be in every fold."""
     data, vectors = topics(10, 2, 0.5)
     data = LabelledSentences("rare", [*data.sentences, "x"], [*data.labels, "once"])
-    vectors = np.concatenate([vectors, np.ones((1, 10), np.float32)])
-    measured = classification.measure(data, vectors, seed=1)
-    assert measured.details["left_out"] == 1
-    assert measured.scores[0].n == 20
+    measured = classification.measure(data, np.r_[vectors, np.ones((1, 10), np.float32)], seed=1)
+    assert (measured.details["left_out"], measured.scores[0].n) == (1, 20)
+    assert measured.details["labels"] == {"topic 0": 10, "topic 1": 10}
+    right = measured.examples["correct"]
+    by_hand = {"topic 0": 100 * right[:10].mean(), "topic 1": 100 * right[10:].mean()}
+    assert measured.details["recall"] == pytest.approx(by_hand)
 
 
-def test_one_label_is_refused() -> None:
-    """Nothing to tell apart, nothing to find."""
+def test_too_few_labels_and_sentences() -> None:
     data, vectors = topics(20, 1, 1.0)
-    with pytest.raises(UserError, match="two"):
+    with refused("too-few", "clouds", "1 labels"):
         classification.measure(data, vectors, seed=1)
-    with pytest.raises(UserError, match="two labels"):
+    with refused("too-few", "clouds", "1 labels"):
         search.measure(data, vectors)
+    with refused("too-few", "clouds", "10 sentences"):  # ten others are needed
+        search.measure(*topics(5, 2, 1.0))
 
 
 def test_precision_is_that_of_scikit_learn_neighbours() -> None:
@@ -181,10 +165,3 @@ def test_the_interval_of_precision_counts_neighbours() -> None:
     apart = np.abs(scores - scores.mean())
     assert (apart < 1.96 * errors).mean() >= 0.95
     assert (apart < 1.96 * by_queries).mean() < 0.9
-
-
-def test_ten_sentences_are_too_few_to_search() -> None:
-    """Ten others are needed."""
-    data, vectors = topics(5, 2, 1.0)
-    with pytest.raises(UserError, match="more than 10"):
-        search.measure(data, vectors)

@@ -1,42 +1,13 @@
-"""Average precision on resamples, parts of V-measure, adjusted information: as scikit-learn."""
+"""V-measure by example and adjusted mutual information, as scikit-learn has them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import (
-    adjusted_mutual_info_score,
-    average_precision_score,
-    v_measure_score,
-)
+from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
 
-from theodolite.engine.stats.average_precision import average_precision
-from theodolite.engine.stats.bootstrap import Sample, bootstrap, main_sample
+from theodolite.engine.stats.bootstrap import Sample, bootstrap
 from theodolite.engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
-
-
-@pytest.mark.parametrize("digits", [1, 8])
-def test_average_precision_of_resamples(digits: int) -> None:
-    """With ties and without."""
-    rng = np.random.default_rng(0)
-    values, right = rng.normal(size=400).round(digits), rng.integers(0, 2, 400)
-    times = rng.multinomial(400, np.full(400, 1 / 400), size=5)
-    expected = [
-        average_precision_score(np.repeat(right, of), np.repeat(values, of)) for of in times
-    ]
-    np.testing.assert_allclose(average_precision(values, right, times.astype(float)), expected)
-
-
-def test_pairs_are_resampled_by_average_precision() -> None:
-    """A result's values per example give its score, and an interval around it."""
-    rng = np.random.default_rng(1)
-    right = rng.integers(0, 2, 300)
-    examples = {"similarity": right + rng.normal(size=300), "label": right.astype(bool)}
-    sample = main_sample(examples, {"by": "cosine"})
-    expected = 100 * average_precision_score(right, examples["similarity"])
-    assert sample.statistic == pytest.approx(expected)
-    low, high = np.percentile(bootstrap(sample, 400), [2.5, 97.5])
-    assert low < expected < high < low + 15
 
 
 def test_the_mean_of_the_parts_is_v_measure() -> None:
@@ -46,6 +17,8 @@ def test_the_mean_of_the_parts_is_v_measure() -> None:
     clusters = (labels + rng.integers(0, 3, 500)) % 8
     expected = v_measure_score(np.repeat(labels, times), np.repeat(clusters, times))
     assert v_measure_parts(labels, clusters, times).mean() == pytest.approx(expected)
+    alike = v_measure_parts(np.zeros(4, int), np.zeros(4, int), np.ones(4))
+    assert alike.tolist() == [1.0] * 4, "one label in one cluster"
 
 
 def test_the_parts_move_as_v_measure_does() -> None:
@@ -63,11 +36,6 @@ def test_the_parts_move_as_v_measure_does() -> None:
     assert np.std(guessed) == pytest.approx(np.std(moved), rel=0.1)
     spread = bootstrap(Sample(parts), 300).std()
     assert spread == pytest.approx(100 * parts.std() / np.sqrt(3000), rel=0.15)
-
-
-def test_one_label_in_one_cluster() -> None:
-    """V-measure is 1, as scikit-learn says."""
-    assert v_measure_parts(np.zeros(4, int), np.zeros(4, int), np.ones(4)).tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize(
