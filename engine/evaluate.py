@@ -247,6 +247,7 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
             f"Name {task.dataset}/classify, /search or /probe for labelled sentences."
             if dataset.kind == "labels"
             else "Choose another data set, or map its columns anew.",
+            code="wrong-kind",
         )
     return dataset
 
@@ -297,6 +298,7 @@ def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Prog
                 f"The encoder gave vectors of shape {some.shape} for {stop - start} sentences; "
                 f"expected ({stop - start}, {dim}).",
                 "An encoder must give one vector a sentence, always of the dimension it announces.",
+                code="mismatch",
             )
         if len(pieces) == 1:
             vectors = some
@@ -339,11 +341,13 @@ def _check_values(vectors: np.ndarray, sentences: list[str]) -> None:
             f"The encoder gave NaN or infinity for {len(faulty)} of {len(sentences)} sentences, "
             f"the first being {sentences[faulty[0]][:80]!r}.",
             "No score is computed from such vectors. Try dtype float32, and check the weights.",
+            code="not-finite",
         )
     if len(vectors) and not vectors.any():
         raise UserError(
             f"The encoder gave a zero vector for every one of {len(vectors):,} sentences.",
             "Nothing can be told from zeros. Does the encoder know any word of this language?",
+            code="failed",
         )
 
 

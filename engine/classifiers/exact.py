@@ -9,6 +9,7 @@ Source: facebookresearch/SentEval, `senteval/tools/classifier.py`.
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.optimisers import BY_TORCH
 from theodolite.engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
 from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import torch
@@ -132,3 +134,46 @@ def _predict(model: torch.nn.Module, features: Features, rows: np.ndarray) -> np
             for part in np.array_split(rows, max(1, len(rows) // _CHUNK))
         ]
     return np.concatenate(found)
+
+
+def solve_by_scikit_learn(
+    features: Features,
+    labels: np.ndarray,
+    fits: list[Fit],
+    setting: SolverSetting,
+    seed: int,
+    tick: ProgressCallback,
+) -> list[Fitted]:
+    """Fit scikit-learn's logistic regression, with the defaults of the version installed.
+
+    The reference's other branch: on all training rows, without early stopping. The defaults have
+    changed: before 0.22 the solver was liblinear, one class against the rest.
+    """
+    import sklearn.linear_model  # noqa: F401  # only libraries that are loaded can be limited
+
+    answers = []
+    with one_blas_thread():
+        for done, fit in enumerate(fits):
+            tick(done / len(fits))
+            answers.append(_regression(features, labels, fit, seed))
+    return answers
+
+
+def _regression(features: Features, labels: np.ndarray, fit: Fit, seed: int) -> Fitted:
+    import torch
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    if fit.znorm:
+        features = features.standardised(fit.train)
+
+    def of(rows: np.ndarray) -> np.ndarray:
+        return features.rows(torch.from_numpy(rows).to(features.device)).cpu().numpy()
+
+    classifier = LogisticRegression(C=fit.penalty, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the protocol keeps the last iterate
+        classifier.fit(of(fit.train), labels[fit.train])
+    accuracy = 0.0 if fit.stop is None else classifier.score(of(fit.stop), labels[fit.stop])
+    tested = np.empty(0, np.int64) if fit.test is None else classifier.predict(of(fit.test))
+    return Fitted(float(accuracy), 0, tested)

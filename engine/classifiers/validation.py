@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.classifiers import columns, exact, logistic
+from theodolite.engine.classifiers import columns, exact
 from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.setting import (
     WEIGHT_DECAYS,
@@ -33,7 +33,7 @@ _ZNORM = (False, True)
 _SOLVERS: dict[str, Solver] = {
     "exact": exact.solve,
     "columns": columns.solve,
-    "logistic": logistic.solve,
+    "logistic": exact.solve_by_scikit_learn,
 }
 
 

@@ -3,7 +3,7 @@
 from theodolite.engine.protocols.package import is_package
 from theodolite.engine.protocols.protocol import Protocol
 from theodolite.engine.protocols.registry import (
-    MOST_SEEDS,
+    MAX_SEEDS,
     OF_TASKS,
     PROTOCOLS,
     check_seed,
@@ -12,7 +12,7 @@ from theodolite.engine.protocols.registry import (
 )
 
 __all__ = [
-    "MOST_SEEDS",
+    "MAX_SEEDS",
     "OF_TASKS",
     "PROTOCOLS",
     "Protocol",

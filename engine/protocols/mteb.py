@@ -6,9 +6,7 @@ and a bug in summarization. Under `mteb-X.Y.Z` mteb's own code runs; these two d
 
 from __future__ import annotations
 
-from theodolite.engine.protocols.protocol import Protocol
-
-Choices = tuple[tuple[str, str], ...]
+from theodolite.engine.protocols.protocol import Choices, Protocol
 
 _TYPES = (
     "sts",

@@ -45,7 +45,8 @@ def of(name: str) -> Protocol | None:
         if here is None:
             raise UserError(
                 "Protocol mteb is scored by the package mteb, which is not installed.",
-                "Install it: pip install 'theodolite[mteb]'; or take mteb-v2, which needs no more.",
+                "Install it: pip install 'theodolite[mteb]'; or use mteb-v2, which needs no more.",
+                code="unsupported",
             )
         name = here
     found = _NAME.fullmatch(name)

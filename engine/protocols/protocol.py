@@ -12,6 +12,8 @@ FITTED_ON = "on every sentence of their data, counted as often as the data has i
 The encoder's spec names the data, not the protocol: an encoder's fingerprint includes the hash of
 these sentences.
 """
+Choices = tuple[tuple[str, str], ...]
+"""Rows of (setting, value)."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +22,9 @@ class Protocol:
 
     Attributes:
         name: the name stored with results.
-        description: one sentence for people.
         types: the task types that the protocol scores.
         seed: the default seed.
-        choices: (setting, value) rows, in the order of the card.
+        choices: in the order of the card.
         sources: papers and code that the choices come from.
         context: what others choose, quoted for comparison; does not affect scores.
     """
@@ -32,9 +33,9 @@ class Protocol:
     description: str
     types: tuple[str, ...]
     seed: int
-    choices: tuple[tuple[str, str], ...]
+    choices: Choices
     sources: tuple[str, ...] = ()
-    context: tuple[tuple[str, str], ...] = ()
+    context: Choices = ()
 
     @property
     def hash(self) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import package
 from theodolite.engine.protocols.mteb import MTEB_V1, MTEB_V2
-from theodolite.engine.protocols.pitfalls import PITFALLS, PITFALLS_MLP
 from theodolite.engine.protocols.protocol import Protocol
 from theodolite.engine.protocols.published import TABLE_B1
 from theodolite.engine.protocols.senteval import (
+    PITFALLS,
+    PITFALLS_MLP,
     SENTEVAL,
     SENTEVAL_EXACT,
     SENTEVAL_FAST,
@@ -152,7 +153,7 @@ STARTER_3 = Protocol(
     sources=("ours",),
 )
 
-MOST_SEEDS = 20
+MAX_SEEDS = 20
 
 PROTOCOLS: dict[str, Protocol] = {
     p.name: p
@@ -184,11 +185,8 @@ def get(name: str) -> Protocol:
     if found:
         return found
     close = difflib.get_close_matches(name, PROTOCOLS, n=1)
-    hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(PROTOCOLS)}."
-    raise UserError(f"There is no protocol named {name!r}.", hint)
-
-
-__all__ = ["PROTOCOLS", "Protocol", "check_seed", "get"]
+    hint = f"Did you mean {close[0]}?" if close else f"Available: {', '.join(PROTOCOLS)}."
+    raise UserError(f"There is no protocol named {name!r}.", hint, code="unknown")
 
 
 def check_seed(seed: int | None, seeds: int = 1) -> None:
@@ -198,8 +196,8 @@ def check_seed(seed: int | None, seeds: int = 1) -> None:
         seed: the first seed; None for the protocol's default.
         seeds: number of consecutive seeds.
     """
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise UserError(f"{seeds} seeds cannot be run.", f"Give a number from 1 to {MOST_SEEDS}.")
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise UserError(f"{seeds} seeds cannot be run.", f"Give a number from 1 to {MAX_SEEDS}.")
     if seed is not None and not 0 <= seed <= 2**32 - seeds:
         raise UserError(
             f"{seed} cannot be a seed.", f"Give a whole number from 0 to {2**32 - seeds}."

@@ -1,21 +1,20 @@
-"""SentEval's protocols, whose scores come from classifiers trained on the vectors.
+"""Protocols whose scores come from classifiers trained on the vectors: SentEval's, and `pitfalls`.
 
-The numbers on a card are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
+In the latter, for a fair comparison, settings are tuned for each encoder separately. The numbers on
+a card are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
 """
 
 from __future__ import annotations
 
-from theodolite.engine.protocols.protocol import Protocol
+from theodolite.engine.protocols.protocol import Choices, Protocol
 
 _TYPES = ("transfer", "probing", "relatedness", "retrieval")
-SOURCES = (
+_SOURCES = (
     "Conneau, Kiela 2018, SentEval",
     "facebookresearch/SentEval, senteval/tools/{validation,classifier,relatedness}.py",
     "princeton-nlp/SimCSE, evaluation.py",
 )
-Choices = tuple[tuple[str, str], ...]
-
-WHAT: Choices = (
+_WHAT: Choices = (
     (
         "order of samples",
         "by number of tokens, then label; pairs by tokens of the first, of the "
@@ -86,8 +85,8 @@ def _folds(k: int) -> Choices:
     )
 
 
-LOGISTIC = "softmax regression, cross-entropy (mean over the batch)"
-MLP = (
+_LOGISTIC = "softmax regression, cross-entropy (mean over the batch)"
+_MLP = (
     "one hidden layer: linear to 50 units, sigmoid, linear; no dropout; cross-entropy (mean over "
     "the batch)"
 )
@@ -99,12 +98,12 @@ _STOPPING_ROWS = (
 )
 
 
-def trained(
+def _trained(
     optimiser: str,
     batch: int,
     tenacity: int,
     passes: int,
-    classifier: str = LOGISTIC,
+    classifier: str = _LOGISTIC,
     stopping_rows: str = _STOPPING_ROWS,
 ) -> Choices:
     """Return the card rows on how a classifier is trained."""
@@ -124,7 +123,7 @@ def trained(
     )
 
 
-_FULL = trained("Adam, lr 0.001", 64, 5, 4)
+_FULL = _trained("Adam, lr 0.001", 64, 5, 4)
 _SAME_DRAWS = (
     "random draws",
     "the reference's, in its order: NumPy and torch reseeded for every fit",
@@ -151,8 +150,8 @@ def _protocol(
         description=description,
         types=_TYPES,
         seed=1111,
-        choices=(*_folds(folds), *how, *WHAT, draws, *_TRAINED),
-        sources=SOURCES,
+        choices=(*_folds(folds), *how, *_WHAT, draws, *_TRAINED),
+        sources=_SOURCES,
     )
 
 
@@ -164,7 +163,7 @@ SENTEVAL_MLP = _protocol(
     "senteval-mlp",
     "SentEval in the full setting of the papers, with 50 hidden units.",
     10,
-    trained("Adam, lr 0.001", 64, 5, 4, MLP),
+    _trained("Adam, lr 0.001", 64, 5, 4, _MLP),
 )
 
 SENTEVAL_EXACT = _protocol(
@@ -179,7 +178,7 @@ SENTEVAL_FAST = _protocol(
     "senteval-fast",
     "SentEval's setting for prototyping: fewer folds, larger steps.",
     5,
-    trained("RMSprop, lr 0.01", 128, 3, 2),
+    _trained("RMSprop, lr 0.01", 128, 3, 2),
     _SAME_DRAWS,
 )
 
@@ -196,4 +195,96 @@ SENTEVAL_SKLEARN = _protocol(
         ("regulariser", "C = 2^-2 to 2^3; TREC and MRPC 2^-1 to 2^5; SNLI 1e9 alone"),
     ),
     ("random draws", "none but the folds"),
+)
+
+_SOURCE = (
+    "Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings; its grid and "
+    "folds are not printed, those here are ours"
+)
+
+_NORMALISED: Choices = (
+    (
+        "z-normalisation",
+        "off or on, one choice for each encoder and task, by dev accuracy; off in "
+        "doubt; both are reported (plain, z-normalised)",
+    ),
+    (
+        "z-normalisation: how",
+        "each feature (of pairs: of the pair features) minus its mean, over "
+        "its standard deviation (ddof 0), both of the rows that a fit learns from alone",
+    ),
+)
+_PARTS: Choices = (
+    (
+        "MR, CR, SUBJ, MPQA",
+        "5 stratified outer folds, always seed 1111; in each, the first of 5 "
+        "stratified parts (seed 1111) of the rows to learn from chooses a weight decay, and all of "
+        "them are fitted; the mean over outer folds of the scored fold (main) and of the best "
+        "accuracy of the part (dev)",
+    ),
+    (
+        "TREC, MRPC",
+        "the first of 5 stratified parts of train (seed 1111) chooses; all of train is "
+        "fitted, the test split scored (main)",
+    ),
+    ("SST, SICK-E, SNLI, probing", "train is fitted, dev chooses, test is scored (main)"),
+)
+_DRAWS: Choices = (
+    (
+        "random draws",
+        "one shuffle a pass, shared by all fits of a task, whose batches are as large "
+        "as lets a fit see 64 rows on average; all fits of a task start from the same weights, "
+        "drawn as by torch.nn.Linear",
+    ),
+    ("vectors with NaN", "an error"),
+)
+_SIMILARITY: Choices = (
+    (
+        "STS",
+        "Spearman of the plain cosine (main), Pearson beside it; the test split or all pairs "
+        "(STS12 to STS16: over the concatenated subsets)",
+    ),
+    (
+        "STS: z-normalised",
+        "the cosine after z-normalisation over all sentences of the pairs that "
+        "are scored, each as often as it occurs (ddof 0, float64): nothing is trained, so nothing "
+        "is held out",
+    ),
+    (
+        "STS: learned",
+        "with train, dev and test splits and scores up to 5: softmax over the scores "
+        "1 to 5 of |u-v|, u*v against the two-point distribution, mean squared error, Adam, batch "
+        "64, stopped by dev Pearson as in SentEval; test Pearson, Spearman and mean squared error",
+    ),
+)
+
+
+_ROWS_OF_A_FAIR_FIT = (
+    "those that choose; or, where there is no dev, a random 5 % of the rows to learn from for the "
+    "final fit"
+)
+
+
+def _classified(classifier: str) -> Choices:
+    how = _trained("Adam, lr 0.001", 64, 5, 4, classifier, _ROWS_OF_A_FAIR_FIT)
+    return (*_NORMALISED, *_PARTS, *how, *_WHAT, *_DRAWS)
+
+
+PITFALLS = Protocol(
+    name="pitfalls",
+    description="A fair comparison: z-normalisation tuned for every encoder; logistic regression; "
+    "three similarities.",
+    types=("sts", "transfer", "probing"),
+    seed=1111,
+    choices=(*_classified(_LOGISTIC), *_SIMILARITY),
+    sources=(_SOURCE, *_SOURCES[:2]),
+)
+
+PITFALLS_MLP = Protocol(
+    name="pitfalls-mlp",
+    description="A fair comparison: z-normalisation tuned for every encoder; 50 hidden units.",
+    types=("transfer", "probing"),
+    seed=1111,
+    choices=_classified(_MLP),
+    sources=(_SOURCE, *_SOURCES[:2]),
 )

@@ -20,7 +20,7 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
-from theodolite.engine.protocols import MOST_SEEDS, OF_TASKS
+from theodolite.engine.protocols import MAX_SEEDS, OF_TASKS
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -68,7 +68,7 @@ CONTROLS = (
         gr.Number,
         EvaluateJob.seeds,
         "Number of consecutive seeds: together they show how far a score varies by chance.",
-        options={"precision": 0, "minimum": 1, "maximum": MOST_SEEDS},
+        options={"precision": 0, "minimum": 1, "maximum": MAX_SEEDS},
     ),
 )
 

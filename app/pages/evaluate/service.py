@@ -16,7 +16,7 @@ from theodolite.app.pages.evaluate import suites
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.evaluate.results import Row, evaluated
 from theodolite.engine.errors import UserError
-from theodolite.engine.protocols import MOST_SEEDS
+from theodolite.engine.protocols import MAX_SEEDS
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.submit import Move
@@ -135,7 +135,7 @@ def whole_number(value: Any) -> int | None:
 
 def seeds_within(value: Any) -> int:
     """Parse the number of seeds, clipped to the allowed range."""
-    return min(max(whole_number(value) or 1, 1), MOST_SEEDS)
+    return min(max(whole_number(value) or 1, 1), MAX_SEEDS)
 
 
 def command(job: EvaluateJob, *, listed: bool = True) -> str:

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from theodolite.engine.classifiers import columns, exact, logistic
+from theodolite.engine.classifiers import columns, exact
 from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.classifiers.validation import (
@@ -151,7 +151,9 @@ def test_normalised_regression_by_scikit_learn() -> None:
     raw, labels = uneven()
     train, dev, test = cut()
     fit = Fit(train, dev, 0.5, test, znorm=True)
-    (ours,) = logistic.solve(Features(raw, np.arange(360)), labels, [fit], EXACT, 1, nobody)
+    (ours,) = exact.solve_by_scikit_learn(
+        Features(raw, np.arange(360)), labels, [fit], EXACT, 1, nobody
+    )
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5)).fit(
         raw[train], labels[train]
     )

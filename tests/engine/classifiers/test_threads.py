@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from theodolite.engine.classifiers import logistic
+from theodolite.engine.classifiers import exact
 from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.datasets.types import LabelledSentences
@@ -26,7 +26,9 @@ def by_solver() -> None:
     """The solver of `senteval-sklearn`."""
     rows = np.arange(60)
     features = Features(VECTORS, rows)
-    logistic.solve(features, LABELS, [Fit(rows, None, 1.0)], SolverSetting("logistic"), 1, nobody)
+    exact.solve_by_scikit_learn(
+        features, LABELS, [Fit(rows, None, 1.0)], SolverSetting("logistic"), 1, nobody
+    )
 
 
 def by_task() -> None:
