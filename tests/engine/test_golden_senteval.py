@@ -87,68 +87,55 @@ def assert_equal(found: Result | Measurement, golden: dict[str, Any]) -> None:
             assert found.details[ours] == expected
 
 
+def cases(short: dict[str, Any], long: dict[str, Any]) -> list[Any]:
+    """(what is fixed, task) for each task of each; the latter only in `make long`."""
+    return [
+        *((key, task) for key, tasks in short.items() for task in tasks),
+        *(
+            pytest.param(key, task, marks=pytest.mark.long)
+            for key, tasks in long.items()
+            for task in tasks
+        ),
+    ]
+
+
+COUNTED = ("SICKEntailment", "ObjNumber", "SubjNumber", "TopConstituents")
+COUNTED_LONG = ("Depth", "SST5", "MRPC", "TREC")
+
+
 @pytest.mark.parametrize(
-    "task",
-    [
-        *("SICKEntailment", "ObjNumber", "SubjNumber", "TopConstituents"),
-        *(pytest.param(task, marks=pytest.mark.long) for task in ("Depth", "SST5", "MRPC", "TREC")),
-    ],
+    ("protocol", "task"),
+    cases(
+        {
+            "senteval-exact": COUNTED,
+            "senteval": ("SST5", "SICKEntailment", "SNLI", "Tense", *SMALL),
+        },
+        {
+            "senteval-exact": (*COUNTED_LONG, "SST2", "SNLI", "Tense", *LARGE, *NESTED),
+            "senteval-fast": (
+                *("MR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment", "SNLI"),
+                "WordContent",
+            ),
+            "senteval": ("SST2", *LARGE),
+        },
+    ),
 )
-def test_exact(task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]) -> None:
-    """The full setting, one fit after the other; as many passes over the data as the original."""
-    result, golden = (
-        run(encoder, catalog, "senteval-exact", task),
-        record(reference, "default", task),
-    )
+def test_equal_to_the_original(
+    protocol: str, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+) -> None:
+    """By the plain loop, and by the fast solver where a task has its own splits.
+
+    Such a task draws nothing in another order.
+    """
+    result, golden = run(encoder, catalog, protocol, task), record(reference, protocol, task)
     assert_equal(result, golden)
-    assert result.details["fits"] == golden["fits"]
-    assert result.details["passes"] == pytest.approx(golden["total_epochs"], rel=0.02)
-
-
-@pytest.mark.long
-def test_exact_nested_folds(encoder: Encoder, catalog: Catalog, reference: dict[str, Any]) -> None:
-    """MR in the setting for prototyping: 105 fits, each outer fold as in the original."""
-    result = run(encoder, catalog, "senteval-fast", "MR")
-    assert_equal(result, record(reference, "fast", "MR"))
-    assert result.main.n == len(result.examples["correct"]) == 10662
-    assert 100 * result.examples["correct"].mean() == pytest.approx(result.main.score, abs=0.01)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("task", ["SST2", "SNLI", "Tense", *LARGE, *NESTED])
-def test_exact_long(
-    task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
-) -> None:
-    """The rest of the full setting: minutes each."""
-    result = run(encoder, catalog, "senteval-exact", task)
-    assert_equal(result, record(reference, "default", task))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "task",
-    ["SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment", "SNLI", "WordContent"],
-)
-def test_prototyping(
-    task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
-) -> None:
-    """The rest of the setting for prototyping."""
-    result = run(encoder, catalog, "senteval-fast", task)
-    assert_equal(result, record(reference, "fast", task))
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        *("SST5", "SICKEntailment", "SNLI", "Tense", *SMALL),
-        *(pytest.param(task, marks=pytest.mark.long) for task in ("SST2", *LARGE)),
-    ],
-)
-def test_the_fast_solver_on_splits(
-    task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
-) -> None:
-    """A task with its own splits draws nothing in another order, so it is equal as well."""
-    assert_equal(run(encoder, catalog, "senteval", task), record(reference, "default", task))
+    if protocol == "senteval-exact" and task in (*COUNTED, *COUNTED_LONG):
+        assert result.details["fits"] == golden["fits"]
+        assert result.details["passes"] == pytest.approx(golden["total_epochs"], rel=0.02)
+    if task == "MR":
+        assert result.main.n == len(result.examples["correct"]) == 10662
+        right = 100 * result.examples["correct"].mean()
+        assert right == pytest.approx(result.main.score, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -173,16 +160,14 @@ def test_the_fast_solver_on_folds(
 
 
 @pytest.mark.parametrize(
-    ("task", "tolerance"),
-    [
-        ("MRPC", 0.06),
-        ("SNLI", 0.06),
-        pytest.param("SST5", 0.1, marks=pytest.mark.long),
-        pytest.param("SICKEntailment", 0.5, marks=pytest.mark.long),
-    ],
+    ("tolerance", "task"),
+    cases(
+        {0.06: ("MRPC", "SNLI")},
+        {0.06: (*NESTED, "SST2"), 0.1: ("SST5",), 0.5: ("SICKEntailment", "TREC")},
+    ),
 )
 def test_scikit_learn(
-    task: str, tolerance: float, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+    tolerance: float, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
 ) -> None:
     """Deterministic, but for a dev sample of SST5 and where fits end at 100 iterations."""
     golden = record(reference, "sklearn", task)
@@ -191,22 +176,12 @@ def test_scikit_learn(
     assert found["acc"] == pytest.approx(golden["acc"], abs=tolerance)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("task", [*NESTED, "SST2", "TREC"])
-def test_scikit_learn_long(
-    task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
-) -> None:
-    """The rest of them."""
-    test_scikit_learn(task, 0.5 if task == "TREC" else 0.06, encoder, catalog, reference)
-
-
 @pytest.mark.parametrize(
     ("solver", "task"),
-    [
-        ("exact", "SubjNumber"),
-        ("columns", "SubjNumber"),
-        pytest.param("columns", "Tense", marks=pytest.mark.long),
-    ],
+    cases(
+        {"exact": ("SubjNumber",), "columns": ("SubjNumber",)},
+        {"columns": ("Tense",), "exact": ("Tense", "TREC", "MRPC", "SST2")},
+    ),
 )
 def test_one_hidden_layer(
     solver: Any, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -235,15 +210,6 @@ def test_one_hidden_layer_on_folds(
     allowed = max(0.3, 3 * 1.4 * spread["devacc"]["std_ddof1"])
     assert scores["devacc"] == pytest.approx(golden["devacc"], abs=allowed)
     assert scores["acc"] == pytest.approx(golden["acc"], abs=test_spread)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("task", ["Tense", "TREC", "MRPC", "SST2"])
-def test_one_hidden_layer_long(
-    task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
-) -> None:
-    """The rest of them, by the plain loop."""
-    test_one_hidden_layer("exact", task, encoder, catalog, reference)
 
 
 @pytest.mark.long

@@ -39,11 +39,6 @@ def clouds(classes: int, n: int = 360) -> tuple[Features, np.ndarray]:
     return Features(points.astype(np.float32), np.arange(n)), labels
 
 
-def every_row(n: int) -> torch.Tensor:
-    """Row numbers."""
-    return torch.arange(n)
-
-
 def cut(n: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Train, dev and test rows."""
     rows = np.random.default_rng(1).permutation(n)
@@ -71,7 +66,7 @@ def test_a_column_learns_nothing_from_rows_it_may_not_see() -> None:
     features, labels = clouds(2)
     train, dev, test = cut()
     first, second = train[:100], train[100:]
-    spoilt = features.rows(every_row(360)).numpy().copy()
+    spoilt = features.rows(torch.arange(360)).numpy().copy()
     spoilt[second] = 1e3
     fits = [Fit(first, dev, 1e-4, test), Fit(second, dev, 1e-4, test)]
     whole = columns.solve(features, labels, fits, EXACT, 1, nobody)
@@ -103,7 +98,7 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
 def uneven() -> tuple[np.ndarray, np.ndarray]:
     """Points whose features have other means and spreads, the first one none; and labels."""
     features, labels = clouds(3)
-    raw = features.rows(every_row(360)).numpy() * np.array([0, 9, 0.1, 1, 1, 3, 1, 2])
+    raw = features.rows(torch.arange(360)).numpy() * np.array([0, 9, 0.1, 1, 1, 3, 1, 2])
     return (raw + np.arange(8) - 0.3).astype(np.float32), labels
 
 
@@ -168,7 +163,7 @@ def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
     The fast solver and the plain loop choose the same, and both options are told.
     """
     features, labels = clouds(2)
-    raw = features.rows(every_row(360)).numpy() / 100 + 1
+    raw = features.rows(torch.arange(360)).numpy() / 100 + 1
     quick = {"passes": 10, "tenacity": 1, "max_passes": 20}
     train, dev, test = cut()
     for vectors, znorm in ((raw, True), (np.zeros_like(raw), False)):
@@ -215,14 +210,15 @@ def test_progress_never_falls(solver: Any) -> None:
         lambda t: normalised(t, [(both, test)]),
     ):
         told: list[float] = []
-
-        def tick(done: float = 0.0, /, told: list[float] = told) -> None:
-            told.append(done)
-
-        plan(FoldTrainer(features, labels, setting, 1, tick))
-        assert told[0] == 0
+        plan(FoldTrainer(features, labels, setting, 1, told.append))
         assert told == sorted(told)
-        assert 0.7 < told[-1] <= 1
+        assert told[0] == 0 and 0.7 < told[-1] <= 1
+
+    def stop(done: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        split(FoldTrainer(features, labels, setting, 1, stop), train, dev, test)
 
 
 def test_features_formed_in_batches_are_those_formed_whole(
@@ -242,18 +238,5 @@ def test_features_formed_in_batches_are_those_formed_whole(
     for limit in (1 << 28, 0):
         monkeypatch.setattr(module, "KEPT_BYTES", limit)
         for combination, whole in expected.items():
-            found = Features(vectors, left, right, combination).rows(every_row(50))
+            found = Features(vectors, left, right, combination).rows(torch.arange(50))
             np.testing.assert_array_equal(found.numpy(), whole)
-
-
-def test_whoever_waits_can_stop_it() -> None:
-    """What `tick` raises gets out of either solver."""
-    features, labels = clouds(2)
-    train, dev, test = cut()
-
-    def stop(done: float = 0.0, /) -> None:
-        raise KeyboardInterrupt
-
-    for setting in (EXACT, FAST):
-        with pytest.raises(KeyboardInterrupt):
-            split(FoldTrainer(features, labels, setting, 1, stop), train, dev, test)

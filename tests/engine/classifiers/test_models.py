@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from theodolite.engine.classifiers import models, optimisers
-from theodolite.engine.threads import one_torch_thread
 
 ROWS, WIDTH, COLUMNS = 12, 7, 3
 
@@ -61,35 +60,23 @@ def weights_of(layer: nn.Sequential, j: int, found: list[torch.Tensor], axes: li
         torch.testing.assert_close(one[-1], part.bias.grad)
 
 
+@pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize(("classes", "hidden"), [(2, 0), (5, 0), (40, 0), (2, 4), (3, 4)])
-def test_gradients_are_those_of_autograd(classes: int, hidden: int) -> None:
+def test_gradients_are_those_of_autograd(classes: int, hidden: int, normalised: bool) -> None:
     """Each column's is the gradient of the mean cross-entropy over the rows it sees.
 
-    The start is torch's own, drawn from the same seed.
+    The start is torch's own, drawn from the same seed. Folded into the weights, z-normalisation
+    gives what a normalised copy gives.
     """
     x, y, seen = batch(classes)
-    model = columns(classes, hidden)
-    out = [torch.empty_like(p.values) for p in model.parameters]
-    one_hot = torch.eye(classes, dtype=torch.float64)[y]
-    model.gradients(x, one_hot, seen / seen.sum(0), out)
-    for j in range(COLUMNS):
-        layer = layers(classes, hidden)
-        rows = seen[:, j]
-        nn.functional.cross_entropy(layer(x[rows]), y[rows]).backward()
-        weights_of(layer, j, out, [p.axis for p in model.parameters])
-        expected = layer(x).argmax(1)
-        assert model.predict(x, torch.tensor([j]))[:, 0].tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize(("classes", "hidden"), [(2, 0), (5, 0), (40, 0), (3, 4)])
-def test_normalising_weights_is_normalising_features(classes: int, hidden: int) -> None:
-    """Folded into the weights, z-normalisation gives what a normalised copy gives."""
-    x, y, seen = batch(classes)
     x = 3 * x + 1
-    mean = torch.stack([x[seen[:, j]].mean(0) for j in range(COLUMNS)], dim=1)
-    deviation = torch.stack([x[seen[:, j]].std(0, correction=0) for j in range(COLUMNS)], dim=1)
+    mean, deviation = torch.zeros(2, WIDTH, COLUMNS, dtype=torch.float64)
+    deviation += 1
     model = columns(classes, hidden)
-    model.scaling = models.Scaling(mean, 1 / deviation)
+    if normalised:
+        mean = torch.stack([x[seen[:, j]].mean(0) for j in range(COLUMNS)], dim=1)
+        deviation = torch.stack([x[seen[:, j]].std(0, correction=0) for j in range(COLUMNS)], dim=1)
+        model.scaling = models.Scaling(mean, 1 / deviation)
     out = [torch.empty_like(p.values) for p in model.parameters]
     model.gradients(x, torch.eye(classes, dtype=torch.float64)[y], seen / seen.sum(0), out)
     for j in range(COLUMNS):
@@ -141,14 +128,3 @@ def test_dropout_drops_the_share_and_keeps_the_mean() -> None:
     dropped = (out[0][-1, 0] == 0).float().mean()
     assert dropped == pytest.approx(0.25, abs=0.06)
     assert (model.predict(x, torch.tensor([0])) == model.predict(x, torch.tensor([0]))).all()
-
-
-def test_training_on_one_thread_leaves_the_others_as_they_were() -> None:
-    """Whatever happens inside."""
-    import torch
-
-    before = torch.get_num_threads()
-    with pytest.raises(KeyError), one_torch_thread():
-        assert torch.get_num_threads() == 1
-        raise KeyError
-    assert torch.get_num_threads() == before

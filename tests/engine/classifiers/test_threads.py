@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -16,7 +17,7 @@ from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.progress import nobody
 from theodolite.engine.tasks import classification
-from theodolite.engine.threads import one_blas_thread
+from theodolite.engine.threads import one_blas_thread, one_torch_thread
 
 LABELS = np.arange(60) % 2
 VECTORS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
@@ -70,3 +71,8 @@ def test_who_ends_first_does_not_matter() -> None:
         assert set(blas_threads()) == {1}
         other.__exit__(None, None, None)
         assert set(blas_threads()) == {2}
+    before = torch.get_num_threads()
+    with pytest.raises(KeyError), one_torch_thread():
+        assert torch.get_num_threads() == 1
+        raise KeyError
+    assert torch.get_num_threads() == before

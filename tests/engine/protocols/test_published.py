@@ -29,27 +29,22 @@ def test_a_printed_average_is_the_mean_of_its_row(row: Published) -> None:
         assert row.average == pytest.approx(sum(row.scores.values()) / 7, abs=0.00501)
 
 
-def test_rows_of_the_transfer_table() -> None:
-    """As many as are printed, of both kinds, and a number of each looked up in the paper."""
+def test_rows_of_the_transfer_tables() -> None:
+    """As many as are printed, of both kinds, and numbers looked up in the papers.
+
+    They are of logistic regression with ten folds: neither the fast setting nor a hidden layer.
+    """
     rows = {(row.model, row.training): row for row in TABLE_E1}
     assert len(rows) == len(TABLE_E1) == 21
     assert rows["SimCSE-BERT-base", "unsupervised"].scores["TREC"] == 89.80
     assert rows["SimCSE-BERT-base", "supervised"].scores["MR"] == 82.69
     assert rows["Skip-thought", "unsupervised"].origin == "Zhang et al. 2020"
-
-
-def test_what_was_not_printed_is_absent() -> None:
-    """SkipThought has no MRPC in the authors' table, and nobody an average."""
-    rows = {row.model: row for row in TABLE_INFERSENT}
-    assert "MRPC" not in rows["SkipThought"].scores
-    assert rows["InferSent1 (GloVe)"].scores["SICKEntailment"] == 86.1
+    by_name = {row.model: row for row in TABLE_INFERSENT}
+    assert "MRPC" not in by_name["SkipThought"].scores
+    assert by_name["InferSent1 (GloVe)"].scores["SICKEntailment"] == 86.1
     assert all(row.average is None for row in TABLE_INFERSENT)
-
-
-def test_a_transfer_row_stands_beside_the_full_setting_only() -> None:
-    """Logistic regression with ten folds: neither the fast setting nor a hidden layer."""
-    for row in (*TABLE_E1, *TABLE_INFERSENT):
-        assert row.protocols == ("senteval", "senteval-exact")
+    protocols = {row.protocols for row in (*TABLE_E1, *TABLE_INFERSENT)}
+    assert protocols == {("senteval", "senteval-exact")}
 
 
 def test_the_numbers_everyone_quotes() -> None:
@@ -68,20 +63,27 @@ def test_the_numbers_everyone_quotes() -> None:
     assert (len(TABLE_MAIN), len(TABLE_B3)) == (23, 12)
 
 
-def test_further_papers_beside_the_protocols_they_are_of() -> None:
+@pytest.mark.parametrize(
+    ("table", "model", "task", "protocol", "printed"),
+    [
+        ("Pitfalls section 3", "Glove-300d", "STSBenchmark", "pitfalls", 44),
+        ("Pitfalls section 3", "Glove-300d", "STSBenchmark", "senteval", None),
+        ("SentEval table 3", "GloVe", "MR", "senteval", 77.4),
+        ("SentEval table 3", "InferSent", "SST5", "senteval", 46.3),
+        ("SentEval table 3", "SkipThought", "SST5", "senteval", None),
+        ("SentEval table 3, MLP", "GloVe", "MR", "senteval", None),
+        ("SentEval table 3, MLP", "GloVe", "MR", "senteval-mlp", 77.7),
+        ("SentEval table 4, learned", "InferSent", "STSBenchmark", "senteval", 75.6),
+        ("SentEval table 4, learned", "InferSent", "STSBenchmark", "simcse-2021", None),
+        ("Vec2Sent table 5", "SBERT", "SNLI", "senteval", 83.92),
+        ("Vec2Sent table 5", "SBERT", "MRPC", "senteval", None),  # it prints F1
+    ],
+)
+def test_further_papers_beside_the_protocols_they_are_of(
+    table: str, model: str, task: str, protocol: str, printed: float | None
+) -> None:
     """Single cells as printed; an MLP's numbers are not those of logistic regression."""
-    found = {(table, row.model): row for table, rows in FURTHER.items() for row in rows}
-    assert len(found) == 19
-    glove = found["Pitfalls section 3", "Glove-300d"]
-    assert glove.printed("STSBenchmark", "pitfalls") == 44
-    assert glove.printed("STSBenchmark", "senteval") is None
-    assert found["SentEval table 3", "GloVe"].printed("MR", "senteval") == 77.4
-    assert found["SentEval table 3", "InferSent"].printed("SST5", "senteval") == 46.3
-    assert found["SentEval table 3", "SkipThought"].printed("SST5", "senteval") is None
-    mlp = found["SentEval table 3, MLP", "GloVe"]
-    assert (mlp.printed("MR", "senteval"), mlp.printed("MR", "senteval-mlp")) == (None, 77.7)
-    learned = found["SentEval table 4, learned", "InferSent"]
-    assert (learned.printed("STSBenchmark", "senteval"), learned.aggregation) == (75.6, None)
-    assert learned.printed("STSBenchmark", "simcse-2021") is None
-    assert found["Vec2Sent table 5", "SBERT"].printed("SNLI", "senteval") == 83.92
-    assert found["Vec2Sent table 5", "SBERT"].printed("MRPC", "senteval") is None  # it prints F1
+    assert sum(map(len, FURTHER.values())) == 19
+    (row,) = (row for row in FURTHER[table] if row.model == model)
+    assert row.printed(task, protocol) == printed
+    assert row.aggregation is None

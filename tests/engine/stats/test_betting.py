@@ -58,9 +58,5 @@ def test_a_bound_alone_excludes() -> None:
     assert np.isinf(log_capital(seen, np.array([0.3, 0.7]))).all()
     low, high = confidence_sequence(seen, 0.05)
     assert low[0] == pytest.approx(0.4, abs=0.002) and high[0] == pytest.approx(0.6, abs=0.002)
-
-
-def test_nothing_seen() -> None:
-    """No observation, no interval."""
-    low, high = confidence_sequence(Observations.between(np.empty(0), 0.0, 1.0), 0.05)
-    assert len(low) == len(high) == 0
+    nothing = confidence_sequence(Observations.between(np.empty(0), 0.0, 1.0), 0.05)
+    assert [len(side) for side in nothing] == [0, 0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,11 +14,11 @@ from tests.engine.samples import pairs
 from theodolite.engine.stats.bootstrap import (
     Sample,
     average,
-    average_precision,
     bootstrap,
     main_sample,
     pearson,
     ranks,
+    resample_all,
     spearman,
 )
 
@@ -44,12 +47,37 @@ def test_averages() -> None:
     assert average(scores, ["A", "B"]).score == pytest.approx(0.007)
 
 
-def test_each_resample_is_scored_as_scipy_would() -> None:
-    """The counting of ranks gives spearmanr of the drawn pairs, duplicates and ties included."""
-    sample = pairs(200, 1.0, seed=1)
-    sample = Sample(np.round(sample.values, 1), sample.gold)
+KEPT: dict[str, Callable[[np.ndarray, np.ndarray], tuple[dict[str, Any], dict[str, Any]]]] = {
+    "spearman": lambda values, gold: (
+        {"cosine": values, "gold": gold, "part": np.zeros(len(gold), np.int16)},
+        {"main_parts": [0]},
+    ),
+    "pearson": lambda values, gold: (
+        {"predicted": values, "gold": gold},
+        {"selected_by": "pearson"},
+    ),
+    "average_precision": lambda values, gold: (
+        {"similarity": values, "label": gold > 2},
+        {"by": "cosine"},
+    ),
+}
+SCORED = {
+    "spearman": lambda values, gold: stats.spearmanr(values, gold).statistic,
+    "pearson": lambda values, gold: stats.pearsonr(values, gold).statistic,
+    "average_precision": lambda values, gold: average_precision_score(gold > 2, values),
+}
+
+
+@pytest.mark.parametrize("digits", [1, 8])
+@pytest.mark.parametrize("statistic", SCORED)
+def test_each_resample_is_scored_as_scipy_would(statistic: str, digits: int) -> None:
+    """The drawn examples, duplicates and ties included, by what a result keeps."""
+    given = pairs(200, 1.0, seed=1)
+    values, gold, score = given.values.round(digits), given.gold, SCORED[statistic]
+    sample = main_sample(*KEPT[statistic](values, gold))
+    assert sample.statistic == pytest.approx(100 * score(values, gold))
     drawn = np.random.default_rng(5).integers(0, 200, size=(4, 200))
-    expected = [100 * stats.spearmanr(sample.values[i], sample.gold[i]).statistic for i in drawn]
+    expected = [100 * score(values[rows], gold[rows]) for rows in drawn]
     np.testing.assert_allclose(bootstrap(sample, 4, seed=5), expected, atol=1e-9)
 
 
@@ -66,40 +94,8 @@ def test_the_main_sample_is_the_part_of_the_main_score() -> None:
     assert main_sample({"token_f1": np.array([0.5, 1.0])}, {}).statistic == 75.0
 
 
-def test_learned_relatedness_is_resampled_by_its_own_correlation() -> None:
-    """Pearson where the regressor was selected by Pearson; scipy on the drawn pairs agrees."""
-    rng = np.random.default_rng(0)
-    gold = rng.normal(size=40)
-    examples = {"predicted": gold + rng.normal(size=40), "gold": gold}
-    sample = main_sample(examples, {"selected_by": "pearson"})
-    expected = 100 * stats.pearsonr(examples["predicted"], gold).statistic
-    assert sample.statistic == pytest.approx(expected)
-    found = bootstrap(sample, resamples=3, seed=0)
-    drawn = np.random.default_rng(0).integers(0, 40, size=(3, 40))
-    for value, rows in zip(found, drawn, strict=True):
-        expected = 100 * stats.pearsonr(sample.values[rows], gold[rows]).statistic
-        assert value == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("digits", [1, 8])
-def test_average_precision_of_resamples(digits: int) -> None:
-    """With ties and without."""
-    rng = np.random.default_rng(0)
-    values, right = rng.normal(size=400).round(digits), rng.integers(0, 2, 400)
-    times = rng.multinomial(400, np.full(400, 1 / 400), size=5)
-    expected = [
-        average_precision_score(np.repeat(right, of), np.repeat(values, of)) for of in times
-    ]
-    np.testing.assert_allclose(average_precision(values, right, times.astype(float)), expected)
-
-
-def test_pairs_are_resampled_by_average_precision() -> None:
-    """A result's values per example give its score, and an interval around it."""
-    rng = np.random.default_rng(1)
-    right = rng.integers(0, 2, 300)
-    examples = {"similarity": right + rng.normal(size=300), "label": right.astype(bool)}
-    sample = main_sample(examples, {"by": "cosine"})
-    expected = 100 * average_precision_score(right, examples["similarity"])
-    assert sample.statistic == pytest.approx(expected)
-    low, high = np.percentile(bootstrap(sample, 400), [2.5, 97.5])
-    assert low < expected < high < low + 15
+def test_resamples_are_of_the_same_examples() -> None:
+    with pytest.raises(ValueError, match="same examples"):
+        resample_all([Sample(np.zeros(3)), Sample(np.zeros(4))])
+    draws = bootstrap(Sample(np.array([1.0, 2, 0]), clusters=np.array([[0, 0], [1, 0], [0, 1]])))
+    assert np.isnan(draws).any(), "a resample may draw none of them"

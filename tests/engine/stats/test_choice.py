@@ -29,6 +29,10 @@ def test_the_best_and_those_that_tie_with_it() -> None:
     assert low < score < high
     assert high - low == pytest.approx(4 * 100 * np.sqrt(0.8 * 0.2 / 200), rel=0.15)
     assert made.behind["low"].delta == pytest.approx(-40.0)
+    # A score without spread has no correlation, and comes last.
+    gold = np.arange(60.0)
+    made = choose({"flat": Sample(np.ones(60), gold), "good": Sample(gold + 1, gold)})
+    assert made.names == ("good", "flat")
 
 
 def test_picking_the_best_flatters_it_the_more_the_more_alike_they_are() -> None:
@@ -37,14 +41,10 @@ def test_picking_the_best_flatters_it_the_more_the_more_alike_they_are() -> None
     alike = {str(i): Sample((rng.random(200) < 0.7).astype(float)) for i in range(20)}
     apart = {"a": right(0.9), "b": right(0.2)}
     assert choose(alike).optimism > 1.0 > choose(apart).optimism
-
-
-def test_of_eleven_the_worse_ones_do_not_tie() -> None:
-    """Ten that are equally good, and random words."""
+    # Of eleven the ten good ones tie, and random words do not.
     samples = {f"good {i}": pairs(300, 1.0, i) for i in range(10)} | {"words": pairs(300, 9.0, 99)}
-    made = choose(samples)
-    assert "words" not in made.ties
-    assert len(made.ties) == 9
+    ties = choose(samples).ties
+    assert "words" not in ties and len(ties) == 9
 
 
 def test_one_comparison_is_a_z_test_and_independent_ones_are_sidaks() -> None:
@@ -80,13 +80,6 @@ def test_a_few_examples_show_nothing() -> None:
     assert few.delta == many.delta == 0.0
     assert not few.within(2.0)
     assert many.within(2.0)
-
-
-def test_what_is_not_known_ties_with_none_and_comes_last() -> None:
-    """A score without spread has no correlation."""
-    gold = np.arange(60.0)
-    made = choose({"flat": Sample(np.ones(60), gold), "good": Sample(gold + 1, gold)})
-    assert made.names == ("good", "flat")
 
 
 def test_what_is_shown_to_be_within_a_margin_is() -> None:

@@ -21,14 +21,9 @@ def test_examples_that_share_a_text_are_one_cluster() -> None:
     assert codes_of(["x", "", "x", ""]).tolist() == [0, 1, 0, 2]
     assert effective(np.array([0, 0, 1, 1])) == 2.0
     assert effective(np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
-
-
-def test_a_chain_of_nearly_all_pairs_is_cut() -> None:
-    """Each pair shares a text with the next: the texts are drawn, not the one chain."""
-    chain = [(f"text {i}", f"text {i + 1}") for i in range(100)]
-    found = sharing(chain)
-    assert found.shape == (100, 2)
-    assert (found[1:, 0] == found[:-1, 1]).all()
+    # Each pair shares a text with the next: the texts are drawn, not the one chain.
+    found = sharing([(f"text {i}", f"text {i + 1}") for i in range(100)])
+    assert found.shape == (100, 2) and (found[1:, 0] == found[:-1, 1]).all()
     # Few documents are no chain: there are no more clusters than that.
     asked = [(f"question {i}", f"document {i % 12}") for i in range(48)]
     assert effective(sharing(asked)) == 12
@@ -117,18 +112,24 @@ def test_what_numbers_no_clusters_is_left_alone(codes: np.ndarray) -> None:
 
 
 def test_two_encoders_are_drawn_by_the_same_clusters() -> None:
-    """An old result without them is drawn by those of the others; other clusters are refused."""
     values, clusters = np.random.default_rng(0).random(12), np.arange(12) // 3
-    new, old = resample_all([Sample(values, clusters=clusters), Sample(values)], 50)
-    assert np.array_equal(new.draws, old.draws)
-    assert new.units == old.units == 4.0
-    with pytest.raises(ValueError, match="same examples"):
-        resample_all([Sample(values, clusters=clusters), Sample(values, clusters=clusters[::-1])])
+    new, again = resample_all([Sample(values, clusters=clusters)] * 2, 50)
+    assert np.array_equal(new.draws, again.draws) and new.units == again.units == 4.0
+    for other in (clusters[::-1], None):
+        with pytest.raises(ValueError, match="same examples"):
+            resample_all([Sample(values, clusters=clusters), Sample(values, clusters=other)])
 
 
 def clustered(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
     """Normal values with an intra-cluster correlation of 0.5: (count * size,)."""
     return np.repeat(rng.normal(size=count), size) + rng.normal(size=count * size)
+
+
+def holds_zero(values: np.ndarray, clusters: np.ndarray | None, n: int, seed: int = 0) -> bool:
+    """Whether the interval of the mean does."""
+    (drawn,) = resample_all([Sample(values, clusters=clusters)], n, seed)
+    low, high = interval(drawn.draws[None], [drawn.units])
+    return bool(low[0] <= 0.0 <= high[0])
 
 
 @pytest.mark.parametrize(("count", "size"), [(60, 5), (15, 8)])
@@ -138,9 +139,7 @@ def test_coverage_with_a_known_correlation_within_clusters(count: int, size: int
     for trial in range(trials):
         values = clustered(np.random.default_rng(trial), count, size)
         for known in held:
-            (drawn,) = resample_all([Sample(values, clusters=clusters if known else None)], 400)
-            low, high = interval(drawn.draws[None], [drawn.units])
-            held[known] += bool(low[0] <= 0.0 <= high[0])
+            held[known] += holds_zero(values, clusters if known else None, 400)
     assert stats.binom.ppf(0.001, trials, 0.95) <= held[True] <= 0.99 * trials
     assert held[False] < 0.85 * trials
 
@@ -170,7 +169,5 @@ def test_texts_in_chains_are_drawn_wide_enough() -> None:
     for trial in range(trials):
         rng = np.random.default_rng(trial)
         values = rng.normal(size=120)[pairs].sum(axis=1) + rng.normal(size=300)
-        (drawn,) = resample_all([Sample(values, clusters=clusters)], 300, trial)
-        low, high = interval(drawn.draws[None], [drawn.units])
-        held += bool(low[0] <= 0.0 <= high[0])
+        held += holds_zero(values, clusters, 300, trial)
     assert held >= stats.binom.ppf(0.001, trials, 0.95)

@@ -17,24 +17,16 @@ def found(delta: float, error: float, n: int = 300, critical: float = CRITICAL) 
     return Behind(delta, delta - half, delta + half, error, critical, n)
 
 
-def test_those_who_do_the_same_are_never_told_apart() -> None:
-    """No number of examples ends a tie between equals."""
-    assert to_tell_apart(found(0.0, 0.0)) == MoreExamples(None, 0.0)
-
-
-def test_a_lead_within_the_noise_is_out_of_reach() -> None:
-    """Half a standard error of four points, on 100 examples, promises nothing."""
-    more = to_tell_apart(found(2.0, 4.0, 100))
-    assert more.n is None
-    assert more.power < POWER
-
-
 def test_the_wider_the_lead_the_fewer_are_lacking() -> None:
     """And more of them where more pairs are tested at once; whoever is ahead."""
     lacking = [to_tell_apart(found(d, 1.0, 1000)).n or 0 for d in (1.5, 1.7, 1.9)]
     assert REACH * 1000 > lacking[0] > lacking[1] > lacking[2] > 0
     assert (to_tell_apart(found(1.7, 1.0, 1000, 2.9)).n or 0) > lacking[1]
     assert to_tell_apart(found(-1.7, 1.0, 1000)).n == lacking[1]
+    # Equals are never told apart, and half a standard error of four points promises nothing.
+    assert to_tell_apart(found(0.0, 0.0)) == MoreExamples(None, 0.0)
+    more = to_tell_apart(found(2.0, 4.0, 100))
+    assert more.n is None and more.power < POWER
 
 
 def test_a_handful_is_not_worth_a_sentence() -> None:

@@ -57,25 +57,12 @@ def test_by_hand() -> None:
     np.testing.assert_allclose(found["precision"], [0, 1 / 3, 2 / 5])
     np.testing.assert_allclose(found["mrr"], [0, 1 / 2, 1 / 2])
     np.testing.assert_allclose(found["hit_rate"], [0, 1, 1])
-
-
-def test_nothing_answers() -> None:
-    """All judged 0, or none of the answers found: zeros, no warning."""
+    # All judged 0, or none of the answers found: zeros, no warning.
     nothing = np.empty(0, np.int64)
-    for ranks, grades, judged in (
-        (np.array([1]), np.array([0]), np.array([0])),
-        (nothing, nothing, np.array([1, 2])),
-    ):
-        found = at_cutoffs(ranks, grades, judged, CUTOFFS)
-        assert not any(values.any() for values in found.values())
-
-
-def test_of_equal_scores_the_later_id_is_first() -> None:
-    """As trec_eval sorts them."""
+    judged = (np.array([1]), np.array([0]), np.array([0])), (nothing, nothing, np.array([1, 2]))
+    for given in judged:
+        assert not any(values.any() for values in at_cutoffs(*given, CUTOFFS).values())
+    # Of equal scores the later id is first, as trec_eval sorts them.
     names = np.array(["a", "c", "b", "d"])
-    assert names[order(np.array([1.0, 1.0, 1.0, 2.0]), np.arange(4)[[0, 2, 1, 3]])].tolist() == [
-        "d",
-        "c",
-        "b",
-        "a",
-    ]
+    placed = names[order(np.array([1.0, 1.0, 1.0, 2.0]), np.array([0, 2, 1, 3]))]
+    assert placed.tolist() == ["d", "c", "b", "a"]

@@ -49,29 +49,20 @@ def answers(only_a: int, only_b: int, both: int = 7) -> tuple[np.ndarray, np.nda
     return np.array(a), np.array(b)
 
 
-def test_mcnemar_by_hand() -> None:
-    """One against five: 2 * (1 + 6) / 64 for the exact test, less the 6 / 64 of the outcome."""
-    assert mcnemar(*answers(1, 5)) == pytest.approx(8 / 64)
-    assert mcnemar(*answers(5, 1)) == pytest.approx(8 / 64)
-
-
 @pytest.mark.parametrize(("a", "b"), [(0, 1), (2, 9), (40, 71), (900, 1010), (4000, 4300)])
 def test_mcnemar_is_the_mid_p_of_the_binomial_test(a: int, b: int) -> None:
     """That of scipy, exact and two-sided, less the probability of the outcome itself."""
     exact = stats.binomtest(a, a + b, 0.5).pvalue - stats.binom.pmf(a, a + b, 0.5)
-    assert mcnemar(*answers(a, b)) == pytest.approx(exact)
+    assert mcnemar(*answers(a, b)) == mcnemar(*answers(b, a)) == pytest.approx(exact)
 
 
-def test_mcnemar_nears_the_chi_square_of_the_textbook() -> None:
-    """With many examples, (b - c)^2 / (b + c) on one degree of freedom."""
+def test_mcnemar_by_hand() -> None:
+    """One against five: 2 * (1 + 6) / 64 for the exact test, less the 6 / 64 of the outcome."""
+    assert mcnemar(*answers(1, 5)) == pytest.approx(8 / 64)
+    # With many examples it nears the textbook's (b - c)^2 / (b + c) on one degree of freedom.
     expected = stats.chi2.sf((4000 - 4200) ** 2 / 8200, 1)
     assert mcnemar(*answers(4000, 4200)) == pytest.approx(expected, rel=0.01)
-
-
-def test_mcnemar_of_equals_is_one() -> None:
-    """As many on either side, or none at all; examples that both get right count for nothing."""
-    assert mcnemar(*answers(3, 3)) == 1.0
-    assert mcnemar(*answers(0, 0)) == 1.0
+    assert mcnemar(*answers(3, 3)) == mcnemar(*answers(0, 0)) == 1.0
     assert mcnemar(*answers(2, 9, both=0)) == mcnemar(*answers(2, 9, both=500))
     with pytest.raises(ValueError, match="same examples"):
         mcnemar(np.ones(3, bool), np.ones(4, bool))
@@ -117,28 +108,23 @@ def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
     assert found.high == pytest.approx(expected.high, abs=0.08 * width)
 
 
-def test_by_hand_every_example_differs() -> None:
+def test_a_point_an_equal_and_the_other_side() -> None:
     """A right on all four, B on none: every resample says 100, so the interval is that point."""
     found = paired(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
     assert (found.delta, found.low, found.high) == (100.0, 100.0, 100.0)
     assert found.p == 2 / 2**4  # all four signs alike, as of the exact test
     assert found.words("A", "B") == "A is better"
-
-
-def test_an_encoder_ties_with_itself() -> None:
-    """No difference, p of 1."""
-    sample = pairs(100, 1.0, seed=4)
-    found = paired(sample, sample)
+    a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
+    found = paired(a, a)
     assert (found.delta, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
     assert found.words("A", "B") == "no real difference"
-
-
-def test_the_verdict_turns_with_the_sides() -> None:
-    """Swapping A and B mirrors the interval and the verdict."""
-    a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
     ab, ba = paired(a, b), paired(b, a)
     assert (ab.verdict, ba.verdict) == ("a", "b")
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
+    # The last bits of the same values all point the same way; of one example nothing is known.
+    values = np.random.default_rng(0).random(100)
+    assert paired(Sample(values), Sample(values - 1e-12)).p == 1.0
+    assert paired(Sample(np.ones(1)), Sample(np.zeros(1))).p == 1.0
 
 
 @pytest.mark.parametrize("kind", ["correlation", "accuracy"])
@@ -153,12 +139,6 @@ def test_coverage(kind: str) -> None:
         found = paired(Sample(values[0], gold), Sample(values[1], gold), resamples=400, seed=trial)
         held += found.low <= 0.0 <= found.high
     assert 0.90 <= held / trials <= 0.985
-
-
-def test_different_examples_are_refused() -> None:
-    """Another number of examples."""
-    with pytest.raises(ValueError, match="same examples"):
-        paired(pairs(50, 1.0, seed=1), pairs(51, 1.0, seed=1))
 
 
 def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
@@ -182,6 +162,8 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
     assert [str(one) for one in against] == [str(one) for one in alone]  # of nan, too
     with pytest.raises(ValueError, match="same examples"):
         mean_draws([[drawn[0]], [resample(Sample(gold[:9], gold[:9]), 500)]])
+    with pytest.raises(ValueError, match="same examples"):
+        paired(pairs(50, 1.0, seed=1), pairs(51, 1.0, seed=1))
 
 
 @pytest.mark.parametrize("correlation", ["spearman", "pearson", None])
@@ -217,18 +199,13 @@ def test_holm_by_hand() -> None:
     assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
 
 
-def test_tie_groups_best_first() -> None:
-    """Two good encoders that differ by nothing real, and one that is clearly worse."""
-    samples = {"poor": pairs(600, 6.0, 1), "good": pairs(600, 1.0, 2), "equal": pairs(600, 1.02, 3)}
-    groups = tied(samples)
-    assert [set(group) for group in groups] == [{"good", "equal"}, {"poor"}]
-
-
 @pytest.mark.parametrize("k", [11, 30])
 def test_many_encoders_can_still_differ(k: int) -> None:
     """Holm's correction over 55 or 435 pairs needs p-values that no share of 2,000 draws can be."""
     samples = {f"e{i}": pairs(400, 1.0, i) for i in range(k - 1)} | {"bad": pairs(400, 20.0, 99)}
     assert tied(samples)[-1] == ["bad"]
+    samples = {"poor": pairs(600, 6.0, 1), "good": pairs(600, 1.0, 2), "equal": pairs(600, 1.02, 3)}
+    assert [set(group) for group in tied(samples)] == [{"good", "equal"}, {"poor"}]
 
 
 @pytest.mark.parametrize("effect", [0.03, 0.1, 0.3, 0.6])
@@ -276,13 +253,6 @@ def test_p_of_a_mean_over_tasks_is_that_of_welch() -> None:
     assert difference(*suites).p == pytest.approx(pairwise(suites)[0, 1])
 
 
-def test_a_rounding_error_is_no_difference() -> None:
-    """The last bits of the same values all point the same way; of one example nothing is known."""
-    values = np.random.default_rng(0).random(100)
-    assert paired(Sample(values), Sample(values - 1e-12)).p == 1.0
-    assert paired(Sample(np.ones(1)), Sample(np.zeros(1))).p == 1.0
-
-
 @pytest.mark.parametrize(("k", "shape"), [(11, "bounded"), (11, "rare"), (30, "bounded")])
 def test_encoders_that_are_equally_good_tie(k: int, shape: str) -> None:
     """Some pair of them differs in at most 5 % of simulated sets, within the binomial bound."""
@@ -308,17 +278,14 @@ def test_the_difference_of_averages() -> None:
     assert alike.high - alike.low == pytest.approx(width / 2, rel=0.15)
 
 
-def test_a_tie_is_with_the_best_of_the_group() -> None:
+def test_tie_groups_by_hand() -> None:
     """B ties with A and C with B, but C not with A: C opens a group of its own."""
     c, a, b = 0, 1, 2
     p = np.ones((3, 3))
     p[a, b] = p[b, a] = p[b, c] = p[c, b] = 0.5
     p[c, a] = p[a, c] = 0.001
     assert tie_groups([70.0, 90.0, 80.0], p) == [[a, b], [c]]
-
-
-def test_groups_are_corrected_for_the_number_of_pairs() -> None:
-    """0.02 alone would tell them apart; as the smallest of three it becomes 0.06."""
+    # 0.02 alone would tell them apart; as the smallest of three it becomes 0.06.
     p = np.full((3, 3), 0.9)
     p[0, 1] = p[1, 0] = 0.02
     assert tie_groups([2.0, 1.0], p[:2, :2]) == [[0], [1]]
