@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import decoder_texts
-from benchmarks.decoder_texts import (
+from studies import decoder_texts
+from studies.decoder_texts import (
     SOURCES,
     UNSEEN,
     parts,

@@ -1,6 +1,6 @@
 """SimCSE on a small BERT trained from scratch: STS before and after, and the paper's ablations.
 
-    THEODOLITE_DATA=... python -m benchmarks.simcse FOLDER [--seeds 3] [--only LABEL ...] [--show]
+    THEODOLITE_DATA=... python -m studies.simcse FOLDER [--seeds 3] [--only LABEL ...] [--show]
 
 A BERT of 4 layers x 256 is pretrained by masked language modelling on the unlabelled sentences;
 every row of `ROWS` is then trained from it on 20,000 of them (or on the NLI triplets) with three

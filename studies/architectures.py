@@ -1,9 +1,9 @@
 """Which decoder is better after the same CPU time: our Transformer or the paper's LSTMs.
 
-    THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
+    THEODOLITE_DATA=... python -m studies.architectures FOLDER [--minutes N] [--encoder NAME]
                                                            [--only NAME ...] [--rates NAME=RATE ...]
 
-All architectures are trained on the corpus of the shipped decoders (`benchmarks.decoders`), with
+All architectures are trained on the corpus of the shipped decoders (`studies.decoders`), with
 the same vectors and tokens. Each first tries some learning rates for a small part of the time and
 keeps the one with the lowest held-out loss, unless its rate is given: a short trial may choose too
 high a rate. The number of updates that fit into the time is measured first, so that each schedule
@@ -33,8 +33,8 @@ import numpy as np
 import torch
 
 from benchmarks.claims import at_least, claim
-from benchmarks.decoder_texts import prepare
-from benchmarks.decoders import shown, tell
+from studies.decoder_texts import prepare
+from studies.decoders import shown, tell
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decode import open_decoder

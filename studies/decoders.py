@@ -1,6 +1,6 @@
 """Train, diagnose and describe the shipped decoders, from text whose licences allow it.
 
-    THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
+    THEODOLITE_DATA=... python -m studies.decoders FOLDER [--only ENCODER ...] [--threads 1]
                                                       [--on parts|windows|whole]
                                                       [--ship FOLDER] [--prove N] [--show]
 
@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more, prepare_whole, prepare_windows
+from studies.decoder_texts import UNSEEN, prepare, prepare_more, prepare_whole, prepare_windows
 from theodolite.app.pages.decode.analogies import PRESETS
 from theodolite.app.workspace import Workspace, default_data
 from theodolite.engine.datasets import Catalog

@@ -1,10 +1,10 @@
 """How many more words come back from a vector when its decoding is corrected.
 
-    THEODOLITE_DATA=... python -m benchmarks.corrections FOLDER [--encoders minilm wordllama]
+    THEODOLITE_DATA=... python -m studies.corrections FOLDER [--encoders minilm wordllama]
                                                          [--rounds 0 2 8] [--sentences 500]
                                                          [--sources tatoeba ...]
 
-The shipped decoders, on the held-out sentences of each source that `benchmarks.decoders` writes to
+The shipped decoders, on the held-out sentences of each source that `studies.decoders` writes to
 FOLDER (they are written if they are missing). A round of correction encodes the decoded sentence,
 moves the query by half of what it misses, and decodes again; the best by cosine is kept.
 """
@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.decoder_texts import prepare
-from benchmarks.decoders import SHIPPED, file_name, held_out
+from studies.decoder_texts import prepare
+from studies.decoders import SHIPPED, file_name, held_out
 from theodolite.app.workspace import default_data
 from theodolite.engine.decode import Decoder, open_decoder
 from theodolite.engine.decoding.diagnostics import (
