@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.engine.datasets.test_catalog import Uploads
 from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, ShrinkingEncoder
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog, Upload
@@ -20,6 +21,8 @@ from theodolite.engine.progress import Progress
 from theodolite.engine.results import Result
 
 GOOD = "SubjNumber"
+Files = dict[str, list[str]]
+"""File -> its lines."""
 
 
 @pytest.fixture
@@ -27,37 +30,38 @@ def folder(tmp_path: Path) -> Path:
     """A data folder whose probing task SubjNumber is as it should be."""
     marks = ["tr"] * 20 + ["va"] * 6 + ["te"] * 6
     rows = [f"{mark}\t{('NN', 'NNS')[i % 2]}\tsentence {i}" for i, mark in enumerate(marks)]
-    return put(tmp_path, "probing/subj_number.txt", rows)
+    return put(tmp_path, {"probing/subj_number.txt": rows})
 
 
-def put(root: Path, name: str, lines: Sequence[str]) -> Path:
-    """Write a file of the folder, return the folder."""
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+def put(root: Path, files: Files) -> Path:
+    for name, lines in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return root
 
 
-def pairs(root: Path, labels: Sequence[str], split: str = "train") -> Path:
-    """Write a split of MRPC."""
-    rows = [f"{y}\t1\t2\tleft {i}\tright {i}" for i, y in enumerate(labels)]
-    return put(root, f"downstream/MRPC/msr_paraphrase_{split}.txt", ["Quality\ta\tb\tc\td", *rows])
+def mrpc(**splits: Sequence[str]) -> Files:
+    """Splits of MRPC with these labels."""
+    return {
+        f"downstream/MRPC/msr_paraphrase_{split}.txt": [
+            "Quality\ta\tb\tc\td",
+            *(f"{y}\t1\t2\tleft {i}\tright {i}" for i, y in enumerate(labels)),
+        ]
+        for split, labels in splits.items()
+    }
 
 
-def binary(root: Path, positive: int, negative: int) -> Path:
-    """Write MR."""
-    put(root, "downstream/MR/rt-polarity.pos", [f"good {i}" for i in range(positive)])
-    return put(root, "downstream/MR/rt-polarity.neg", [f"bad {i}" for i in range(negative)])
+def binary(positive: int, negative: int) -> Files:
+    """MR with so many sentences."""
+    return {
+        "downstream/MR/rt-polarity.pos": [f"good {i}" for i in range(positive)],
+        "downstream/MR/rt-polarity.neg": [f"bad {i}" for i in range(negative)],
+    }
 
 
-def run(folder: Path, bad: str, encoder: HashEncoder | None = None) -> Result:
-    """Measure the bad task between two good ones; return its result."""
-    catalog = Catalog(folder)
-    found = list(evaluate(encoder or HashEncoder(), [GOOD, bad, "StarterSTS"], data=catalog))
-    assert [r.task for r in found] == [GOOD, bad, "StarterSTS"]
-    assert [r.error for r in (found[0], found[2])] == [None, None], "the others are unharmed"
-    assert found[1].scores == ()
-    return found[1]
+def marked(*marks: str) -> list[str]:
+    """Lines of probing with these splits, of two classes."""
+    return [f"{mark}\t{'ab'[i % 2]}\ts {i}" for i, mark in enumerate(marks)]
 
 
 def assert_told(result: Result, *says: str) -> None:
@@ -69,142 +73,104 @@ def assert_told(result: Result, *says: str) -> None:
     assert not any(word in result.error for word in ("Error", "Traceback", "None", "array("))
 
 
-def test_one_class(folder: Path) -> None:
-    """The file whose every line has the same label."""
-    put(folder, "probing/past_present.txt", ["tr\tPAST\ta b", "va\tPAST\tc", "te\tPAST\td"])
-    assert_told(run(folder, "Tense"), "probing/past_present.txt", "single label, 'PAST'")
-
-
-def test_one_class_among_files_of_a_class_each(folder: Path) -> None:
-    """The file that is empty is named, not the one that is full."""
-    result = run(binary(folder, 30, 0), "MR")
-    assert_told(result, "MR/rt-polarity.neg contains no labelled sentence")
-    assert ".pos" not in str(result.error)
-
-
-def test_fewer_examples_than_folds(folder: Path) -> None:
-    """Nested folds, and folds of a training split: which label, how many, where it begins."""
-    output = run(binary(folder, 30, 4), "MR")
-    assert_told(
-        output,
-        "4 training examples of 'negative', fewer than the 10 folds",
-        "MR/rt-polarity.neg, line 1",
-    )
-    pairs(pairs(folder, ["1"] * 20 + ["0"] * 3), ["1", "0"], "test")
-    output = run(folder, "MRPC")
-    assert_told(output, "3 training examples of '0'", "MRPC/msr_paraphrase_train.txt, line 22")
-
-
-def test_a_label_that_training_lacks(folder: Path) -> None:
-    """In dev or test: file and line of the first."""
-    put(
-        folder,
-        "probing/tree_depth.txt",
-        ["tr\t5\ta b", "tr\t6\tb", "va\t5\tc", "te\t5\td", "te\t9\te"],
-    )
-    assert_told(run(folder, "Depth"), "probing/tree_depth.txt, line 5 has the label '9'")
-    pairs(pairs(folder, ["1", "0"] * 12), ["1", "0", "2"], "test")
-    assert_told(run(folder, "MRPC"), "MRPC/msr_paraphrase_test.txt, line 4 has the label '2'")
-
-
-@pytest.mark.parametrize("row", ["va\t\tno label", "va\t \tno label"])
-def test_a_line_without_a_label(folder: Path, row: str) -> None:
-    """An empty cell is no class of its own."""
-    put(folder, "probing/tree_depth.txt", ["tr\t5\ta b", "tr\t6\tb", row, "te\t5\td"])
-    assert_told(run(folder, "Depth"), "probing/tree_depth.txt, line 3 has no label")
+TENSE, DEPTH = "probing/past_present.txt", "probing/tree_depth.txt"
+VOICE = "probing_multilingual/ru/voice.txt"
+TRAIN, TEST = "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt"
+UNKNOWN_MARK = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
 
 
 @pytest.mark.parametrize(
-    ("marks", "says"),
+    ("files", "task", "says"),
     [
-        (["tr", "tr", "va", "va"], "has the splits train, dev."),
-        (["va", "va", "te", "te"], "has the splits dev, test."),
-        (["tr", "tr", "tr", "tr"], "has the splits train."),
+        ({TENSE: ["tr\tPAST\ta b", "va\tPAST\tc", "te\tPAST\td"]}, "Tense", (TENSE, "'PAST'")),
+        (binary(30, 0), "MR", ("MR/rt-polarity.neg contains no labelled sentence",)),
+        # Fewer examples than folds: which label, how many, where it begins.
+        (
+            binary(30, 4),
+            "MR",
+            ("4 training examples of 'negative'", "the 10 folds", "MR/rt-polarity.neg, line 1"),
+        ),
+        (
+            mrpc(train=["1"] * 20 + ["0"] * 3, test=["1", "0"]),
+            "MRPC",
+            ("3 training examples of '0'", f"{TRAIN}, line 22"),
+        ),
+        # A label that training lacks: the first line that has it.
+        (
+            {DEPTH: ["tr\t5\ta b", "tr\t6\tb", "va\t5\tc", "te\t5\td", "te\t9\te"]},
+            "Depth",
+            (f"{DEPTH}, line 5 has the label '9'",),
+        ),
+        (
+            mrpc(train=["1", "0"] * 12, test=["1", "0", "2"]),
+            "MRPC",
+            (f"{TEST}, line 4 has the label '2'",),
+        ),
+        # An empty cell is no class of its own.
+        ({DEPTH: ["tr\t5\ta b", "tr\t6\tb", "va\t\tno label"]}, "Depth", (f"{DEPTH}, line 3",)),
+        ({DEPTH: ["tr\t5\ta b", "tr\t6\tb", "va\t \tno label"]}, "Depth", (f"{DEPTH}, line 3",)),
+        # A split that is not there: which there are.
+        ({TENSE: marked("tr", "tr", "va", "va")}, "Tense", (TENSE, "train, dev.")),
+        ({TENSE: marked("va", "va", "te", "te")}, "Tense", (TENSE, "dev, test.")),
+        ({TENSE: marked("tr", "tr", "tr", "tr")}, "Tense", (TENSE, "splits train.")),
+        ({TENSE: UNKNOWN_MARK}, "Tense", (f"{TENSE}, line 3 begins with 'dev'",)),
+        (
+            {VOICE: UNKNOWN_MARK},
+            "probing_multilingual/ru/voice/probe",
+            ("ru/voice.txt, line 3 begins with 'dev'",),
+        ),
+        ({TENSE: ["tr\tx\ta", "va x b"]}, "Tense", (f"{TENSE}, line 2",)),
+        (
+            {f"downstream/{TRAIN}": ["Quality\ta\tb\tc\td", "1\tonly"], f"downstream/{TEST}": []},
+            "MRPC",
+            (f"{TRAIN}, line 2",),
+        ),
+        (mrpc(train=["1", "0"] * 12), "MRPC", (f"{TEST} is missing",)),
     ],
 )
-def test_a_split_that_is_not_there(folder: Path, marks: list[str], says: str) -> None:
-    """The file, and which splits it has."""
-    put(
-        folder,
-        "probing/past_present.txt",
-        [f"{mark}\t{'ab'[i % 2]}\ts {i}" for i, mark in enumerate(marks)],
-    )
-    assert_told(run(folder, "Tense"), "probing/past_present.txt", says)
-
-
-def test_an_unknown_split_mark(folder: Path) -> None:
-    """File and line, in any language's folder as well."""
-    rows = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
-    put(folder, "probing/past_present.txt", rows)
-    put(folder, "probing_multilingual/ru/voice.txt", rows)
-    assert_told(run(folder, "Tense"), "probing/past_present.txt, line 3 begins with 'dev'")
-    output = run(folder, "probing_multilingual/ru/voice/probe")
-    assert_told(output, "ru/voice.txt, line 3 begins with 'dev'")
-
-
-def test_a_line_with_too_few_columns(folder: Path) -> None:
-    """Of any task: file and line."""
-    put(folder, "probing/past_present.txt", ["tr\tx\ta", "va x b"])
-    assert_told(run(folder, "Tense"), "probing/past_present.txt, line 2")
-    put(folder, "downstream/MRPC/msr_paraphrase_train.txt", ["Quality\ta\tb\tc\td", "1\tonly"])
-    put(folder, "downstream/MRPC/msr_paraphrase_test.txt", ["Quality\ta\tb\tc\td"])
-    assert_told(run(folder, "MRPC"), "MRPC/msr_paraphrase_train.txt, line 2")
-
-
-def test_a_file_that_is_not_there(folder: Path) -> None:
-    """One of the files of a task."""
-    pairs(folder, ["1", "0"] * 12)
-    assert_told(run(folder, "MRPC"), "MRPC/msr_paraphrase_test.txt is missing")
+def test_files(folder: Path, files: Files, task: str, says: tuple[str, ...]) -> None:
+    """The bad task stands between two good ones."""
+    tasks = [GOOD, task, "StarterSTS"]
+    found = list(evaluate(HashEncoder(), tasks, data=Catalog(put(folder, files))))
+    assert [r.task for r in found] == tasks
+    assert [r.error for r in (found[0], found[2])] == [None, None], "the others are unharmed"
+    assert found[1].scores == ()
+    assert_told(found[1], *says)
+    assert not str(found[1].error).startswith("MR/rt-polarity.pos")
 
 
 def test_no_file_at_all(folder: Path) -> None:
     """The folder where they belong."""
     (folder / "downstream").mkdir()
-    for task in ("MR", "SNLI", "SST2", "STS12", "ImageCaptionRetrieval"):
-        output = run(folder, task)
-        assert_told(output, "There is no data set named")
-        assert "downstream/" in output.hint, task
+    names = ["MR", "SNLI", "SST2", "STS12", "ImageCaptionRetrieval"]
+    for result in evaluate(HashEncoder(), names, data=Catalog(folder)):
+        assert_told(result, "There is no data set named")
+        assert "downstream/" in result.hint, result.task
 
 
 def test_bytes_that_are_no_text(folder: Path) -> None:
     """File, line, byte."""
-    (folder / "probing" / "past_present.txt").write_bytes(b"tr\tx\ta\nva\ty\tcaf\xe9\n")
-    output = run(folder, "Tense")
-    assert output.error is not None
-    assert "probing/past_present.txt is not UTF-8: line 2, byte 9" in output.error
-
-
-class Uploads:
-    """One upload of labelled sentences."""
-
-    def __init__(self, path: Path) -> None:
-        columns = {"text": "text", "label": "label", "split": "split"}
-        self._upload = Upload(path, "mine.csv", {"kind": "labels", "columns": columns})
-
-    def names(self) -> list[str]:
-        """Its name."""
-        return ["mine"]
-
-    def get(self, name: str) -> Upload:
-        """The upload."""
-        return self._upload
+    (folder / TENSE).write_bytes(b"tr\tx\ta\nva\ty\tcaf\xe9\n")
+    (result,) = evaluate(HashEncoder(), "Tense", data=Catalog(folder))
+    assert f"{TENSE} is not UTF-8: line 2, byte 9" in str(result.error)
 
 
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (["a b,x,train", "c,,test"], ("mine.csv", "The label is missing: line 3")),
+        (["a b,x,train", "c,,test"], ("mine.csv", "line 3")),
         (["a b,x,train", "c,y,test"], ("upload:mine, row 2 has the label 'y'",)),
-        (["a b,x,train", "c,x,dev", "d,x,test"], ("upload:mine has a single label, 'x'",)),
+        (["a b,x,train", "c,x,dev", "d,x,test"], ("upload:mine", "'x'")),
         (["a b,x,train", "c,y,train", "d,y,train", "e,y,test"], ("of 'x'", "mine, row 1")),
     ],
 )
 def test_a_table_of_ones_own(tmp_path: Path, rows: list[str], says: tuple[str, ...]) -> None:
     """Row numbers as a table has them."""
-    put(tmp_path, "mine.csv", ["text,label,split", *rows])
-    catalog = Catalog(uploads=Uploads(tmp_path / "mine.csv"))
+    put(tmp_path, {"mine.csv": ["text,label,split", *rows]})
+    columns = {role: role for role in ("text", "label", "split")}
+    mine = Upload(tmp_path / "mine.csv", "mine.csv", {"kind": "labels", "columns": columns})
     names = ["upload:mine/probe", "StarterSTS"]
-    bad, good = evaluate(HashEncoder(), names, data=catalog)
+    bad, good = evaluate(HashEncoder(), names, data=Catalog(uploads=Uploads(mine=mine)))
     assert good.error is None
     assert_told(bad, *says)
 
@@ -238,18 +204,18 @@ class Flat(HashEncoder):
 @pytest.mark.parametrize(
     ("encoder", "says"),
     [
-        (NaNEncoder(), "NaN or infinity for 4 of 32 sentences, the first being 'sentence 0'"),
-        (Zeros(every=True), "a zero vector for every one of 32 sentences"),
-        (ShrinkingEncoder(), "vectors of shape (32, 15) for 32 sentences; expected (32, 16)"),
-        (Flat(), "vectors of shape (512,) for 32 sentences"),
+        (NaNEncoder(), ("4 of 32 sentences", "'sentence 0'")),
+        (Zeros(every=True), ("zero vector", "32 sentences")),
+        (ShrinkingEncoder(), ("(32, 15)", "(32, 16)")),
+        (Flat(), ("(512,)", "32 sentences")),
     ],
 )
 def test_vectors_that_nothing_can_be_computed_from(
-    folder: Path, encoder: HashEncoder, says: str
+    folder: Path, encoder: HashEncoder, says: tuple[str, ...]
 ) -> None:
     """How many, and the first of them."""
     (result,) = evaluate(encoder, GOOD, data=Catalog(folder))
-    assert_told(result, says)
+    assert_told(result, *says)
 
 
 def test_some_zero_vectors_are_measured_and_noted(folder: Path) -> None:
@@ -274,7 +240,7 @@ def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
     encoder = FunctionEncoder(None, growing, "growing")
     encoder.params.batch_size = 10
     (result,) = evaluate(encoder, GOOD, data=Catalog(folder))
-    assert_told(result, "The batcher of growing gave 5 dimensions after 4 before")
+    assert_told(result, "growing gave 5 dimensions after 4")
     again = FunctionEncoder(None, growing, "grown")
     seen.clear()
     assert again.dim == 4

@@ -3,56 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import mteb
 import numpy as np
 import pytest
 
 import theodolite as th
+from tests.errors import refused
+from tests.fakes.mteb_tasks import PAIRS, by_mteb, similarity_task
 from theodolite.engine.encoders import load
-from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import package
 from theodolite.engine.mteb.model import Model
-
-PAIRS = [
-    ("a dog runs on the grass", "a puppy plays in the meadow", 4.5),
-    ("a dog runs on the grass", "the stock market fell", 0.2),
-    ("she reads a book", "a woman is reading", 4.0),
-    ("he plays the guitar", "a man cooks rice", 1.0),
-    ("the train was late", "the railway was delayed", 3.5),
-]
-
-
-def similarity_task() -> Any:
-    """A task of mteb's own class with a handful of pairs in memory."""
-    from datasets import Dataset, DatasetDict
-    from mteb.abstasks import AbsTaskSTS
-    from mteb.abstasks.task_metadata import TaskMetadata
-
-    class Few(AbsTaskSTS):
-        metadata = TaskMetadata(
-            name="Few",
-            description="A few pairs.",
-            type="STS",
-            eval_langs=["eng-Latn"],
-            main_score="cosine_spearman",
-            dataset={"path": "none", "revision": "1"},
-        )
-
-    left, right, gold = zip(*PAIRS, strict=True)
-    table = {"sentence1": list(left), "sentence2": list(right), "score": list(gold)}
-    task = Few()
-    task.dataset, task.data_loaded = DatasetDict({"test": Dataset.from_dict(table)}), True
-    return task
-
-
-def run(model: Any, cache: Any = None) -> Any:
-    """The one result of mteb's own run."""
-    (found,) = mteb.evaluate(
-        model, similarity_task(), cache=cache, show_progress_bar=False
-    ).task_results
-    return found
 
 
 def test_mteb_takes_our_encoder_as_a_model() -> None:
@@ -62,7 +23,7 @@ def test_mteb_takes_our_encoder_as_a_model() -> None:
     left, right, gold = zip(*PAIRS, strict=True)
     a, b = (load("wordllama").encode(list(side)).astype(float) for side in (left, right))
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    score = run(th.mteb("wordllama")).get_score()
+    score = by_mteb(th.mteb("wordllama"), similarity_task()).get_score()
     assert score == pytest.approx(spearmanr(gold, cosines).statistic, abs=1e-6)
 
 
@@ -80,14 +41,14 @@ def test_its_own_cache_of_results_answers_only_the_same_encoder(tmp_path: Path) 
     cache = mteb.ResultCache(tmp_path)
     for spec, encoded in (("random:16", True), ("random:16", False), ("random:32", True)):
         seen: list[int] = []
-        run(Model(load(spec), seen.append), cache)
+        by_mteb(Model(load(spec), seen.append), similarity_task(), cache)
         assert bool(seen) == encoded
 
 
 def test_progress_adds_up_over_calls_and_may_stop_it() -> None:
     """Each call of mteb's goes on counting, and what the listener raises comes out."""
     seen: list[int] = []
-    run(Model(load("random:16"), seen.append))
+    by_mteb(Model(load("random:16"), seen.append), similarity_task())
     assert seen == sorted(seen)
     assert seen[-1] == 2 * len(PAIRS)
 
@@ -95,7 +56,7 @@ def test_progress_adds_up_over_calls_and_may_stop_it() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(Model(load("random:16"), stop))
+        by_mteb(Model(load("random:16"), stop), similarity_task())
 
 
 def test_single_vectors_have_a_similarity_too() -> None:
@@ -107,13 +68,11 @@ def test_single_vectors_have_a_similarity_too() -> None:
 
 def test_without_mteb_a_person_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """So they are where another line of versions is installed, or one that lacks what is asked."""
-    monkeypatch.setattr(package, "version", lambda: None)
-    with pytest.raises(UserError, match=r"pip install 'theodolite\[mteb\]'"):
-        th.mteb("random:8")
-    monkeypatch.setattr(package, "version", lambda: "9.0.1")
-    with pytest.raises(UserError, match=r"mteb 9\.0\.1 is installed.*theodolite\[mteb\]"):
-        th.mteb("random:8")
+    for version, named in ((None, "theodolite[mteb]"), ("9.0.1", "mteb 9.0.1")):
+        monkeypatch.setattr(package, "version", lambda version=version: version)
+        with refused("unsupported", named, "pip install"):
+            th.mteb("random:8")
     monkeypatch.setattr(package, "version", lambda: "2.99.0")
-    with pytest.raises(UserError, match=r"mteb 2\.99\.0 has no abstasks\.AbsTaskTelepathy"):
+    with refused("unsupported", "2.99.0", "abstasks.AbsTaskTelepathy"):
         package.lazy_import("abstasks.AbsTaskTelepathy")
     assert "2.99.0" in package.caution()[0]

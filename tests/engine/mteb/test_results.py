@@ -18,41 +18,23 @@ RESULT = {
     "created": 1_700_000_000.0,
     "details": {},
     "scores": [
-        {
-            "split": "test",
-            "aggregation": None,
-            "metric": "cosine_spearman",
-            "score": 71.25,
-            "n": 100,
-            "main": True,
-            "unit": "",
-        },
-        {
-            "split": "test",
-            "aggregation": None,
-            "metric": "cosine_pearson",
-            "score": 70.5,
-            "n": 100,
-            "main": False,
-            "unit": "",
-        },
+        {"split": "test", "aggregation": None, "metric": metric, "n": 100, "unit": "", **score}
+        for metric, score in (
+            ("cosine_spearman", {"score": 71.25, "main": True}),
+            ("cosine_pearson", {"score": 70.5, "main": False}),
+        )
     ],
 }
 
 
-def test_mteb_reads_what_is_written(tmp_path: Path) -> None:
-    """As a result of its own, with the score as a share."""
+def test_what_is_written_is_read_by_mteb_and_by_us(tmp_path: Path) -> None:
+    """The score as a share; name, revision and every score."""
     from mteb.results.task_result import TaskResult
 
     (file,) = results.write(tmp_path, [RESULT])
-    found = TaskResult.from_disk(file)
-    assert found.get_score() == pytest.approx(0.7125, abs=1e-9)
-    assert found.task_name == "biosses"
-
-
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    """Name, revision and every score."""
-    results.write(tmp_path, [RESULT])
+    theirs = TaskResult.from_disk(file)
+    assert theirs.get_score() == pytest.approx(0.7125, abs=1e-9)
+    assert theirs.task_name == "biosses"
     found = reading.read(reading.inside(tmp_path))
     assert not found.problems and not found.notes
     (one,) = found.results

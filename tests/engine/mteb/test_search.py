@@ -9,13 +9,10 @@ import pytest
 
 pytest.importorskip("mteb")
 
-import mteb
-from datasets import Dataset
 from mteb.abstasks import AbsTaskRetrieval
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import SearchProtocol
 
-from tests.engine.mteb.test_run import Plain
+from tests.fakes.mteb_tasks import Plain, by_mteb, loaded, retrieval_data, task_class
 from theodolite.engine.mteb.model import Model
 
 DOCUMENTS, QUERIES = 1500, 25
@@ -29,16 +26,12 @@ class Known:
 
     def __init__(self) -> None:
         rng = np.random.default_rng(3)
-        self._of = {
-            text: rng.normal(size=DIM).astype(np.float32)
-            for text in [f"document {i}" for i in range(DOCUMENTS)]
-            + [f"query {i}" for i in range(QUERIES)]
-        }
+        texts = [f"document {i}" for i in range(DOCUMENTS)] + [f"query {i}" for i in range(QUERIES)]
+        self._of = {text: rng.normal(size=DIM).astype(np.float32) for text in texts}
         for i in range(0, 200, 2):  # ties: two documents of one vector
             self._of[f"document {i + 1}"] = self._of[f"document {i}"]
 
     def encode(self, sentences: list[str], progress: Any = None) -> np.ndarray:
-        """The vectors."""
         return np.array([self._of[text] for text in sentences])
 
 
@@ -51,70 +44,30 @@ class Searched(Model):
         return self.encoder
 
     def search(self, queries: Any, **options: Any) -> Any:
-        """As ours."""
         self.searches += 1
         return super().search(queries, **options)
 
 
-def task(type: str) -> Any:
+def task(type_: str) -> Any:
     """A collection of which some documents are judged, in grades; of a reranking, candidates."""
     rng = np.random.default_rng(4)
-    names = [f"d{i}" for i in rng.permutation(DOCUMENTS)]
+    documents = {f"d{i}": f"document {n}" for n, i in enumerate(rng.permutation(DOCUMENTS))}
+    names, queries = list(documents), {f"q{i}": f"query {i}" for i in range(QUERIES)}
     judged = {
-        f"q{i}": {names[j]: int(rng.integers(0, 3)) for j in rng.integers(0, 400, 30)}
-        for i in range(QUERIES)
+        key: {names[j]: int(rng.integers(0, 3)) for j in rng.integers(0, 400, 30)}
+        for key in queries
     }
-
-    class Drawn(AbsTaskRetrieval):
-        metadata = TaskMetadata(
-            name="Drawn",
-            description="Drawn.",
-            type=type,
-            main_score="ndcg_at_10",
-            eval_langs=["eng-Latn"],
-            dataset={"path": "none/drawn", "revision": "1"},
-            modalities=["text"],
-            license="mit",
-        )
-
-        def load_data(self, num_proc: int | None = None, **_: Any) -> None:
-            """Nothing to fetch."""
-            self.dataset = {
-                "default": {
-                    "test": {
-                        "corpus": Dataset.from_dict(
-                            {
-                                "id": names,
-                                "text": [f"document {i}" for i in range(DOCUMENTS)],
-                            }
-                        ),
-                        "queries": Dataset.from_dict(
-                            {
-                                "id": list(judged),
-                                "text": [f"query {i}" for i in range(QUERIES)],
-                            }
-                        ),
-                        "relevant_docs": judged,
-                        "top_ranked": {key: names[:120] for key in judged}
-                        if type == "Reranking"
-                        else None,
-                    }
-                }
-            }
-            self.data_loaded = True
-
-    return Drawn()
+    top = {key: names[:120] for key in judged} if type_ == "Reranking" else None
+    data = retrieval_data(documents, queries, judged, top)
+    return loaded(task_class(AbsTaskRetrieval, type_, "ndcg_at_10", lambda: data))
 
 
-@pytest.mark.parametrize("type", ["Retrieval", "Reranking"])
-def test_our_search_gives_the_scores_of_mtebs_own(type: str) -> None:
+@pytest.mark.parametrize("type_", ["Retrieval", "Reranking"])
+def test_our_search_gives_the_scores_of_mtebs_own(type_: str) -> None:
     """Every metric at every depth to 1e-6: documents with equal vectors, more than are ranked."""
     ours, own = Searched(Known()), Plain(Known())  # type: ignore[arg-type]
     assert isinstance(ours, SearchProtocol) and not isinstance(own, SearchProtocol)
-    found = [
-        mteb.evaluate(model, task(type), cache=None, show_progress_bar=False).task_results[0]
-        for model in (ours, own)
-    ]
+    found = [by_mteb(model, task(type_)) for model in (ours, own)]
     assert ours.searches == 1, "mteb asked our search"
     (mine,), (theirs,) = (one.scores["test"] for one in found)
     numbers = {name for name, value in theirs.items() if isinstance(value, float)}

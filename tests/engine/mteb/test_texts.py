@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,9 +14,10 @@ from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
 from tests.engine.mteb.test_newer_types import TOPICS, instructed, labelled, numbers, rows
 from tests.engine.mteb.test_run import ONE_OF_EACH, measured
+from tests.errors import refused
+from tests.fakes.mteb_tasks import loaded
 from theodolite.engine import protocols
 from theodolite.engine.datasets import Catalog
-from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import conversion, texts
 from theodolite.engine.tasks import get, type_of
 
@@ -36,26 +36,19 @@ def test_they_are_those_of_our_own_tasks_on_the_same_data(name: str, data_root: 
     assert [of for of, _ in found] == [of for of, _ in wanted]
 
 
-def made(kind: Any) -> Any:
-    """A task with its rows."""
-    task = kind()
-    task.load_data()
-    return task
-
-
 def test_newer_types() -> None:
     """A sentence with all its labels, or its number; a query with its instruction."""
     first, labels = rows(1, 100)[0]
-    assert texts.of_rows(made(labelled("lrap")))[0] == ((first,), ", ".join(map(str, labels)))
-    assert texts.of_rows(made(numbers("kendalltau")))[0] == ((first,), str(float(sum(labels))))
-    value, answer = texts.of_rows(made(instructed("InstructionReranking", "p-MRR")))[1]
+    assert texts.of_rows(loaded(labelled("lrap")))[0] == ((first,), ", ".join(map(str, labels)))
+    assert texts.of_rows(loaded(numbers("kendalltau")))[0] == ((first,), str(float(sum(labels))))
+    value, answer = texts.of_rows(loaded(instructed("InstructionReranking", "p-MRR")))[1]
     assert value == (f"{TOPICS[0]} not the older ones",)
     assert answer == rows(12, 50)[0][0]
 
 
 def test_labels_are_named_where_the_table_names_them() -> None:
     """As the hub's tables do."""
-    task = made(labelled("lrap"))
+    task = loaded(labelled("lrap"))
     kinds = Features({"text": Value("string"), "label": ClassLabel(names=["bad", "good"])})
     table = Dataset.from_dict({"text": ["no", "yes"], "label": [0, 1]}, features=kinds)
     task.dataset = DatasetDict({"test": table})
@@ -65,7 +58,7 @@ def test_labels_are_named_where_the_table_names_them() -> None:
 def test_they_stand_where_the_values_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as there are values; without the data on this machine none, and nothing is asked."""
     monkeypatch.setitem(REGISTRY, "FewOfThem", instructed("InstructionRetrieval", "ndcg_at_10"))
-    with pytest.raises(UserError, match="not on this machine"):
+    with refused("no-file", "mteb:FewOfThem"):
         texts.of_task("mteb:FewOfThem", 42)
     monkeypatch.setattr("theodolite.engine.mteb.suites.is_here", lambda name: True)
     values = measured("mteb:FewOfThem", "mteb").examples["ndcg"]

@@ -1,0 +1,108 @@
+"""Tasks of mteb's own classes, with a few rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mteb
+import numpy as np
+from datasets import Dataset, DatasetDict
+from mteb.abstasks import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models.model_meta import ModelMeta
+from mteb.similarity_functions import cos_sim, pairwise_cos_sim
+
+from theodolite.engine.encoders import Encoder
+
+ENGLISH = ["eng-Latn"]
+PAIRS = [
+    ("a dog runs on the grass", "a puppy plays in the meadow", 4.5),
+    ("a dog runs on the grass", "the stock market fell", 0.2),
+    ("she reads a book", "a woman is reading", 4.0),
+    ("he plays the guitar", "a man cooks rice", 1.0),
+    ("the train was late", "the railway was delayed", 3.5),
+]
+
+
+def task_class(
+    base: type,
+    type_: str,
+    main: str,
+    data: Callable[[], Any],
+    languages: Any = ENGLISH,
+    **more: Any,
+) -> Any:
+    """A subclass of one of mteb's, whose data are made on demand."""
+
+    def load_data(self: Any, num_proc: int | None = None, **_: Any) -> None:
+        self.dataset, self.data_loaded = data(), True
+
+    metadata = TaskMetadata(
+        name="FewOfThem",
+        description="A few rows.",
+        type=type_,
+        main_score=main,
+        eval_langs=languages,
+        dataset={"path": "none/here", "revision": "1"},
+        modalities=["text"],
+        license="mit",
+    )
+    return type("FewOfThem", (base,), {"metadata": metadata, "load_data": load_data, **more})
+
+
+def loaded(kind: Any) -> Any:
+    """A task of a class, with its rows."""
+    task = kind()
+    task.load_data()
+    return task
+
+
+def split(table: dict[str, list[Any]], name: str = "test") -> Any:
+    """A table as the one split of a data set."""
+    return DatasetDict({name: Dataset.from_dict(table)})
+
+
+def similarity_task() -> Any:
+    """Scored pairs."""
+    left, right, gold = map(list, zip(*PAIRS, strict=True))
+    table = {"sentence1": left, "sentence2": right, "score": gold}
+    return loaded(task_class(AbsTaskSTS, "STS", "cosine_spearman", lambda: split(table)))
+
+
+def retrieval_data(
+    documents: dict[str, str], queries: dict[str, str], judged: Any, top: Any = None, **more: Any
+) -> Any:
+    """Queries and documents by id, as mteb holds them; `more` are columns of the queries."""
+    return {
+        "default": {
+            "test": {
+                "corpus": Dataset.from_dict(
+                    {"id": list(documents), "text": list(documents.values())}
+                ),
+                "queries": Dataset.from_dict(
+                    {"id": list(queries), "text": list(queries.values()), **more}
+                ),
+                "relevant_docs": judged,
+                "top_ranked": top,
+            }
+        }
+    }
+
+
+class Plain:
+    """What a script gives mteb: vectors by sentence, and mteb's own cosine."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.mteb_model_meta = ModelMeta.create_empty({"name": "a/plain", "revision": "1"})
+        self.similarity, self.similarity_pairwise = cos_sim, pairwise_cos_sim
+
+    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
+        return np.concatenate([self._encoder.encode(batch["text"]) for batch in inputs])
+
+
+def by_mteb(model: Any, task: Any, cache: Any = None) -> Any:
+    """The result of mteb's own run."""
+    (found,) = mteb.evaluate(model, task, cache=cache, show_progress_bar=False).task_results
+    return found
