@@ -38,6 +38,7 @@ class Behind:
         error: standard error.
         critical: half the interval's width in standard errors.
         n: number of examples.
+        least: the part of `error` that falls with n and not with its square root, see `_least`.
     """
 
     delta: float
@@ -46,6 +47,7 @@ class Behind:
     error: float
     critical: float
     n: int
+    least: float = 0.0
 
     def within(self, margin: float) -> bool:
         """Return whether it is shown to lose less than a margin."""
@@ -105,7 +107,9 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         {n: _bounded(float(scores[i]), float(low[i]), float(high[i])) for i, n in enumerate(names)},
         max(0.0, float(np.nanmean(noise[first, np.arange(noise.shape[1])]))),
         {
-            names[i]: _behind(*found[pair][:2], -1 if pair[0] == best else 1, critical, sample)
+            names[i]: _behind(
+                *found[pair][:2], -1 if pair[0] == best else 1, critical, sample, least
+            )
             for i, pair in others.items()
         },
         frozenset(apart),
@@ -132,7 +136,7 @@ def behind(
     differences = [_difference(scores, noise, least, i, 0) for i in range(1, len(scores))]
     critical = _critical(differences)
     return {
-        name: _behind(delta, error, 1, critical, best)
+        name: _behind(delta, error, 1, critical, best, least)
         for name, (delta, error, _) in zip(others, differences, strict=True)
     }
 
@@ -179,9 +183,12 @@ def _critical(differences: Sequence[_Difference]) -> float:
     return max(single, float(np.percentile(largest, 100.0 * LEVEL)))
 
 
-def _behind(delta: float, error: float, sign: int, critical: float, sample: Sample) -> Behind:
+def _behind(
+    delta: float, error: float, sign: int, critical: float, sample: Sample, least: float
+) -> Behind:
     middle, half = sign * delta, critical * error
-    return Behind(middle, middle - half, middle + half, error, critical, len(sample.values))
+    low, high = middle - half, middle + half
+    return Behind(middle, low, high, error, critical, len(sample.values), least)
 
 
 def _bounded(score: float, low: float, high: float) -> tuple[float, float, float]:

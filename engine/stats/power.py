@@ -20,9 +20,11 @@ from theodolite.engine.stats.choice import Behind
 POWER = 0.8
 LEAST, REACH = 0.1, 20
 """Fewest and most further examples worth a sentence, as multiples of those available."""
-EQUAL, CHEAPER = NormalDist(0.0, 12.0), NormalDist(-2.0, 1.2)
-"""Priors of the difference of two encoders, and of a cheaper form from the best, in points. Without
-them, a chance lead on a few hundred examples would be believed."""
+EQUAL = NormalDist(0.0, 12.0)
+CHEAPER, SMALLER = NormalDist(0.0, 2.0), NormalDist(0.0, 0.8)
+"""Priors of a difference in points: of two encoders; of a cheaper one that nearly ties with the
+best; of an encoder in smaller vectors. Without them, a chance lead on a few hundred examples would
+be believed."""
 
 _PHI = NormalDist().cdf
 
@@ -49,9 +51,16 @@ def to_tell_apart(found: Behind) -> MoreExamples:
     return _more(found, EQUAL, power)
 
 
-def to_show(found: Behind, margin: float) -> MoreExamples:
-    """Estimate how many more examples would show that less than a margin is lost."""
-    return _more(found, CHEAPER, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
+def to_show(found: Behind, margin: float, *, smaller: bool) -> MoreExamples:
+    """Estimate how many more examples would show that less than a margin is lost.
+
+    Args:
+        found: the difference of another encoder, or of smaller vectors of the same.
+        margin: in points.
+        smaller: whether it is the same encoder.
+    """
+    prior = SMALLER if smaller else CHEAPER
+    return _more(found, prior, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
 
 
 def _more(
@@ -65,14 +74,15 @@ def _more(
         power: called with the mean and the standard deviation of the difference in a new sheet, and
             with half the width of the interval that it will have there.
     """
-    n, variance = found.n, found.error**2
+    n, variance, least = found.n, found.error**2, found.least**2
     known = prior.variance / (prior.variance + variance)
     likely = known * found.delta + (1.0 - known) * prior.mean
 
     def share(more: int) -> float:
-        new = variance * n / (n + more)
+        part = n / (n + more)
+        new = (variance - least) * part
         spread = math.sqrt(known * variance + new)
-        return power(likely, spread, found.critical * math.sqrt(new))
+        return power(likely, spread, found.critical * math.sqrt(new + least * part**2))
 
     low, high = 0, REACH * n
     if not found.error or share(high) < POWER:

@@ -123,10 +123,11 @@ def _next(trials: _Trials, cheaper: list[Candidate]) -> dict[str, Any] | None:
     """What needs the fewest further examples to be shown within the margin."""
     from theodolite.engine.stats.power import to_show
 
+    best = trials.best
     found = [
-        (to_show(trials.found[one.spec], trials.margin), one)
+        (to_show(trials.found[one.spec], trials.margin, smaller=one.encoder == best.encoder), one)
         for one in cheaper
-        if one is not trials.best
+        if one is not best
     ]
     if not found:
         return None

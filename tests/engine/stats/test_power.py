@@ -51,10 +51,10 @@ def test_the_number_is_as_the_normal_distribution_has_it() -> None:
 
 def test_a_margin_is_shown_where_the_loss_is_smaller() -> None:
     """The smaller the loss and the wider the margin, the fewer are lacking; never beyond it."""
-    lacking = [to_show(found(-d, 0.8, 300), 2.0).n or 0 for d in (0.0, 0.3)]
+    lacking = [to_show(found(-d, 0.8, 300), 2.0, smaller=True).n or 0 for d in (0.0, 0.3)]
     assert 0 < lacking[0] < lacking[1]
-    assert to_show(found(-0.3, 0.8, 300), 2.2).n < lacking[1]
-    assert to_show(found(-4.0, 0.8, 300), 2.0).n is None
+    assert to_show(found(-0.3, 0.8, 300), 2.2, smaller=True).n < lacking[1]
+    assert to_show(found(-4.0, 0.8, 300), 2.0, smaller=False).n is None
 
 
 def promised(rng: np.random.Generator, spread: float, n: int = 400) -> tuple[bool, bool]:
@@ -79,7 +79,7 @@ def test_what_is_promised_comes_true() -> None:
     In full: `benchmarks.choosing`.
     """
     rng = np.random.default_rng(2026)
-    drawn = [promised(rng, 5.0) for _ in range(150)]
+    drawn = [promised(rng, 5.0) for _ in range(300)]
     held = [kept for named, kept in drawn if named]
     assert len(held) > 20
-    assert 0.7 <= np.mean(held) <= 0.95
+    assert 0.65 <= np.mean(held) <= 0.9
