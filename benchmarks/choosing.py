@@ -213,7 +213,10 @@ def promised(right: np.ndarray, seen: int, rng: np.random.Generator, counts: Cou
     whole = right[::FORMS]
     for what, several in (
         ("smaller vectors shown within the margin", right[at : at + FORMS]),
-        ("an encoder shown within the margin", whole[rng.permutation(len(whole))[:3]]),
+        *(  # few of these promise
+            ("an encoder shown within the margin", whole[rng.permutation(len(whole))[:3]])
+            for _ in range(8)
+        ),
     ):
         forms = drawn(several, seen)
         best = max(forms, key=lambda name: forms[name].statistic)

@@ -21,7 +21,7 @@ POWER = 0.8
 LEAST, REACH = 0.1, 20
 """Fewest and most further examples worth a sentence, as multiples of those available."""
 EQUAL = NormalDist(0.0, 12.0)
-CHEAPER, SMALLER = NormalDist(0.0, 2.0), NormalDist(0.0, 0.8)
+CHEAPER, SMALLER = NormalDist(0.0, 3.0), NormalDist(0.0, 0.5)
 """Priors of a difference in points: of two encoders; of a cheaper one that nearly ties with the
 best; of an encoder in smaller vectors. Without them, a chance lead on a few hundred examples would
 be believed."""
