@@ -60,11 +60,11 @@ from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.training.events import (
-    DecoderEvaluated,
-    DecoderFinished,
-    DecoderStarted,
-    DecoderStepped,
+    Evaluated,
+    Finished,
     Noted,
+    Started,
+    Stepped,
 )
 from theodolite.engine.training.record import plain, table
 
@@ -141,15 +141,15 @@ def train(spec: DecoderSpec, encoder: Encoder) -> None:
     for event in train_decoder(spec, encoder=encoder):
         said = ""
         match event:
-            case DecoderStarted() | Noted() | DecoderFinished():
+            case Started() | Noted() | Finished():
                 said = str(event)
-            case DecoderStepped() if event.step % 100 == 0:
+            case Stepped() if event.step % 100 == 0:
                 said = (
                     f"step {event.step} of {event.steps}: loss {event.loss:.3f}, "
-                    f"{event.pieces_per_second:.0f} pieces/s, "
+                    f"{event.sentences_per_second:.0f} sentences/s, "
                     f"{event.seconds_left / 60:.0f} min left"
                 )
-            case DecoderEvaluated():
+            case Evaluated():
                 shown = "".join(f"\n    {a}\n    -> {b}" for a, b in event.samples)
                 said = f"step {event.step}: held out {event.loss:.3f}{shown}"
         if said:

@@ -32,7 +32,7 @@ from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.vocabulary import Vocabulary, Words
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import short
-from theodolite.engine.training.events import DecoderFinished
+from theodolite.engine.training.events import Finished
 from theodolite.engine.training.record import WHY, code, fenced, plain, settings, table
 
 FORMAT = 1
@@ -328,7 +328,9 @@ def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
     ]
 
 
-def finished(facts: Mapping[str, Any], folder: Path) -> DecoderFinished:
+def finished(facts: Mapping[str, Any], folder: Path) -> Finished:
     """Return the last event of a decoder's training, from the facts in its `decoder.json`."""
-    steps, step, loss, seconds = (facts[name] for name in ("steps", "step", "loss", "seconds"))
-    return DecoderFinished(steps, step, loss, seconds, str(folder), facts["why"])
+    steps, step, seconds, encoder, why = (
+        facts[name] for name in ("steps", "step", "seconds", "encoder", "why")
+    )
+    return Finished(steps, step, None, seconds, str(folder), encoder, why, best_loss=facts["loss"])

@@ -42,13 +42,11 @@ from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import (
-    DecoderEvaluated,
-    DecoderFinished,
-    DecoderStarted,
-    DecoderStepped,
+    Evaluated,
     Event,
+    Finished,
     Noted,
-    Stepped,
+    Started,
 )
 from theodolite.engine.training.lock import lock
 from theodolite.engine.training.loop import State, Trainer, never
@@ -117,7 +115,7 @@ def _trained(
     yield from trainer.events(stop)
 
 
-def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> DecoderFinished | None:
+def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> Finished | None:
     """Return the last event of a training, killed or repeated, that has written its decoder."""
     out = spec.out_folder
     if not out.exists():
@@ -185,9 +183,15 @@ class DecoderTrainer(Trainer):
 
     def opening(self) -> Iterator[Event]:
         """Yield the first event."""
-        count = sum(p.numel() for p in self.model.parameters())
-        device = str(self.precision.device)
-        yield DecoderStarted(self.step, self.steps, self.dataset.learned, count, device)
+        yield Started(
+            step=self.step,
+            steps=self.steps,
+            examples=self.dataset.learned,
+            parameters=sum(p.numel() for p in self.model.parameters()),
+            device=str(self.precision.device),
+            precision=self.precision.name,
+            data_hash=self.state.data_hash,
+        )
 
     def batches(self, start: int) -> Iterator[np.ndarray]:
         """Yield the positions of the sentences of each update, from update `start` on."""
@@ -209,7 +213,7 @@ class DecoderTrainer(Trainer):
         parameters = self.model.parameters()
         norm = update(self.optimiser, self.scaler, rate, 1.0, parameters)
         self.state.step += 1
-        self.meter.add(loss.detach(), norm, self.dataset.count(batch), rate)
+        self.meter.add(loss.detach(), norm, len(batch), rate)
         return []
 
     def _gradients(self, points: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
@@ -236,19 +240,8 @@ class DecoderTrainer(Trainer):
             return (step + 1) / (warmup + 1)
         return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, self.steps - warmup)))
 
-    def stepped(self, report: Stepped) -> DecoderStepped:
-        """Report loss and speed; here the meter counts tokens."""
-        return DecoderStepped(
-            report.step,
-            self.steps,
-            report.loss,
-            report.sentences_per_second,
-            report.seconds,
-            report.seconds_left,
-        )
-
     @torch.no_grad()
-    def score(self) -> tuple[float, DecoderEvaluated]:
+    def score(self) -> tuple[float, Evaluated]:
         """Compute the held-out loss, and decode some of the held-out sentences."""
         self.model.eval()
         dataset, device = self.dataset, self.precision.device
@@ -268,7 +261,9 @@ class DecoderTrainer(Trainer):
             for row, found in zip(shown, written, strict=True)
         )
         self.model.train()
-        return total / count, DecoderEvaluated(self.step, total / count, samples)
+        loss = total / count
+        best = self.is_best(loss)
+        return loss, Evaluated(self.step, best, loss=loss, samples=samples)
 
     @property
     def evaluated(self) -> bool:
@@ -276,11 +271,11 @@ class DecoderTrainer(Trainer):
         curve = self.state.curve
         return bool(curve) and curve[-1][0] == self.step
 
-    def remember(self, evaluated: DecoderEvaluated) -> None:
+    def remember(self, evaluated: Evaluated) -> None:
         """Add a held-out loss to the curve."""
         self.state.curve.append([evaluated.step, evaluated.loss])
 
-    def export(self, why: str) -> DecoderFinished:
+    def export(self, why: str) -> Finished:
         """Write the decoder, remove the checkpoint, and return the last event."""
         spec, dataset, state = self.spec, self.dataset, self.state
         if state.best_score is None:  # these weights are from a checkpoint before any evaluation

@@ -67,7 +67,7 @@ class BaseSpec:
     def check(self, ranges: Ranges) -> None:
         """Check the fields against their choices and ranges; a default of None is allowed."""
         optional = {field.name for field in fields(self) if field.default is None}
-        for name, (fits, expected) in (_choices(type(self)) | RANGES | ranges).items():
+        for name, (fits, expected) in {**_choices(type(self)), **RANGES, **ranges}.items():
             given = getattr(self, name)
             if given is None and name in optional:
                 continue
@@ -140,7 +140,7 @@ class BaseSpec:
 
     def relative_paths(self) -> Self:
         """The spec without the folders of this machine, to be shared."""
-        shared = {}
+        shared: dict[str, Any] = {}
         for name in self.sources:
             value = getattr(self, name)
             if isinstance(value, tuple):

@@ -175,7 +175,7 @@ class EncoderTrainer(Trainer):
         dev = cast("DevSet", self.dev)  # without one `eval_every` is None
         spearman, alignment, uniformity = dev.score(self.model)
         best = self.is_best(spearman)
-        return spearman, Evaluated(self.step, spearman, alignment, uniformity, best)
+        return spearman, Evaluated(self.step, best, spearman, alignment, uniformity)
 
     def _score_base(self) -> Iterator[Event]:
         """Score the model before its first update: what training has to improve on."""
@@ -186,7 +186,7 @@ class EncoderTrainer(Trainer):
         self.meter.pause(time.perf_counter() - began)
         if math.isfinite(score.spearman):
             self.state.base_score = score.spearman
-            event = Evaluated(0, *score, best=False)
+            event = Evaluated(0, False, *score)
             self.remember(event)
             yield event
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 
@@ -14,8 +14,10 @@ class Event:
     kind: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields and the kind."""
-        return {"kind": self.kind} | asdict(self)
+        """The kind and the fields, without those left at a default."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        usual = {f.name: f.default for f in fields(self)}
+        return {"kind": self.kind} | {k: v for k, v in values.items() if v != usual[k]}
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Started(Event):
     Attributes:
         step: updates already made; 0 for a new run.
         steps: updates in all.
-        examples: in the training data.
+        examples: that are learned from.
         parameters: of the model that are trained.
         device, precision: as chosen.
         data_hash: content hash of the training data.
@@ -71,21 +73,25 @@ class Stepped(Event):
 
 @dataclass(frozen=True)
 class Evaluated(Event):
-    """The dev set was scored.
+    """An encoder was scored on its dev set, or a decoder on its held-out sentences.
 
     Attributes:
         step: updates made; 0 is the base as it is, with its own pooling.
+        best: whether nothing was as good so far in the training; these weights are then kept.
         score: cosine Spearman x 100 of the dev part.
         alignment, uniformity: of the dev part (Wang and Isola 2020; lower is better), float64.
-        best: whether the score is the best of the training so far; its weights are then kept.
+        loss: of a decoder, nats per token.
+        samples: of a decoder: (sentence, what its vector is decoded to) of a few.
     """
 
     kind: ClassVar[str] = "looked"
     step: int
-    score: float
-    alignment: float
-    uniformity: float
     best: bool
+    score: float | None = None
+    alignment: float | None = None
+    uniformity: float | None = None
+    loss: float | None = None
+    samples: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,17 +105,18 @@ class Noted(Event):
 
 @dataclass(frozen=True)
 class Finished(Event):
-    """The encoder is in its folder; always the last event.
+    """The model is in its folder; always the last event.
 
     Attributes:
         step: updates made.
         best_step: the update whose weights were kept.
-        best_score: their dev score; None without a dev set.
+        best_score: their dev score; None without a dev set, and of a decoder.
         seconds: of training, those before a kill included.
         out: the folder.
-        encoder: spec string that loads it.
+        encoder: spec string that loads it; of a decoder, its encoder's.
         why: `done`, `stopped` (asked to), `patience` or `diverged` (a loss was NaN or infinity).
         base_score: the dev score of the base; None without a dev set or a trained base.
+        best_loss: of a decoder, on the held-out sentences.
     """
 
     kind: ClassVar[str] = "finished"
@@ -121,6 +128,7 @@ class Finished(Event):
     encoder: str
     why: str
     base_score: float | None = None
+    best_loss: float | None = None
 
 
 def against_base(score: float | None, base: float | None) -> str:
@@ -138,7 +146,7 @@ def against_base(score: float | None, base: float | None) -> str:
 
 @dataclass(frozen=True)
 class Encoded(Event):
-    """Before the training: sentences encoded so far, sentences in all, and seconds left."""
+    """Before a decoder's training: sentences encoded so far and in all, and seconds left."""
 
     kind: ClassVar[str] = "encoded"
     done: int
@@ -146,68 +154,7 @@ class Encoded(Event):
     seconds_left: float
 
 
-@dataclass(frozen=True)
-class DecoderStarted(Event):
-    """Training begins or resumes: updates made and in all, sentences, parameters, device."""
-
-    kind: ClassVar[str] = "started"
-    step: int
-    steps: int
-    sentences: int
-    parameters: int
-    device: str
-
-
-@dataclass(frozen=True)
-class DecoderStepped(Event):
-    """Some updates: mean loss (nats a token), tokens per second, seconds so far and left."""
-
-    kind: ClassVar[str] = "stepped"
-    step: int
-    steps: int
-    loss: float
-    pieces_per_second: float
-    seconds: float
-    seconds_left: float
-
-
-@dataclass(frozen=True)
-class DecoderEvaluated(Event):
-    """An evaluation on the held-out sentences: their loss, and (sentence, decoded) of a few."""
-
-    kind: ClassVar[str] = "looked"
-    step: int
-    loss: float
-    samples: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class DecoderFinished(Event):
-    """The decoder has been written.
-
-    Attributes:
-        step: updates made.
-        best_step: the update whose weights these are.
-        best_loss: their loss on the held-out sentences.
-        seconds: of training.
-        out: the folder.
-        why: `done`, `stopped` by hand, or `diverged`: a loss was NaN or infinity.
-    """
-
-    kind: ClassVar[str] = "finished"
-    step: int
-    best_step: int
-    best_loss: float
-    seconds: float
-    out: str
-    why: str
-
-
 EVENTS: Mapping[str, type[Event]] = {
-    event.kind: event for event in (Started, Stepped, Evaluated, Noted, Finished)
+    event.kind: event for event in (Encoded, Started, Stepped, Evaluated, Noted, Finished)
 }
-DECODER_EVENTS: Mapping[str, type[Event]] = {
-    event.kind: event
-    for event in (Encoded, DecoderStarted, DecoderStepped, DecoderEvaluated, Noted, DecoderFinished)
-}
-"""Event classes by kind, to read the output of `to_dict`: of encoders, and of decoders."""
+"""Event classes by kind, to read the output of `to_dict`."""

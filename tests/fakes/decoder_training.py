@@ -8,7 +8,7 @@ from pathlib import Path
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.training.events import DecoderFinished, Event
+from theodolite.engine.training.events import Event, Finished
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()
@@ -39,9 +39,9 @@ def small(tmp_path: Path) -> DecoderSpec:
     )
 
 
-def finished(events: list[Event]) -> DecoderFinished:
+def finished(events: list[Event]) -> Finished:
     """What it said last."""
-    assert isinstance(events[-1], DecoderFinished)
+    assert isinstance(events[-1], Finished)
     return events[-1]
 
 

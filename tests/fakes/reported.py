@@ -58,7 +58,7 @@ def training(workspace: Workspace) -> str:
             Stepped(n, 60, 2.0 - n / 60, 3e-5, 1.0, 400.0, float(n), 9.0, None)
             for n in range(10, 70, 10)
         ),
-        *(Evaluated(20 * n, 60.0 + n, 0.5, -2.0, n == 3) for n in (1, 2, 3)),
+        *(Evaluated(20 * n, n == 3, 60.0 + n, 0.5, -2.0) for n in (1, 2, 3)),
         Noted(40, HOSTILE),
         Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done"),
     ]

@@ -39,7 +39,7 @@ def learn(desk, run, scores, *, first=1, position=0):
                 )
                 for back in (10, 0)
             ),
-            Evaluated(step, score, 0.5 - step / 1000, -2.0 - step / 1000, best),
+            Evaluated(step, best, score, 0.5 - step / 1000, -2.0 - step / 1000),
             position=position,
         )
 

@@ -19,11 +19,11 @@ from theodolite.app.pages.train.service import DecoderTraining
 from theodolite.engine.decoding.diagnosis import to_result
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.training.events import (
-    DecoderEvaluated,
-    DecoderStarted,
-    DecoderStepped,
     Encoded,
+    Evaluated,
     Noted,
+    Started,
+    Stepped,
 )
 from theodolite.store.run_rows import STOP
 
@@ -62,8 +62,8 @@ def learn(desk, run, first, last):
         say(
             desk,
             run,
-            DecoderStepped(step, 400, 6 - step / 100, 900.0, float(step), 9.0),
-            DecoderEvaluated(step, 6.5 - step / 100, SAMPLES),
+            Stepped(step, 400, 6 - step / 100, 2e-3, 1.0, 900.0, float(step), 9.0, None),
+            Evaluated(step, True, loss=6.5 - step / 100, samples=SAMPLES),
         )
 
 
@@ -77,7 +77,7 @@ def running(desk):
         run,
         Noted(0, "2,398 different sentences."),
         Encoded(2398, 2398, 0.0),
-        DecoderStarted(0, 400, 1898, 5_300_000, "cpu"),
+        Started(0, 400, 1898, 5_300_000, "cpu", "fp32", "0" * 32),
     )
     learn(desk, run, 1, 3)
     yield run

@@ -25,7 +25,7 @@ from theodolite.engine.paths import named
 from theodolite.engine.training import Event, Finished, TrainSpec
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.dev import data_set_of
-from theodolite.engine.training.events import DECODER_EVENTS, EVENTS, DecoderFinished
+from theodolite.engine.training.events import EVENTS
 from theodolite.engine.training.examples import is_file
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD, encoder_of
@@ -47,13 +47,11 @@ class TrainingJob(Job, Generic[Spec]):
     Attributes:
         spec: what to train, with absolute paths and an output folder or address.
         spec_type: class of the spec.
-        event_types: classes of the events of a training, by kind.
         record: name of the file in its folder that records how it was trained.
     """
 
     spec: Spec
     spec_type: ClassVar[type[BaseSpec]]
-    event_types: ClassVar[Mapping[str, type[Event]]]
     record: ClassVar[str]
 
     @classmethod
@@ -160,7 +158,7 @@ class TrainingJob(Job, Generic[Spec]):
 
     def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
         """The event as its class."""
-        return self.event_types[kind](**data)
+        return EVENTS[kind](**data)
 
     def units(self) -> list[str]:
         """One unit: its checkpoint and the cached vectors hold its progress."""
@@ -184,7 +182,7 @@ class TrainingJob(Job, Generic[Spec]):
         report = TrainingReport(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
             report(event)
-            if isinstance(event, Finished | DecoderFinished):
+            if isinstance(event, Finished):
                 over = event.to_dict()
                 self.register(workspace, over)
             yield event
@@ -203,7 +201,6 @@ class TrainJob(TrainingJob[TrainSpec]):
     kind = "train"
     version = TrainSpec.version
     spec_type = TrainSpec
-    event_types = EVENTS
     record = RECORD
 
     @property
@@ -264,7 +261,6 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     kind = "train-decoder"
     version = DecoderSpec.version
     spec_type = DecoderSpec
-    event_types = DECODER_EVENTS
     record = "decoder.json"
 
     @property

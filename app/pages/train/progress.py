@@ -12,19 +12,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from theodolite.app import formats
-from theodolite.app.pages.train.job import TrainDecoderJob, TrainingJob
+from theodolite.app.pages.train.job import TrainingJob
 from theodolite.app.pages.train.sweep_job import SweepJob
 from theodolite.app.terminal import INTERRUPTED, emit, emit_json, line, progress_bar, queued, say
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
-from theodolite.engine.training.events import (
-    DecoderEvaluated,
-    DecoderFinished,
-    DecoderStarted,
-    DecoderStepped,
-    Encoded,
-    against_base,
-)
+from theodolite.engine.training.events import Encoded, against_base
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
@@ -137,7 +130,6 @@ class ProgressPrinter:
         self._json = as_json
         self._move = move
         self._best = ""
-        self._encoder = job.spec.encoder if isinstance(job, TrainDecoderJob) else ""
 
     def show(self, position: int, event: object) -> None:
         """Print an event, or the error, of the child at a position."""
@@ -147,27 +139,27 @@ class ProgressPrinter:
             self._say(position, f"failed. {event.message} {event.hint}")
         elif isinstance(event, Encoded):
             self._move(event.done, event.sentences, "encoding")
-        elif isinstance(event, Started | DecoderStarted):
+        elif isinstance(event, Started):
             self._best = ""
             self._say(position, _begins(event))
-        elif isinstance(event, Stepped | DecoderStepped):
+        elif isinstance(event, Stepped):
             done = (event.step / event.steps + position) if self._many else event.step
             total = len(self._labels) if self._many else event.steps
             self._move(done, total, f"loss {event.loss:.4f}{self._best}")
-        elif isinstance(event, Evaluated):
+        elif isinstance(event, Evaluated) and event.score is not None:
             self._best = f", best {event.score:.2f}" if event.best else self._best
             self._say(
                 position,
                 f"update {event.step:,}: dev {event.score:.2f}{' (best)' if event.best else ''}, "
                 f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}",
             )
-        elif isinstance(event, DecoderEvaluated):
+        elif isinstance(event, Evaluated):
             samples = (f"\n    {given}\n    -> {decoded}" for given, decoded in event.samples[:2])
             text = f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences"
             self._say(position, text + "".join(samples))
         elif isinstance(event, Noted):
             self._say(position, event.message)
-        elif isinstance(event, Finished | DecoderFinished):
+        elif isinstance(event, Finished):
             self._ended(position, event)
 
     def _object(self, position: int, event: Event | UserError | StoreError) -> None:
@@ -179,8 +171,8 @@ class ProgressPrinter:
         else:
             emit_json(child | event.to_dict())
 
-    def _ended(self, position: int, event: Finished | DecoderFinished) -> None:
-        if isinstance(event, DecoderFinished):
+    def _ended(self, position: int, event: Finished) -> None:
+        if event.best_loss is not None:
             best = f", loss {event.best_loss:.3f}"
         else:
             best = "" if event.best_score is None else f", dev {event.best_score:.2f}"
@@ -193,9 +185,9 @@ class ProgressPrinter:
             line(f"{event.out}: {kept}; {WHY[event.why]} {event.seconds:,.1f} s.")
             say(
                 f"Use it anywhere as {event.encoder}"
-                if isinstance(event, Finished)
+                if event.best_loss is None
                 else "Try it: theodolite decode 'A sentence.' "
-                f"--encoder {shlex.quote(self._encoder)}"
+                f"--encoder {shlex.quote(event.encoder)}"
             )
 
     def _say(self, position: int, text: str) -> None:
@@ -203,13 +195,12 @@ class ProgressPrinter:
             say(f"{self._labels[position]}: {text}" if self._many else text)
 
 
-def _begins(event: Started | DecoderStarted) -> str:
+def _begins(event: Started) -> str:
     at = f"goes on at update {event.step:,} of" if event.step else "begins:"
-    if isinstance(event, DecoderStarted):
-        learned, device = f"{event.sentences:,} sentences", f"on {event.device}"
-    else:
-        learned, device = f"{event.examples:,} examples", f"{event.precision} on {event.device}"
-    return f"{at} {event.steps:,} updates, {learned}, {event.parameters:,} parameters, {device}."
+    return (
+        f"{at} {event.steps:,} updates, {event.examples:,} examples, "
+        f"{event.parameters:,} parameters, {event.precision} on {event.device}."
+    )
 
 
 def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:

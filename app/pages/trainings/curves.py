@@ -19,7 +19,7 @@ _KEPT = 256
 
 @dataclass
 class Curves:
-    """The events of one training, as in `engine.training.events`, `engine.training.events`.
+    """The events of one training, as in `engine.training.events`.
 
     Attributes:
         started: the newest `started`, or None before it.
@@ -85,16 +85,8 @@ def cursor(workspace: Workspace, key: str) -> int:
         return _current(workspace.store, key).cursor
 
 
-def best_eval(workspace: Workspace, key: str, metric: str) -> Event | None:
-    """The eval whose weights would be kept: marked for encoders, of lowest loss for decoders.
-
-    Args:
-        workspace: where the training runs.
-        key: of the training.
-        metric: `score` of an encoder, `loss` of a decoder.
-    """
-    if metric == "loss":
-        return min(curves(workspace, key).evals, key=lambda eval_: eval_["loss"], default=None)
+def best_eval(workspace: Workspace, key: str) -> Event | None:
+    """The eval whose weights would be kept so far."""
     run, position = parts_of(key)
     return workspace.store.events.last(run, "looked", position, having="best")
 

@@ -145,7 +145,7 @@ def _row(
         best_step, best = over["best_step"], over[f"best_{metric}"]
         base = over.get("base_score")
     else:
-        found = best_eval(workspace, key, metric) or {}
+        found = best_eval(workspace, key) or {}
         best_step, best = found.get("step"), found.get(metric)
         base = None if decoder else base_score(workspace, key)
     return TrainingRun(

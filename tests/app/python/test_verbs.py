@@ -108,7 +108,7 @@ def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
 def test_a_training_shows_its_curves() -> None:
     """Events as rows; the spec that loads what was trained."""
     events = (
-        Evaluated(10, 70.0, 0.5, -1.0, True),
+        Evaluated(10, True, 70.0, 0.5, -1.0),
         Finished(10, 10, 70.0, 3.0, "out", "dir:out", "done"),
     )
     made = Training(events)

@@ -20,14 +20,14 @@ from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import Code
-from theodolite.engine.training.events import DecoderFinished, DecoderStarted
+from theodolite.engine.training.events import Finished, Started
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> DecoderSpec:
     """A training that is over."""
     spec = small_spec(tmp_path_factory.mktemp("first") / "out")
-    assert isinstance(list(train_decoder(spec))[-1], DecoderFinished)
+    assert isinstance(list(train_decoder(spec))[-1], Finished)
     return spec
 
 
@@ -129,9 +129,9 @@ def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     estimated = estimate(spec, load("random:32"), seconds=0.3)
     assert torch.equal(torch.get_rng_state(), state)
     assert list(tmp_path.iterdir()) == []
-    started = next(e for e in train_decoder(spec) if isinstance(e, DecoderStarted))
+    started = next(e for e in train_decoder(spec) if isinstance(e, Started))
     # A sentence of very many pieces, which is left out, may be beyond those the probe looks at.
-    assert estimated.sentences == pytest.approx(started.sentences, rel=0.02)
+    assert estimated.sentences == pytest.approx(started.examples, rel=0.02)
     assert estimated.parameters == pytest.approx(started.parameters, rel=0.02)
     assert estimated.steps == pytest.approx(started.steps, rel=0.25)
     # By hand: at its speed, every piece of its share of the sentences is learned once.

@@ -29,7 +29,7 @@ from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.training import Noted, checkpoint, loop
-from theodolite.engine.training.events import DecoderEvaluated, DecoderStarted, Encoded, Event
+from theodolite.engine.training.events import Encoded, Evaluated, Event, Started
 from theodolite.engine.training.precision import Precision
 
 
@@ -74,8 +74,8 @@ def notes(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, Noted)]
 
 
-def evals(events: list[Event]) -> list[DecoderEvaluated]:
-    return [event for event in events if isinstance(event, DecoderEvaluated)]
+def evals(events: list[Event]) -> list[Evaluated]:
+    return [event for event in events if isinstance(event, Evaluated)]
 
 
 def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
@@ -83,14 +83,14 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     kinds = [e.kind for e in events]
     assert kinds.index("noted") < kinds.index("encoded") < kinds.index("started")
     assert [e for e in events if isinstance(e, Encoded)][-1].done == 300
-    started = next(e for e in events if isinstance(e, DecoderStarted))
-    assert (started.step, started.sentences, started.device) == (0, 270, "cpu")
+    started = next(e for e in events if isinstance(e, Started))
+    assert (started.step, started.examples, started.device) == (0, 270, "cpu")
     looks, last = evals(events), finished(events)
     assert looks[-1].step == started.steps
     assert looks[-1].loss < 0.7 * looks[0].loss
     assert len(looks[0].samples) == training.SAMPLES
     steps = [e.to_dict() for e in events if e.kind == "stepped"]
-    assert all(e["pieces_per_second"] > 0 and e["seconds_left"] >= 0 for e in steps)
+    assert all(e["sentences_per_second"] > 0 and e["seconds_left"] >= 0 for e in steps)
     assert (last.why, last.step) == ("done", started.steps)
     assert last.best_loss == min(e.loss for e in looks)
     json.dumps([e.to_dict() for e in events])
@@ -126,7 +126,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     killed_at(8, CHILD, spec.to_dict())
     assert not spec.out_folder.exists()
     resumed = list(train_decoder(spec))
-    assert 0 < next(e for e in resumed if isinstance(e, DecoderStarted)).step <= 10
+    assert 0 < next(e for e in resumed if isinstance(e, Started)).step <= 10
     assert_same(spec.out_folder, whole[0].out_folder)
     assert finished(resumed).best_loss == finished(whole[1]).best_loss
 
@@ -135,7 +135,7 @@ def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -
     """From any update, with every architecture."""
     spec = replace(spec, architecture="lstm", width=16, epochs=2)
     events = train_decoder(spec, stop=countdown(6))
-    next(e for e in events if isinstance(e, DecoderEvaluated) and e.step == 3)
+    next(e for e in events if isinstance(e, Evaluated) and e.step == 3)
     events.close()  # type: ignore[attr-defined]
     assert checkpoint.peek(spec.working_folder) is not None
     list(train_decoder(spec))
@@ -160,7 +160,7 @@ def test_nothing_is_trained_again_and_nothing_overwritten(
             list(train_decoder(other))
     half = replace(spec, out=str(tmp_path / "half"))
     first = train_decoder(half)
-    next(e for e in first if isinstance(e, DecoderEvaluated) and e.step == 4)
+    next(e for e in first if isinstance(e, Evaluated) and e.step == 4)
     with refused("conflict", half.working_folder):  # the first one is still at work
         list(train_decoder(half))
     first.close()  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.presets import PRESETS
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.training.events import DecoderEvaluated
+from theodolite.engine.training.events import Evaluated
 from theodolite.engine.training.fields import defaults, read
 
 ENCODER = "random:64"
@@ -151,7 +151,7 @@ def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_
     second = DecoderTraining(workspace).queue(small_spec(tmp_path / "two", seed=7))
     diagnosed = submit.queue(workspace, DiagnoseJob.of(workspace, ENCODER, sentences=50))
     for step, loss in ((20, 3.5), (40, 3.25)):
-        data = DecoderEvaluated(step, loss, ()).to_dict()
+        data = Evaluated(step, True, loss=loss).to_dict()
         workspace.store.events.add(first, data.pop("kind"), data)
     workspace.close()
     rows = objects(theodolite("runs", "--json"))

@@ -28,12 +28,12 @@ from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import (
-    DecoderEvaluated,
-    DecoderFinished,
-    DecoderStarted,
-    DecoderStepped,
     Encoded,
+    Evaluated,
     Event,
+    Finished,
+    Started,
+    Stepped,
 )
 from theodolite.store.run_rows import STOP
 
@@ -94,8 +94,8 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
     found = runs.curves(workspace, run["id"])
-    steps = [event for event in events if isinstance(event, DecoderStepped)]
-    looks = [event for event in events if isinstance(event, DecoderEvaluated)]
+    steps = [event for event in events if isinstance(event, Stepped)]
+    looks = [event for event in events if isinstance(event, Evaluated)]
     assert [event["loss"] for event in found.steps] == [event.loss for event in steps]
     assert [event["loss"] for event in found.evals] == [event.loss for event in looks]
     assert [list(pair) for pair in looks[-1].samples] == found.evals[-1]["samples"]
@@ -173,7 +173,7 @@ def crashed_twice(workspace: Workspace, spec: DecoderSpec) -> tuple[str, Reporte
     run = DecoderTraining(workspace).queue(spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     workspace.store.events.add(run, Encoded.kind, {"done": 100, "sentences": 300})
-    workspace.store.events.add(run, DecoderStarted.kind, {"step": 0, "steps": 60})
+    workspace.store.events.add(run, Started.kind, {"step": 0, "steps": 60})
     workspace.store.runs.progress(run, 1, 1.0, "at a share of time that is guessed anew each time")
     assert [workspace.store.runs.lost_unit(run, 0) for _ in range(2)] == [1, 2]
     return run, Reporter(workspace.store, run, 1, 0, "small")
@@ -210,7 +210,7 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     workspace.store.events.add(run, Encoded.kind, {"done": 300, "sentences": 300})
     events = TrainDecoderJob(spec).work(workspace, 0, reporter)
     for _ in range(4):
-        next(event for event in events if isinstance(event, DecoderStepped))
+        next(event for event in events if isinstance(event, Stepped))
     events.close()
     assert workspace.store.runs.lost_unit(run, 0) == (1 if seconds == 0.0 else 3)
 
@@ -225,7 +225,7 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     assert len(own(workspace)) == 1
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
     *_, over = TrainDecoderJob(spec).work(workspace, 0, reporter)
-    assert isinstance(over, DecoderFinished)
+    assert isinstance(over, Finished)
     event = workspace.store.events.last(run["id"], "finished")
     assert event is not None
     assert event | {"kind": "finished"} == over.to_dict()
