@@ -13,7 +13,9 @@ in `left_out`.
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from theodolite.engine.errors import UserError
@@ -56,177 +58,14 @@ class Ablation:
     left_out: str = ""
 
 
-def _augmented(label: str, kind: str, percent: int, score: float) -> AblationRow:
-    return AblationRow(
-        f"{label} {percent} %", {"augmentation": kind, "augmentation_rate": percent / 100}, score
-    )
+def _read() -> dict[str, Ablation]:
+    tables = tomllib.loads(Path(__file__).with_name("ablations.toml").read_text("utf-8"))
+    for table in tables.values():
+        table["rows"] = tuple(AblationRow(*row) for row in table["rows"])
+    return {name: Ablation(name, **table) for name, table in tables.items()}
 
 
-_DELETE_ONE = {"augmentation": "delete-one"}
-
-_AUGMENTATION = Ablation(
-    "augmentation",
-    "1",
-    "Data augmentation instead of dropout alone",
-    "unsup",
-    (
-        AblationRow("none (unsupervised SimCSE)", {}, 82.5),
-        _augmented("crop", "crop", 10, 77.8),
-        _augmented("crop", "crop", 20, 71.4),
-        _augmented("crop", "crop", 30, 63.6),
-        _augmented("word deletion", "delete", 10, 75.9),
-        _augmented("word deletion", "delete", 20, 72.2),
-        _augmented("word deletion", "delete", 30, 68.2),
-        AblationRow("delete one word", _DELETE_ONE, 75.9),
-        AblationRow("delete one word, without dropout", _DELETE_ONE | {"dropout": 0.0}, 74.2),
-        _augmented("MLM", "mlm", 15, 62.2),
-    ),
-    "Synonym replacement (77.4) needs a dictionary of synonyms.",
-)
-
-_NEXT = {"objective": "next-sentence"}
-_NEXT_3 = _NEXT | {"next_sentences": 3}
-_DUAL = {"dual": True}
-_OBJECTIVES = Ablation(
-    "objective",
-    "2",
-    "Training objectives, one encoder or two (on text in reading order)",
-    "unsup",
-    (
-        AblationRow("next sentence, one encoder", _NEXT, 67.1),
-        AblationRow("next sentence, two encoders", _NEXT | _DUAL, 68.9),
-        AblationRow("next 3 sentences, one encoder", _NEXT_3, 67.4),
-        AblationRow("next 3 sentences, two encoders", _NEXT_3 | _DUAL, 68.8),
-        AblationRow("delete one word, one encoder", _DELETE_ONE, 75.9),
-        AblationRow("delete one word, two encoders", _DELETE_ONE | _DUAL, 73.1),
-        AblationRow("unsupervised SimCSE, one encoder", {}, 82.5),
-        AblationRow("unsupervised SimCSE, two encoders", _DUAL, 80.7),
-    ),
-)
-
-_DROPOUT = Ablation(
-    "dropout",
-    "3",
-    "Dropout",
-    "unsup",
-    (
-        *(
-            AblationRow(f"p = {p:g}", {"dropout": p}, score)
-            for p, score in (
-                (0.0, 71.1),
-                (0.01, 72.6),
-                (0.05, 81.1),
-                (0.1, 82.5),
-                (0.15, 81.4),
-                (0.2, 80.5),
-                (0.5, 71.0),
-            )
-        ),
-        AblationRow("fixed 0.1: the same mask twice", {"dropout": 0.1, "fixed_mask": True}, 43.6),
-    ),
-)
-
-_PAIRS = Ablation(
-    "pairs",
-    "4",
-    "Pairs to learn from",
-    "sup",
-    (
-        AblationRow("entailment", {"hard_negatives": False}, 84.9),
-        AblationRow("entailment and hard negatives", {}, 86.2),
-        AblationRow("entailment and hard negatives, two encoders", _DUAL, 84.2),
-    ),
-    "QQP, Flickr30k and ParaNMT as pairs, ANLI, and neutral or contradicted hypotheses as "
-    "positives: each needs its own file. Two encoders are from section 4.",
-)
-
-_POOLERS = (
-    ("[CLS] with MLP", {"pooling": "cls_token", "head": "mlp"}, 81.7, 86.2),
-    (
-        "[CLS] with MLP in training only",
-        {"pooling": "cls_token", "head": "mlp-train-only"},
-        82.5,
-        85.8,
-    ),
-    ("[CLS] without MLP", {"pooling": "cls_token", "head": "none"}, 80.9, 86.2),
-    ("mean of first and last layer", {"pooling": "avg_first_last", "head": "none"}, 81.2, 86.1),
-)
-_POOLING = (
-    Ablation(
-        "pooling",
-        "6",
-        "Pooling",
-        "unsup",
-        tuple(AblationRow(label, changes, score) for label, changes, score, _ in _POOLERS),
-    ),
-    Ablation(
-        "pooling-sup",
-        "6",
-        "Pooling, supervised",
-        "sup",
-        tuple(AblationRow(label, changes, score) for label, changes, _, score in _POOLERS),
-    ),
-)
-
-_HARD = Ablation(
-    "hard-negatives",
-    "7",
-    "Hard negatives and their weight",
-    "sup",
-    (
-        AblationRow("none", {"hard_negatives": False}, 84.9),
-        *(
-            # The spec's weight is the logarithm of alpha: it is added as a logit.
-            AblationRow(
-                f"contradictions, α = {alpha:g}", {"hard_negative_weight": math.log(alpha)}, score
-            )
-            for alpha, score in ((0.5, 86.1), (1.0, 86.2), (2.0, 86.2))
-        ),
-    ),
-    "Neutral hypotheses as further hard negatives (85.3) need a file with them.",
-)
-
-_TEMPERATURE = Ablation(
-    "temperature",
-    "D.1",
-    "Similarity and temperature",
-    "sup",
-    (
-        AblationRow("dot product", {"similarity": "dot", "temperature": 1.0}, 85.9),
-        *(
-            AblationRow(f"cosine, τ = {t:g}", {"similarity": "cosine", "temperature": t}, score)
-            for t, score in ((0.001, 84.9), (0.01, 85.4), (0.05, 86.2), (0.1, 82.0), (1.0, 64.0))
-        ),
-    ),
-)
-
-_MLM = Ablation(
-    "mlm",
-    "D.2",
-    "An auxiliary MLM loss",
-    "sup",
-    (
-        AblationRow("without MLM", {}, 86.2),
-        *(
-            AblationRow(f"with MLM, λ = {weight:g}", {"mlm_weight": weight}, score)
-            for weight, score in ((0.01, 85.7), (0.1, 85.7), (1.0, 85.1))
-        ),
-    ),
-)
-
-ABLATIONS = {
-    ablation.name: ablation
-    for ablation in (
-        _AUGMENTATION,
-        _OBJECTIVES,
-        _DROPOUT,
-        _PAIRS,
-        *_POOLING,
-        _HARD,
-        _TEMPERATURE,
-        _MLM,
-    )
-}
+ABLATIONS = _read()
 """By name, in the order of the paper."""
 
 
