@@ -1,10 +1,12 @@
-"""Arithmetic over named vectors: `a - b + c`, `(a + b) / 2`. Has its own parser, no `eval`."""
+"""Arithmetic over named vectors: `a - b + c`, `(a + b) / 2`. Parsed by `ast`, without `eval`."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +14,6 @@ from theodolite.engine.errors import PlacedError, UserError
 
 MAX_LENGTH = 5000
 MAX_NAMES = 200
-MAX_DEPTH = 100
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>[^\W\d]\w*)|(?P<sign>.))")
 _PASTED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/"}
 """Typographic signs, as in text pasted from other programs."""
@@ -67,7 +68,7 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
             )
     _check_alike({name: vectors[name] for name in used})
     with np.errstate(all="ignore"):  # values that are not finite are reported below
-        value = _Parser(expression, tokens, vectors).parse()
+        value = _Evaluation(expression, tokens, vectors).value()
     if isinstance(value, float):
         raise UserError(
             f"{_short(expression)} is a number, not a vector.", "Name a sentence in it."
@@ -129,109 +130,100 @@ def _tokens(expression: str) -> list[Token]:
     return found
 
 
-class _Parser:
-    """Sums of products of signed factors, left to right."""
+_BEGIN = "_="
+"""Before the source of a tree, which may begin with white space."""
+_UNEXPECTED, _LIKE = "{} is not expected here.", "Write it like (a + b) / 2 - c."
+
+
+class _Evaluation:
+    """The value of an expression, of the nodes of `ast` that have a meaning in a space.
+
+    For `ast` names are written in the letter a, numbers as fractions of the digit 1: no name is a
+    keyword then, no number too long, and everything stays at its place.
+    """
 
     def __init__(
         self, expression: str, tokens: list[Token], vectors: Mapping[str, np.ndarray]
     ) -> None:
-        self._expression, self._tokens, self._vectors = expression, tokens, vectors
-        self._at, self._depth = 0, 0
+        self._expression, self._vectors = expression, vectors
+        self._tokens = {token.place: token for token in tokens}
 
-    def parse(self) -> Value:
-        value = self._sum()
-        if self._at < len(self._tokens):
-            raise self._expected("a sign between two parts")
+    def value(self) -> Value:
+        """The value of the whole."""
+        source = [" "] * len(self._expression)
+        for place, token in self._tokens.items():
+            size = len(token.text)
+            written = {"name": "a" * size, "number": "." + "1" * (size - 1) if size > 1 else "1"}
+            source[place - 1 : place - 1 + size] = written.get(token.kind, token.text)
+        try:
+            tree = ast.parse(_BEGIN + "".join(source))
+            return self._of(cast("Any", tree.body[0]).value)
+        except SyntaxError as error:
+            said = "{} is never closed." if "never closed" in error.msg else _UNEXPECTED
+            raise self._refused(error.offset or 0, said) from None
+        except (RecursionError, MemoryError):
+            raise UserError(
+                f"{_short(self._expression)} is nested too deeply.",
+                "Use fewer signs and brackets.",
+                code="too-large",
+            ) from None
+
+    def _of(self, node: ast.expr) -> Value:
+        chain = []
+        while isinstance(node, ast.BinOp):  # sums of thousands are deep on their left side
+            chain.append(node)
+            node = node.left
+        value = self._operand(node)
+        for joint in reversed(chain):
+            value = self._joined(joint, value, self._of(joint.right))
         return value
 
-    def _sum(self) -> Value:
-        value = self._product()
-        while sign := self._sign("+-"):
-            other = self._product()
-            if isinstance(value, float) != isinstance(other, float):
-                raise self._refused(
-                    f"A number and a vector cannot be joined by {sign.text!r} at place "
-                    f"{sign.place}.",
-                    "Add vectors to vectors; numbers only multiply or divide them.",
-                    sign,
+    def _operand(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.UnaryOp):  # + or -: no other sign gets here
+            value = self._of(node.operand)
+            return -value if isinstance(node.op, ast.USub) else value
+        if not isinstance(node, ast.Name | ast.Constant):
+            raise self._refused(node.end_col_offset or 0, _UNEXPECTED)
+        token = self._tokens[node.col_offset + 1 - len(_BEGIN)]
+        if token.kind == "number":
+            return float(token.text)
+        return np.asarray(self._vectors[token.text], np.float64)
+
+    def _joined(self, node: ast.BinOp, left: Value, right: Value) -> Value:
+        numbers = [isinstance(each, float) for each in (left, right)]
+        message, hint = "{} is not allowed.", "Use + - * / ( ), numbers and names."
+        match node.op:
+            case ast.Add() | ast.Sub() if numbers[0] == numbers[1]:
+                return left + right if isinstance(node.op, ast.Add) else left - right
+            case ast.Add() | ast.Sub():
+                message = "A number and a vector cannot be joined by {}."
+                hint = "Add vectors to vectors; numbers only multiply or divide them."
+            case ast.Mult() if any(numbers):
+                return left * right
+            case ast.Mult():
+                message, hint = (
+                    "Two vectors are multiplied by {}.",
+                    "Multiply a vector by a number.",
                 )
-            value = value + other if sign.text == "+" else value - other
-        return value
+            case ast.Div() if isinstance(right, float) and right:
+                return left / right
+            case ast.Div() if isinstance(right, float):
+                message, hint = "The division by {} is by zero.", "Divide by another number."
+            case ast.Div():
+                message, hint = "{} divides by a vector.", "Divide by a number."
+        behind = (node.left.end_col_offset or 0) - len(_BEGIN)
+        sign = next(
+            place
+            for place, token in self._tokens.items()
+            if place > behind and token.text in "+-*/"
+        )
+        raise self._refused(sign + len(_BEGIN), message, hint)
 
-    def _product(self) -> Value:
-        value = self._factor()
-        while sign := self._sign("*/"):
-            other = self._factor()
-            if sign.text == "*":
-                if not isinstance(value, float) and not isinstance(other, float):
-                    raise self._refused(
-                        f"Two vectors are multiplied at place {sign.place}.",
-                        "Multiply a vector by a number.",
-                        sign,
-                    )
-                value = value * other
-                continue
-            if not isinstance(other, float):
-                raise self._refused(
-                    f"A vector is divided by at place {sign.place}.", "Divide by a number.", sign
-                )
-            if other == 0:
-                raise self._refused(
-                    f"The division at place {sign.place} is by zero.",
-                    "Divide by another number.",
-                    sign,
-                )
-            value = value / other
-        return value
-
-    def _factor(self) -> Value:
-        if sign := self._sign("+-"):
-            self._deeper()
-            value = self._factor()
-            self._depth -= 1
-            return -value if sign.text == "-" else value
-        if self._sign("("):
-            self._deeper()
-            value = self._sum()
-            self._depth -= 1
-            if not self._sign(")"):
-                raise self._expected("a closing )")
-            return value
-        if self._at < len(self._tokens) and self._tokens[self._at].kind != "sign":
-            token = self._tokens[self._at]
-            self._at += 1
-            if token.kind == "number":
-                return float(token.text)
-            return np.asarray(self._vectors[token.text], np.float64)
-        raise self._expected("a name, a number or (")
-
-    def _sign(self, signs: str) -> Token | None:
-        if self._at < len(self._tokens):
-            token = self._tokens[self._at]
-            if token.kind == "sign" and token.text in signs:
-                self._at += 1
-                return token
-        return None
-
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            sign = self._tokens[self._at - 1]  # read last
-            raise self._refused(
-                f"The expression is nested more than {MAX_DEPTH} deep at place {sign.place}.",
-                "Use fewer parentheses.",
-                sign,
-            )
-
-    def _expected(self, what: str) -> UserError:
-        if self._at < len(self._tokens):
-            token = self._tokens[self._at]
-            found = f"{token.text!r} at place {token.place}"
-        else:
-            token = Token("end", "", len(self._expression.rstrip()) + 1)
-            found = "its end"
-        text = f"The expression has {found} where {what} was expected."
-        return self._refused(text, "Correct it.", token)
-
-    def _refused(self, message: str, hint: str, token: Token) -> PlacedError:
-        return PlacedError(message, hint, self._expression, token.place, max(1, len(token.text)))
+    def _refused(self, column: int, message: str, hint: str = _LIKE) -> PlacedError:
+        """The error of what is at a column of the source, counted from 1."""
+        place = column - len(_BEGIN)
+        end = len(self._expression.rstrip()) + 1
+        token = self._tokens.get(place, Token("end", "", place if 0 < place < end else end))
+        found = f"{token.text!r} at place {token.place}" if token.text else "The end"
+        text = message.format(found)
+        return PlacedError(text, hint, self._expression, token.place, max(1, len(token.text)))
