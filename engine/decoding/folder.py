@@ -333,4 +333,4 @@ def finished(facts: Mapping[str, Any], folder: Path) -> Finished:
     steps, step, seconds, encoder, why = (
         facts[name] for name in ("steps", "step", "seconds", "encoder", "why")
     )
-    return Finished(steps, step, None, seconds, str(folder), encoder, why, best_loss=facts["loss"])
+    return Finished(steps, step, None, seconds, str(folder), encoder, why, None, facts["loss"])

@@ -127,7 +127,7 @@ class Finished(Event):
     out: str
     encoder: str
     why: str
-    base_score: float | None = None
+    base_score: float | None
     best_loss: float | None = None
 
 

@@ -60,7 +60,7 @@ def training(workspace: Workspace) -> str:
         ),
         *(Evaluated(20 * n, n == 3, 60.0 + n, 0.5, -2.0) for n in (1, 2, 3)),
         Noted(40, HOSTILE),
-        Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done"),
+        Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done", None),
     ]
     for event in events:
         data = event.to_dict()

@@ -58,7 +58,7 @@ def end(desk, run, score, step=60, *, position=0, why="done"):
     say(
         desk,
         run,
-        Finished(step, step, score, 12.0, "somewhere", f"random:{64 + position}", why),
+        Finished(step, step, score, 12.0, "somewhere", f"random:{64 + position}", why, None),
         position=position,
     )
     desk.store.runs.end_unit(run, position, 12.0)

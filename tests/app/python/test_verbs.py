@@ -109,7 +109,7 @@ def test_a_training_shows_its_curves() -> None:
     """Events as rows; the spec that loads what was trained."""
     events = (
         Evaluated(10, True, 70.0, 0.5, -1.0),
-        Finished(10, 10, 70.0, 3.0, "out", "dir:out", "done"),
+        Finished(10, 10, 70.0, 3.0, "out", "dir:out", "done", None),
     )
     made = Training(events)
     assert made.encoder == "dir:out" and list(made.to_pandas().kind)[-1] == "finished"

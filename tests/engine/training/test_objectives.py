@@ -164,20 +164,17 @@ def test_an_unsupervised_sentence_is_its_own_partner() -> None:
     assert (first.side, second.side) == (0, 0)
 
 
-def test_a_dual_encoder_takes_all_but_the_first_column_to_the_second_side() -> None:
-    """Table 2's f_theta1 and f_theta2."""
-    model = TinyModel()
-    assert [c.side for c in columns_of(objective_of(spec("unsup", dual=True)), model)] == [0, 1]
-    assert [c.side for c in columns_of(objective_of(spec("sup", dual=True)), model)] == [0, 1, 1]
-
-
-def test_hard_negatives_are_used_when_there_are_any_and_they_are_wanted() -> None:
-    """The third column is left out, or missing."""
+def test_the_columns_of_an_objective_and_their_sides() -> None:
+    """Table 2's f_theta1 and f_theta2; the third column is left out, or missing."""
     model, rng = TinyModel(), np.random.default_rng(0)
-    pairs = [triplet[:2] for triplet in TRIPLETS]
-    assert len(columns_of(objective_of(spec("sup")), model)) == 3
-    assert len(columns_of(objective_of(spec("sup", hard_negatives=False)), model)) == 2
-    assert len(objective_of(spec("sup")).columns(pairs, model, rng)) == 2
+    for wanted, sides in (
+        (spec("unsup", dual=True), [0, 1]),
+        (spec("sup", dual=True), [0, 1, 1]),
+        (spec("sup"), [0, 0, 0]),
+        (spec("sup", hard_negatives=False), [0, 0]),
+    ):
+        assert [column.side for column in columns_of(objective_of(wanted), model)] == sides
+    assert len(objective_of(spec("sup")).columns([row[:2] for row in TRIPLETS], model, rng)) == 2
 
 
 def test_one_of_the_next_three_sentences_is_drawn_each_as_often() -> None:
@@ -209,22 +206,14 @@ def test_a_fixed_mask_is_refused_where_the_passes_differ(changes: dict[str, obje
         objective_of(spec(fixed_mask=True, **changes))
 
 
-def test_a_batch_of_one_has_nothing_to_tell_apart() -> None:
-    """Loss and gradient are zero, and numbers."""
-    one = torch.ones(1, 4, dtype=torch.float64, requires_grad=True)
-    loss = in_batch_loss(one, one, temperature=0.05)
-    loss.backward()
-    assert float(loss.detach()) == 0.0
-    assert one.grad is not None and bool((one.grad == 0).all())
-
-
-def test_a_vector_of_zeros_gives_a_number() -> None:
-    """It has no direction; all cosines are 0."""
-    zeros = torch.zeros(2, 4, requires_grad=True)
-    loss = in_batch_loss(zeros, zeros, temperature=0.05)
-    loss.backward()
-    assert float(loss.detach()) == pytest.approx(np.log(2), abs=1e-6)
-    assert zeros.grad is not None and bool(zeros.grad.isfinite().all())
+def test_a_batch_of_one_and_vectors_of_zeros_give_numbers() -> None:
+    """Nothing to tell apart is no loss; all cosines of zeros are 0."""
+    for vectors, expected in ((torch.ones(1, 4), 0.0), (torch.zeros(2, 4), np.log(2))):
+        vectors.requires_grad_()
+        loss = in_batch_loss(vectors, vectors, temperature=0.05)
+        loss.backward()
+        assert float(loss.detach()) == pytest.approx(expected, abs=1e-6)
+        assert vectors.grad is not None and bool(vectors.grad.isfinite().all())
 
 
 def test_the_examples_of_every_objective_run() -> None:
@@ -262,22 +251,15 @@ def test_fifteen_percent_are_chosen_of_which_80_10_10() -> None:
     seen, labels = np.array(masked.ids), np.array(masked.labels)
     chosen = labels != IGNORED
     assert chosen[:, 1:-1].mean() == pytest.approx(0.15, abs=0.005)
+    assert (labels[chosen] == before[chosen]).all()
+    assert (seen[~chosen] == before[~chosen]).all()
+    assert masked.chosen == chosen.sum()
     assert (seen[chosen] == 4).mean() == pytest.approx(0.8, abs=0.01)
     other = chosen & (seen != 4) & (seen != before)
     assert other.sum() / chosen.sum() == pytest.approx(0.1, abs=0.01)
     assert (chosen & (seen == before)).sum() / chosen.sum() == pytest.approx(0.1, abs=0.01)
     # Random tokens are spread over the whole vocabulary.
     assert seen[other].mean() == pytest.approx(500, abs=40)
-
-
-def test_labels_are_what_was_there_and_the_rest_is_untouched() -> None:
-    """A label for each chosen token, and none elsewhere."""
-    before, masked = many(200)
-    seen, labels = np.array(masked.ids), np.array(masked.labels)
-    chosen = labels != IGNORED
-    assert (labels[chosen] == before[chosen]).all()
-    assert (seen[~chosen] == before[~chosen]).all()
-    assert masked.chosen == chosen.sum()
 
 
 def test_special_tokens_are_never_chosen() -> None:
@@ -344,37 +326,22 @@ def test_nothing_chosen_is_no_loss_and_no_nan() -> None:
 
 
 @pytest.mark.parametrize("size", [None, 1, 3])
-def test_plain_mlm_is_the_mean_over_the_batch_in_any_micro_batches(size: int | None) -> None:
-    """Not a mean of means: micro-batches have different numbers of chosen tokens."""
+@pytest.mark.parametrize("name", ["mlm", "unsup"])
+def test_mlm_is_the_mean_over_the_batch_in_any_micro_batches(name: str, size: int | None) -> None:
+    """Not a mean of means: micro-batches have different numbers of chosen tokens.
+
+    Of `unsup` it is added with its weight, over both copies (table D.1).
+    """
     model = TinyModel()
-    objective = objective_of(TrainSpec("mlm", "base", "t", "out", mlm_probability=0.4))
+    weights = {"mlm_weight": 0.1} if name == "unsup" else {}
+    objective = objective_of(TrainSpec(name, "base", "t", "out", mlm_probability=0.4, **weights))
     columns = objective.columns([(text,) for text in SENTENCES], model, draws())
     masked = mask_tokens(columns, model, draws(2), 0.4)
     expected = mlm_loss(model, masked) / masked.chosen
-    expected.backward()
-    gradients = [p.grad for p in model.parameters()]
-
-    other = TinyModel()
-    found = backward(other, objective, columns, size, draws(2))
-    assert float(found) == pytest.approx(float(expected.detach()), abs=1e-12)
-    for parameter, gradient in zip(other.parameters(), gradients, strict=True):
-        assert (parameter.grad is None) == (gradient is None)
-        if gradient is not None:
-            torch.testing.assert_close(parameter.grad, gradient, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("size", [None, 1, 3])
-def test_the_auxiliary_loss_is_added_with_its_weight(size: int | None) -> None:
-    """Table D.1: contrastive loss + lambda MLM loss, the latter over both copies."""
-    model = TinyModel()
-    objective = objective_of(
-        TrainSpec("unsup", "base", "t", "out", mlm_weight=0.1, mlm_probability=0.4)
-    )
-    columns = objective.columns([(text,) for text in SENTENCES], model, draws())
-    masked = mask_tokens(columns, model, draws(2), 0.4)
-    assert len(masked.ids) == 2 * len(SENTENCES)
-    vectors = [model.vectors(column.ids) for column in columns]
-    expected = objective.loss(vectors) + 0.1 * mlm_loss(model, masked) / masked.chosen
+    if name == "unsup":
+        assert len(masked.ids) == 2 * len(SENTENCES)
+        vectors = [model.vectors(column.ids) for column in columns]
+        expected = objective.loss(vectors) + 0.1 * expected
     expected.backward()
 
     other = TinyModel()
@@ -396,29 +363,21 @@ def test_a_second_encoder_has_no_part_in_mlm() -> None:
 WORDS = [str(place) for place in range(20)]
 
 
+@pytest.mark.parametrize("change", [crop, delete])
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
-def test_a_crop_is_a_run_that_keeps_the_rest_of_the_length(rate: float) -> None:
-    """Table 1: "keep 100 - k % of the length"; every place is cut out at times."""
-    starts = set()
-    for seed in range(200):
-        kept = crop(WORDS, rate, draws(seed))
-        assert len(kept) == round(20 * (1 - rate))
-        start = int(kept[0])
-        assert kept == WORDS[start : start + len(kept)]
-        starts.add(start)
-    assert starts == set(range(round(20 * rate) + 1))
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
-def test_deletion_takes_words_from_anywhere_and_keeps_the_order(rate: float) -> None:
-    """Table 1: "delete k % words"."""
+def test_a_share_of_the_words_goes_from_anywhere_in_their_order(change, rate: float) -> None:
+    """Table 1: "keep 100 - k % of the length" in one run, "delete k % words"."""
     gone: set[str] = set()
     for seed in range(200):
-        kept = delete(WORDS, rate, draws(seed))
+        kept = change(WORDS, rate, draws(seed))
         assert len(kept) == round(20 * (1 - rate))
-        assert kept == sorted(kept, key=int)
+        start = int(kept[0])
+        assert kept == (
+            WORDS[start : start + len(kept)] if change is crop else sorted(kept, key=int)
+        )
         gone |= set(WORDS) - set(kept)
-    assert gone == set(WORDS)
+    cut = round(20 * rate)
+    assert gone == ({*WORDS[:cut], *WORDS[-cut:]} if change is crop else set(WORDS))
 
 
 def test_delete_one_takes_each_word_as_often() -> None:
