@@ -10,7 +10,8 @@ import torch
 
 from theodolite.engine.encoders.transformer import default_device
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.spec import PrecisionName, TrainSpec
+from theodolite.engine.training.base_spec import PrecisionName
+from theodolite.engine.training.spec import TrainSpec
 
 _HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
