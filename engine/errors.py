@@ -30,10 +30,8 @@ Code = Literal[
 class UserError(ValueError):
     """Something the person gave cannot be used.
 
-    Args:
-        message: what was given and what was expected, one sentence.
-        hint: what to do about it, one sentence; empty if there is nothing to do.
-        code: the kind of error.
+    The message says what was given and what was expected, the hint what to do about it: a sentence
+    each, the hint empty if there is nothing to do.
     """
 
     def __init__(self, message: str, hint: str = "", *, code: Code = "invalid") -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -39,11 +38,6 @@ class Difference:
     p: float
     n: int
     verdict: Literal["a", "b", "tie"]
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the difference, from its interval."""
-        return (self.high - self.low) / (2.0 * NormalDist().inv_cdf((1.0 + LEVEL) / 2.0))
 
     def words(self, a: str, b: str) -> str:
         """The verdict as text."""

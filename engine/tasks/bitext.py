@@ -34,11 +34,6 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
 
     The example values `f1`, whose mean is the main score, are for each left sentence the F1 of its
     translation as a class, which drops if that translation is also found for other sentences.
-
-    Args:
-        data: sentences in two languages.
-        vectors: float32, of the texts at `rows(data)`, in that order; finite.
-        tick: progress callback; an exception from it stops the measurement.
     """
     from sklearn.metrics import precision_recall_fscore_support
 

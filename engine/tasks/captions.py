@@ -33,12 +33,6 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
 
     The main score is the mean of recall at 1, 5 and 10 in both directions. Examples: `recall`,
     whose mean it is; `caption_rank` of each image and `image_rank` of each caption, from 1.
-
-    Args:
-        data: images and captions in train, dev and test.
-        vectors: float32 (len(data.sentences), dim), finite.
-        seed: seed of weights, shuffles and negatives.
-        tick: progress callback after each batch; an exception from it stops the training.
     """
     from theodolite.engine.datasets.types import CAPTIONS
 

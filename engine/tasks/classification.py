@@ -47,12 +47,8 @@ def measure(
     Features are standardised with the mean and deviation of the training rows: otherwise the
     penalty would affect short vectors more than long ones and measure length instead of content.
 
-    Args:
-        data: sentences with labels.
-        vectors: float32 (len(data.sentences), dim), finite.
-        seed: seed of the folds; unused with the data's own splits.
-        own_splits: fit on the split `train` and predict the split `test`, if the data has both;
-            otherwise every sentence is predicted once, in five folds.
+    With `own_splits`, it is fitted on the split `train` and predicts the split `test`, if the data
+    has both; otherwise every sentence is predicted once, in five folds drawn by the seed.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -89,12 +85,6 @@ def measure_repeatedly(
     One draw of the folds decides by chance: on 300 rows its score has a standard deviation of a
     point. Features are standardised by the mean and deviation of all rows, without their labels, so
     that all fits share them.
-
-    Args:
-        data: sentences with labels.
-        vectors: float32 (len(data.sentences), dim), finite.
-        seed: seed of the folds.
-        tick: called with the share done.
     """
     from theodolite.engine.classifiers import folds
 

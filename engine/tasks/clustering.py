@@ -49,12 +49,7 @@ def measure(
     in `draws`, the V-measures of the draws in points, or in `seeds`: where all sentences are
     clustered at once, k-means runs with further seeds, which do not affect the score.
 
-    Args:
-        data: sentences with labels.
-        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-        seed: seed of the draws and of k-means.
-        tick: progress callback; an exception from it stops the measurement.
-        at_once: cluster all sentences once, as mteb's first clustering does.
+    `at_once` clusters all sentences once, as mteb's first clustering does.
     """
     from sklearn.cluster import MiniBatchKMeans
 

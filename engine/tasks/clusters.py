@@ -25,15 +25,7 @@ if TYPE_CHECKING:
 def attach(
     measured: Measurement, kind: TaskType, data: Dataset, protocol: str, seed: int
 ) -> Measurement:
-    """Add the cluster of each example to a measurement, where some are not independent.
-
-    Args:
-        measured: a measurement of a task of this type on these data.
-        kind: the task type.
-        data: its data; mteb knows those of its own tasks.
-        protocol: name of the protocol.
-        seed: the measurement's seed.
-    """
+    """Add the cluster of each example to a measurement, where some are not independent."""
     if kind.examples is None or data.kind == "mteb":
         return measured
     examples, named = kind.examples(data, protocol, seed), getattr(data, "clusters", {})

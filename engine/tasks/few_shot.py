@@ -68,12 +68,6 @@ def measure(
     The example values `share_right`, whose mean is the main score, are the share of draws in which
     a sentence is predicted correctly; with folds, 1 or 0, weighted so that folds count equally.
     `draws` are the accuracies of the draws or folds, in points.
-
-    Args:
-        data: sentences with labels.
-        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-        seed: seed of the draws.
-        tick: progress callback; an exception from it stops the measurement.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

@@ -48,10 +48,7 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
     The examples `similarity` and `label` are in the order of the data; the similarity is the one of
     the main score, `details["by"]`. Distances are negated.
 
-    Args:
-        data: pairs with labels.
-        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-        by_cosine: the main score is that of the cosine, not the best.
+    The main score is the best average precision, or with `by_cosine` that of the cosine.
     """
     split, pairs, labels = scored(data)
     used = rows(data)

@@ -45,13 +45,6 @@ def measure(
 
     The main score is the test correlation of the selecting kind; the examples `predicted` and
     `gold` are the test pairs in the order of the data set.
-
-    Args:
-        data: pairs with train, dev and test splits.
-        vectors: float32 (len(data.sentences), dim), finite.
-        select: the dev correlation that selects the round.
-        seed: seed of weights and shuffles.
-        tick: progress callback during training; an exception from it stops the training.
     """
     missing = [name for name in _SPLITS if name not in data.parts]
     if missing or data.parts_are != "splits":

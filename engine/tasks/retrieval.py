@@ -43,12 +43,8 @@ def measure(
 ) -> Measurement:
     """Rank the documents of every judged query.
 
-    Args:
-        data: queries, documents and judgements; with candidates, a query ranks only these.
-        vectors: float32, of the texts at `rows(data)`, in that order; finite.
-        main: the main metric, such as `ndcg_at_10`; one whose values are kept.
-        tick: progress callback; an exception from it stops the measurement.
-        similarity: of the model; see `engine.search.ranked.compare`.
+    With candidates, a query ranks only these. `main` is a metric such as `ndcg_at_10`, one whose
+    values are kept; `similarity` is of the model, see `engine.search.ranked.compare`.
     """
     split, judged = judged_queries(data)
     keys = list(data.documents)

@@ -30,10 +30,6 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
     query, and `as_neighbour`, by how much it raises the precision of the others: their sum is its
     influence on the score, to first order, and the precision alone would give intervals that are
     too narrow.
-
-    Args:
-        data: sentences with labels.
-        vectors: float32 (len(data.sentences), dim), finite.
     """
     n = len(data.labels)
     if n <= NEAREST or len(set(data.labels)) < 2:

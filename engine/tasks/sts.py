@@ -55,10 +55,7 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
     The main score of a year's data is Spearman over its concatenated subsets (`all`); for a data
     set with splits, over `test`, or over all pairs without a test split.
 
-    Args:
-        data: pairs with gold scores.
-        vectors: float32 (len(data.sentences), dim), finite.
-        space: also measure alignment, uniformity and the mean cosine of random pairs.
+    With `space`, alignment, uniformity and the mean cosine of random pairs are measured too.
     """
     pairs = _pairs(data.parts)
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
@@ -233,12 +230,6 @@ def measure_three(
     The main score is Spearman of the plain cosine on the pairs of the protocol `simcse-2021`:
     the test split, or all pairs. The other similarities are measured on the same pairs; the learned
     one if there are train, dev and test splits and scores up to 5.
-
-    Args:
-        data: pairs with gold scores.
-        vectors: float32 (len(data.sentences), dim), finite.
-        seed: seed of the regressor.
-        tick: progress callback during its training; an exception from it stops the training.
     """
     plain = measure(data, vectors, space=False)
     main = next(score for score in plain.scores if score.main)
@@ -299,12 +290,7 @@ def _work_of_three(data: ScoredPairs, protocol: str, seed: int) -> Work:
 
 
 def measure_as_mteb(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
-    """Score the pairs of the test split, or all of them.
-
-    Args:
-        data: pairs with gold scores.
-        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
-    """
+    """Score the pairs of the test split, or all of them."""
     (left, right), gold = main_rows(data)
     used = rows(data)
     found = pair_similarities(vectors, np.searchsorted(used, left), np.searchsorted(used, right))

@@ -32,11 +32,7 @@ def measure(
     The example values `correlation`, one per document, have the main score as their mean; where
     undefined, they are the mean of the others.
 
-    Args:
-        data: summaries and ratings.
-        vectors: float32, of the texts at `rows(data)`, in that order; finite.
-        tick: progress callback; an exception from it stops the measurement.
-        mistaken: average each correlation with its p-value, as mteb's first summarization did.
+    `mistaken` averages each correlation with its p-value, as mteb's first summarization did.
     """
     from scipy.stats import pearsonr, spearmanr
 

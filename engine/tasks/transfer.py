@@ -102,13 +102,8 @@ def measure(
     The main score is the test accuracy; the example values `correct` are in the order of the data
     set.
 
-    Args:
-        data: labelled sentences or pairs.
-        vectors: float32 (len(data.sentences), dim), finite.
-        setting: settings of the classifiers, usually `SETTINGS[protocol]`.
-        seed: seed of the classifiers, and of the folds of data sets with a test split.
-        tick: progress callback during training; an exception from it stops the training.
-        trainer_type: the trainer; another one can record the plan without training (see `work`).
+    The seed is that of the classifiers, and of the folds of data sets with a test split. Another
+    trainer can record the plan without training, see `work`.
     """
     rows = _in_order(data)
     _check_trainable(data, rows, setting.folds)
@@ -246,12 +241,7 @@ def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, fo
 def _check_folds(name: str, examples: int, most: int, folds: int, outer: bool) -> None:
     """Raise UserError if folds leave too few examples for selection or early stopping.
 
-    Args:
-        name: the data set's name.
-        examples: number of training examples.
-        most: number of these with the most frequent label.
-        folds: the protocol's number of folds.
-        outer: whether one fold is held out for scoring.
+    With `outer`, one fold is held out for scoring; `most` counts the most frequent label.
     """
     if outer:
         examples, most = (n - math.ceil(n / folds) for n in (examples, most))
