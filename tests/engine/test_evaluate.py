@@ -20,6 +20,7 @@ from tests.fakes.encoders import (
     NaNEncoder,
     ShrinkingEncoder,
 )
+from theodolite import engine
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.progress import Progress
@@ -51,17 +52,11 @@ def test_three_lines_of_python() -> None:
     assert [r.task for r in results] == ["StarterSTS", "StarterTopics", "StarterSearch"]
     assert [r.error for r in results] == [None] * 3
     assert abs(results[0].main.score) < 20, "random directions know nothing of meaning"
-
-
-def test_the_package_gives_the_function_whatever_was_imported_before() -> None:
-    """`engine.evaluate` is the function although a module has the same name."""
-    import theodolite.engine.evaluate
-
-    package = theodolite.engine
-    assert callable(package.evaluate)
-    assert package.load.__name__ == "load"
+    # `engine.evaluate` is the function although a module has the same name.
+    importlib.import_module("theodolite.engine.evaluate")
+    assert callable(engine.evaluate) and engine.load.__name__ == "load"
     with pytest.raises(AttributeError):
-        package.nothing  # noqa: B018
+        engine.nothing  # noqa: B018
 
 
 def test_a_result_says_all_it_depends_on(year: Path) -> None:

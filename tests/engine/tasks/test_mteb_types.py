@@ -34,7 +34,7 @@ from theodolite.engine.datasets.types import (
 from theodolite.engine.progress import nobody
 from theodolite.engine.protocols import mteb_tasks
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import Measurement, Task, retrieval, type_of
+from theodolite.engine.tasks import Measurement, Task, bitext, retrieval, type_of
 
 
 def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> Measurement:
@@ -370,6 +370,7 @@ def test_bitext_among_sentences_without_a_translation() -> None:
     }
     found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": fields}}, model)
     data = Parallel("x", {"dev": ParallelPart(tuple(left), tuple(right), gold)}, ("a", "b"))
+    assert bitext.TYPE.work(data, "mteb-v2", 42).pairs == 30 * 80
     assert_same(measured("bitext", data, model), found, 4, "f1")
 
 
