@@ -49,8 +49,8 @@ REPAIR = "`theodolite store check --repair` queues it again."
 class Results:
     """Results by key. A success never changes; an error is replaced by the next result.
 
-    So is a success whose per-example values can no longer be read, or of which an earlier version
-    kept fewer beside the same score: its scores stand until it is measured again.
+    So is a success whose per-example values can no longer be read: its scores stand until it is
+    measured again.
     """
 
     def __init__(self, database: Database, folder: Path) -> None:
@@ -79,9 +79,7 @@ class Results:
         known = self.get(**{name: result[name] for name in KEY})
         lost = None
         if known is not None and known["error"] is None:
-            if result.get("error") is not None or (
-                self.is_readable(known) and not self._adds(known, main, arrays)
-            ):
+            if result.get("error") is not None or self.is_readable(known):
                 return int(known["id"])
             lost = known["id"]
         file = self._write_examples(arrays)
@@ -225,14 +223,6 @@ class Results:
                 if file and used.fetchone() is None:
                     (self.folder / file).unlink(missing_ok=True)
         return int(count)
-
-    def _adds(
-        self, known: Mapping[str, Any], main: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> bool:
-        """Whether the same score comes with more arrays than are kept."""
-        kept = self.examples(known["id"]).keys()
-        score = math.nan if main["score"] is None else main["score"]
-        return kept < arrays.keys() and math.isclose(score, known["score"], abs_tol=1e-6)
 
     def _write_examples(self, arrays: Mapping[str, np.ndarray]) -> str | None:
         if not arrays:

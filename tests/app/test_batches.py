@@ -172,8 +172,4 @@ def test_a_thread_that_is_ended_leaves_nobody_waiting() -> None:
     with pytest.raises(SystemExit):
         batches.ask("one", [1], ended, 4)
     assert batches.ask("one", [1], lambda items: items, 4) == [1]
-
-
-def test_nothing_is_asked_for_nothing() -> None:
-    """No items, no work."""
-    assert Batches().ask("one", [], Model().work, 4) == []
+    assert batches.ask("one", [], Model().work, 4) == []

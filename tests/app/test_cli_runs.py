@@ -18,11 +18,15 @@ from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.store import Store
 
 
+def queued(tasks: str) -> str:
+    """The id of a run that waits."""
+    (run,) = objects(theodolite("jobs", "add", "random:16", "--tasks", tasks, "--json"))
+    return str(run["id"])
+
+
 def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     """Without a worker a run stays queued; cancelling it is seen in the list."""
-    run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
-        "id"
-    ]
+    run = queued("StarterSTS")
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "queued"
     (moved,) = objects(theodolite("jobs", "prioritise", run, "--priority", "-3", "--json"))
     assert moved == {"id": run, "priority": -3}
@@ -39,20 +43,20 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     one = str(listed[0]["id"])
     (output,) = objects(theodolite("results", "remove", one, "--json"))
     assert output == {"removed": [listed[0]["id"]], "bytes": listed[0]["bytes"]}
-    assert "There is no such result" in theodolite("results", "remove", one, code=2)[-1]
-    assert "Which results" in theodolite("results", "remove", code=2)[-1]
+    for words, code in (([one], "unknown"), ([], "missing")):
+        (error,) = objects(theodolite("results", "remove", *words, "--json", code=2)[:1])
+        assert error["code"] == code
     theodolite("results", "remove", "--encoder", "random:24", "--task", "StarterSTS")
     rest = objects(theodolite("results", "list", "--encoder", "random:24", "--json"))
     assert [row["task"] for row in rest] == ["StarterTopics"]
-    run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
-        "id"
-    ]
-    assert "has not ended yet" in theodolite("jobs", "remove", run, code=2)[-1]
+    run = queued("StarterSTS")
+    assert run in theodolite("jobs", "remove", run, code=2)[-1], "it has not ended yet"
     theodolite("jobs", "cancel", run)
     assert "bytes" in objects(theodolite("jobs", "list", "--json"))[0]
     assert objects(theodolite("jobs", "remove", run, "--json"))[0]["removed"] == run
     (left,) = objects(theodolite("jobs", "list", "--json"))
     assert left["worker"] == "terminal", "the evaluation above is a run as well"
+    assert objects(theodolite("store", "check", "--json")) == []
     aged = ["store", "clean", "--runs-older-than", "0", "--results-older-than", "0", "--json"]
     cleaned = objects(theodolite(*aged))[0]
     assert (cleaned["runs"], cleaned["results"]) == (1, 2)
@@ -63,7 +67,7 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
 def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
     """In the list, in JSON and in the exit status of those who wait for it."""
     tasks = "STS12,STS13,STS14,STS15,STS16,MR,CR,SUBJ,MPQA"
-    run = objects(theodolite("jobs", "add", "random:16", "--tasks", tasks, "--json"))[0]["id"]
+    run = queued(tasks)
     store = Store.open(home / "store")
     store.runs.start(run, 1, "local-0", tasks.split(","))
     for position in range(9):
@@ -118,19 +122,6 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     assert "theodolite train unsup" in output
     assert "theodolite jobs retry" in output
     assert [*(home / "out.training").glob("step-*")]
-
-
-def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
-    """Queued, it is a run with a unit for each of its children."""
-    spec = small(write_sentences(home / "s.txt"), home / "out")
-    words = ["sweep", *spec.command()[2:], "--set", "temperature=0.05,1", "--queue"]
-    (queued,) = objects(theodolite(*words, "--json"))
-    (run,) = objects(theodolite("jobs", "list", "--json"))
-    assert (run["id"], run["kind"], run["state"]) == (queued["id"], "sweep", "queued")
-    labels = [child["label"] for child in run["spec"]["children"]]
-    assert labels == ["temperature 0.05", "temperature 1"]
-    theodolite("jobs", "stop", run["id"])
-    assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
 def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) -> None:

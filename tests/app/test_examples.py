@@ -121,33 +121,22 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
         assert search.known(fresh, other) == {}
 
 
-def test_the_session_that_ships_is_of_these_encoders(fresh):
-    """If this fails, run `python -m theodolite.app.examples.make judge`."""
-    kept = shipped.read("judge")
-    assert kept is not None and kept.is_of(fresh, *judged.ENCODERS)
-    (pair,) = kept.answer["pairs"]
-    assert pair["verdict"] == "minilm" and len(pair["path"]) == kept.answer["marks"] + 1
-
-
 def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
     """If this fails, run `python -m theodolite.app.examples.make decode interpolate arithmetic`."""
-    assert set(decode.decoded(fresh, STARTER_ENCODERS, decode.SENTENCE, DEFAULTS)) == {
-        *STARTER_ENCODERS
-    }
-    lines = decode.ANALOGY.lines
-    found = decode.calculated(fresh, STARTER_ENCODERS, "a - b + c", lines, DEFAULTS)
-    assert set(found) == {*STARTER_ENCODERS}
-    assert found["minilm"].sentence == decode.ANALOGY.answer
-    assert len(decode.interpolated(fresh, *WAY, DEFAULTS)) == STEPS
-
-
-def test_nothing_ships_for_another_question_or_way_of_decoding(fresh):
-    """Neither is it shown where the encoder has another decoder by now."""
     names = STARTER_ENCODERS
+    known = decode.decoded(fresh, names, decode.SENTENCE, DEFAULTS)
+    assert set(known) == set(names)
+    (said,) = decoding.decode(fresh, ["random:256"], decode.SENTENCE)
+    shown = known["random:256"]
+    assert (shown.sentence, shown.words, shown.given) == (said.sentence, said.words, said.given)
     assert decode.decoded(fresh, names, "A cat.", DEFAULTS) == {}
     assert decode.decoded(fresh, names, decode.SENTENCE, DecodeOptions("greedy")) == {}
-    assert decode.decoded(fresh, ["random:64"], decode.SENTENCE, DEFAULTS) == {}
     assert decode.interpolated(fresh, "wordllama", *WAY[1:], DEFAULTS) == []
+    lines = decode.ANALOGY.lines
+    found = decode.calculated(fresh, names, "a - b + c", lines, DEFAULTS)
+    assert set(found) == set(names)
+    assert found["minilm"].sentence == decode.ANALOGY.answer
+    assert len(decode.interpolated(fresh, *WAY, DEFAULTS)) == STEPS
 
 
 def test_a_decoder_of_ones_own_takes_the_place_of_an_example(fresh, tmp_path):
@@ -162,15 +151,20 @@ def test_a_decoder_of_ones_own_takes_the_place_of_an_example(fresh, tmp_path):
     assert decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS) != {}
 
 
-def test_the_decoded_example_is_what_the_decoder_says(fresh):
-    """Of the encoder that needs no model."""
-    known = decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS)["random:256"]
-    (decoded,) = decoding.decode(fresh, ["random:256"], decode.SENTENCE)
-    assert (known.sentence, known.words, known.given) == (
-        decoded.sentence,
-        decoded.words,
-        decoded.given,
-    )
+def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(fresh):
+    """Of what the pages begin with, and of no named machine; leaks without texts."""
+    kept = shipped.read("judge")
+    assert kept is not None and kept.is_of(fresh, *judged.ENCODERS)
+    (pair,) = kept.answer["pairs"]
+    assert pair["verdict"] == "minilm" and len(pair["path"]) == kept.answer["marks"] + 1
+    sheet = choose.read(fresh)
+    assert sheet is not None and sheet["data"] == choosing.EXAMPLE
+    assert [row["encoder"] for row in sheet["encoders"]] == list(STARTER_ENCODERS[::-1])
+    assert sheet["best"]["encoder"] == "minilm" and sheet["cheapest"]["dtype"] == "int8"
+    assert sheet["machine"] == "the machine it was made on"
+    first, *_ = leaks.example(fresh, leaks.EXAMPLE)
+    assert first.share > 0.2 and first.trained_on == leaks.EXAMPLE_SET and first.examples == ()
+    assert leaks.example(fresh, "wordllama") == []
 
 
 def test_the_training_learned(fresh):
@@ -205,16 +199,6 @@ def test_the_diagnosis_is_of_the_decoder_that_ships(fresh):
     assert set(one.sentence for one in found.samples) <= set(
         fresh.catalog.sentences(diagnosed.TEXT)[0]
     )
-
-
-def test_a_decision_sheet_is_there(fresh):
-    """Of the encoders that ship on the data that the page begins with, and of no named machine."""
-    sheet = choose.read(fresh)
-    assert sheet is not None
-    assert sheet["data"] == choosing.EXAMPLE
-    assert [row["encoder"] for row in sheet["encoders"]] == list(STARTER_ENCODERS[::-1])
-    assert sheet["best"]["encoder"] == "minilm" and sheet["cheapest"]["dtype"] == "int8"
-    assert sheet["machine"] == "the machine it was made on"
 
 
 @pytest.fixture
@@ -289,10 +273,3 @@ def test_how_alike_the_topics_are_is_known_at_once(fresh):
         assert not similarity.queue_similarity(fresh, job)
         assert similarity.found(fresh, replace(job, sentences=20)).rows == ()
     assert fresh.store.derived.list(similarity.KIND) == []
-
-
-def test_leaks_ship_of_one_encoder_without_texts(fresh):
-    """Of the STS tasks in a training set of it; nothing for another encoder."""
-    first, *_ = leaks.example(fresh, leaks.EXAMPLE)
-    assert first.share > 0.2 and first.trained_on == leaks.EXAMPLE_SET and first.examples == ()
-    assert leaks.example(fresh, "wordllama") == []

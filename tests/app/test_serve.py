@@ -11,11 +11,11 @@ import httpx
 import psutil
 import pytest
 
+from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from theodolite.app import serve
 from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 
 
 def test_a_login_is_made_of_what_is_typed_and_never_of_an_argument() -> None:
@@ -42,7 +42,7 @@ def test_logins_come_from_a_file_or_from_the_environment(
     assert "process list" not in capsys.readouterr().err
     assert serve._login("ada:lovelace", None) == ("ada", "lovelace")  # by now from an argument
     assert "process list" in capsys.readouterr().err
-    with pytest.raises(UserError, match="Both kinds"):
+    with refused("conflict", "--auth-file"):
         serve._login("ada:lovelace", file)
 
 
@@ -58,7 +58,7 @@ def test_the_path_below_a_proxy_is_put_into_one_form(text: str | None, path: str
 @pytest.mark.parametrize("text", ["/a b", "/a?b", "https://x/y", "/a\nb", "/a;b"])
 def test_what_is_no_path_is_refused(text: str) -> None:
     """Before anything is served."""
-    with pytest.raises(UserError, match="not a path"):
+    with refused("invalid", repr(text)):
         serve.parse_root_path(text)
 
 

@@ -28,12 +28,6 @@ def test_the_same_question_has_one_answer(workspace: Workspace) -> None:
     assert len(workspace.store.results.table(all_versions=True)) == 1
 
 
-def test_another_seed_is_another_question(workspace: Workspace) -> None:
-    """Results of two seeds stand side by side."""
-    ids = {evaluated(workspace, A, "StarterTopics", seed=seed)["id"] for seed in (1, 2, 1)}
-    assert len(ids) == 2
-
-
 def test_an_encoder_that_cannot_be_loaded_is_a_result(workspace: Workspace, tmp_path: Path) -> None:
     """The other encoders of the run are evaluated all the same."""
     missing = f"dir:{tmp_path / 'nothing'}"
@@ -58,6 +52,8 @@ def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
     assert [run["spec"]["encoders"] for run in runs] == [[name] for name in STARTER_ENCODERS]
     assert welcome(workspace) == []
     assert len(workspace.store.runs.list()) == len(STARTER_ENCODERS)
+    asked = workspace.store.runs.get(queue_evaluation(workspace, [A], ["StarterSTS"]))
+    assert all(run["priority"] > asked["priority"] for run in runs)
 
 
 def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspace) -> None:
@@ -84,43 +80,20 @@ def test_a_full_disk_does_not_hide_what_is_listed(
     assert encoders.names(workspace) == [A]
 
 
-def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -> None:
-    """A map of one's own does not wait until all of the starter set is measured."""
-    welcome(workspace)
-    row = workspace.store.runs.get(queue_evaluation(workspace, [A], ["StarterSTS"]))
-    assert all(
-        run["priority"] > row["priority"]
-        for run in workspace.store.runs.list()
-        if run["id"] != row["id"]
-    )
-
-
-def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
-    """A difference is the second encoder's score less the first one's."""
-    scores = [evaluated(workspace, name, "StarterSTS")["score"] for name in (A, B)]
-    report = comparison.compare(workspace, [A, B])
-    assert report.differences[B, "StarterSTS"].delta == pytest.approx(scores[1] - scores[0])
-    assert report.common == ("StarterSTS",)
-
-
-def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
-    """A task that one of them lacks is in nobody's average, and it is said which."""
-    for name, task in ((A, "StarterSTS"), (B, "StarterSTS"), (A, "StarterSearch")):
-        evaluated(workspace, name, task)
-    report = comparison.compare(workspace, [A, B])
-    assert {average.tasks for average in report.averages.values()} == {("StarterSTS",)}
-    assert any("StarterSearch" in w and B in w for w in report.warnings)
-
-
-def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
-    """It is the mean of the tasks' differences, inside its interval, and a row of its own."""
+def test_a_comparison_is_over_the_tasks_that_all_have(workspace: Workspace) -> None:
+    """Differences are to the first encoder; their mean has an interval, and a row of its own."""
     tasks = ("StarterSTS", "StarterSearch")
-    for name in (A, B):
-        for task in tasks:
-            evaluated(workspace, name, task)
+    scores = {
+        (name, task): evaluated(workspace, name, task)["score"] for name in (A, B) for task in tasks
+    }
+    evaluated(workspace, A, "StarterTopics")
     report = comparison.compare(workspace, [A, B])
-    mean = report.average_differences[B]
+    assert set(report.common) == set(tasks)
+    assert {frozenset(average.tasks) for average in report.averages.values()} == {frozenset(tasks)}
+    assert any("StarterTopics" in w and B in w for w in report.warnings)
     deltas = [report.differences[B, task].delta for task in tasks]
+    assert deltas == pytest.approx([scores[B, task] - scores[A, task] for task in tasks])
+    mean = report.average_differences[B]
     assert mean.delta == pytest.approx(sum(deltas) / 2)
     assert mean.low < mean.delta < mean.high
     last = report.rows()[-1]

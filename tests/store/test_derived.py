@@ -1,4 +1,4 @@
-"""What is worked out is kept by key, whole or not at all."""
+"""Projections and other derived results by content key: stored whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,108 @@ import pytest
 from theodolite.store import Store
 from theodolite.store.check import clean
 from theodolite.store.derived import array
+from theodolite.store.errors import StoreFull
 
-KEY, OTHER = "ab" * 16, "cd" * 16
+KEY, OTHER = "0123456789abcdef" * 2, "cd" * 16
+ARRAYS = {
+    "points": np.arange(6, dtype=np.float32).reshape(3, 2),
+    "label": np.array([0, 1, 65535], np.uint16),
+    "length": np.array([1, np.nan, 3], np.float32),
+}
+
+
+def test_what_was_kept_is_found(store: Store) -> None:
+    """Bit for bit, with its facts, by a store that was opened anew; the first one stays."""
+    first = store.projections.put(KEY, ARRAYS, {"seed": 0})
+    again = store.projections.put(KEY, ARRAYS | {"points": ARRAYS["points"] + 1}, {})
+    assert again == first
+    assert len(store.projections.list()) == 1
+    row = Store.open(store.folder).projections.get(KEY)
+    assert row is not None
+    assert row["info"] == {"seed": 0}
+    for name, given in ARRAYS.items():
+        found = array(row, name)
+        assert found.dtype == given.dtype
+        np.testing.assert_array_equal(found, given)
+
+
+def test_equal_columns_share_a_file(store: Store) -> None:
+    """Files are named by what they hold."""
+    other = KEY[::-1]
+    store.projections.put(KEY, ARRAYS, {})
+    store.projections.put(other, ARRAYS | {"points": ARRAYS["points"] + 1}, {})
+    assert len(list(store.projections.folder.iterdir())) == 4
+    store.projections.remove(other)
+    clean(store, grace=0)
+    assert len(list(store.projections.folder.iterdir())) == 3
+    assert store.check() == []
+
+
+def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files without a row are no projection; the next try makes it, `clean` takes the rest."""
+    with monkeypatch.context() as patch:
+        patch.setattr(store.database, "change", lambda *_: (_ for _ in ()).throw(OSError("torn")))
+        with pytest.raises(OSError, match="torn"):
+            store.projections.put(KEY, ARRAYS, {})
+    assert store.projections.get(KEY) is None
+    assert store.projections.put(KEY, ARRAYS, {})["key"] == KEY
+
+
+def test_a_lost_file_is_made_again(store: Store) -> None:
+    """A projection that is not whole counts as none."""
+    row = store.projections.put(KEY, ARRAYS, {})
+    row["files"]["label"].unlink()
+    assert store.projections.get(KEY) is None
+    assert store.projections.list() == []
+    assert store.projections.put(KEY, ARRAYS, {})["files"]["label"].exists()
+
+
+def test_damage_is_found_and_cleaned(store: Store) -> None:
+    """`check` names the file; `clean` forgets the map, so that it is made again."""
+    row = store.projections.put(KEY, ARRAYS, {})
+    with row["files"]["points"].open("ab") as file:
+        file.write(b"x")
+    (finding,) = store.check()
+    assert "do not have the hash" in finding.message
+    store.clean()
+    assert store.projections.get(KEY) is None
+
+
+@pytest.mark.parametrize("key", ["", "../../etc/passwd", "0" * 31, "G" * 32, "AB" * 16, "0" * 33])
+def test_a_key_is_a_hash(store: Store, key: str) -> None:
+    """Anything else is not looked for, and not stored."""
+    assert store.projections.get(key) is None and store.derived.get(key) is None
+    with pytest.raises(ValueError, match="32"):
+        store.projections.put(key, ARRAYS, {})
+    with pytest.raises(ValueError, match="32"):
+        store.derived.put(key, "geometry", {})
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"points": np.zeros((3, 3))},
+        {"points": np.zeros((3, 2)), "label": np.zeros(4)},
+        {"points": np.zeros((3, 2)), "label": np.array(["a", None, {}], object)},
+    ],
+)
+def test_arrays_must_fit(store: Store, arrays: dict[str, np.ndarray]) -> None:
+    """Other shapes, other lengths, anything that would need pickle."""
+    with pytest.raises(ValueError, match=r"expected|every array"):
+        store.projections.put(KEY, arrays, {})
+
+
+def test_a_full_disk_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so, and the projection is not there."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("theodolite.store.files.os.fsync", full)
+    with pytest.raises(StoreFull):
+        store.projections.put(KEY, ARRAYS, {})
+    assert store.projections.get(KEY) is None
+    assert list(store.projections.folder.iterdir()) == []
 
 
 def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
@@ -30,30 +130,17 @@ def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     assert store.derived.list("geometry") == []
 
 
-def test_one_with_a_file_gone_is_not_there(store: Store) -> None:
-    """It is found by `check`, and `clean` forgets it."""
-    store.derived.put(KEY, "geometry", {}, {"a": np.arange(3.0)})
-    (file,) = store.derived.folder.glob("*")
-    file.unlink()
+def test_files_of_the_lost_and_the_removed_are_cleaned(store: Store) -> None:
+    """`check` finds one whose file is gone; files are cleaned once they are old enough."""
+    for key, number in ((KEY, 3.0), (OTHER, 4.0)):
+        store.derived.put(key, "geometry", {}, {"a": np.arange(number)})
+    (gone,) = store.derived.get(KEY)["files"].values()  # type: ignore[index]
+    gone.unlink()
     assert store.derived.get(KEY) is None
-    assert [finding.subject for finding in store.check()] == [f"derived/{file.name}"]
-    clean(store)
-    assert store.check() == []
-
-
-def test_files_of_the_removed_are_cleaned(store: Store) -> None:
-    """Once they are old enough to be nobody's."""
-    store.derived.put(KEY, "geometry", {}, {"a": np.arange(3.0)})
-    assert store.derived.remove(KEY)
+    assert [finding.subject for finding in store.check()] == [f"derived/{gone.name}"]
+    assert store.derived.remove(OTHER)
     (file,) = store.derived.folder.glob("*")
     os.utime(file, (1e9, 1e9))
     store.clean()
     assert not file.exists()
-
-
-@pytest.mark.parametrize("key", ["", "../x", "AB" * 16, "ab" * 17])
-def test_keys_of_another_form(store: Store, key: str) -> None:
-    """They are refused, and never found."""
-    assert store.derived.get(key) is None
-    with pytest.raises(ValueError, match="32"):
-        store.derived.put(key, "geometry", {})
+    assert store.check() == []

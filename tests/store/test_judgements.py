@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.store import Store, StoreError
+from tests.errors import refused
+from theodolite.store import Store
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_a_session_is_known_by_its_id(store: Store, session: str) -> None:
     store.judgements.add_mark(session, 0, "me", 1.0)
     store.judgements.remove(session)
     assert store.judgements.list() == [] and store.database.rows("SELECT * FROM marks") == []
-    with pytest.raises(StoreError, match="no session"):
+    with refused("unknown", session):
         store.judgements.get(session)
 
 

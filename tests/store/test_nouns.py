@@ -1,4 +1,4 @@
-"""Settings, encoders, uploads and workers."""
+"""Settings, encoders, decoders, uploads and workers."""
 
 import hashlib
 import os
@@ -7,20 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.store import Store, StoreError
+from tests.errors import refused
+from theodolite.store import Store
 
 
 @pytest.mark.parametrize("value", [0, "text", [1, 2], {"a": {"b": None}}, False, 1.5])
 def test_settings_give_back_what_they_got(store: Store, value: object) -> None:
-    """Any JSON value, replaced by the next one."""
+    """Any JSON value, replaced by the next one; None forgets, and leaves the default."""
     store.settings.set("name", "before")
     store.settings.set("name", value)
     assert store.settings.get("name") == value
-
-
-def test_settings_forget(store: Store) -> None:
-    """None forgets, and a name not there gives the default."""
-    store.settings.set("name", 1)
     store.settings.set("name", None)
     assert store.settings.get("name", "default") == "default"
 
@@ -40,7 +36,7 @@ def test_encoders_keep_their_order_and_facts(store: Store) -> None:
 
 
 def test_an_upload_is_kept_by_its_content(store: Store, tmp_path: Path) -> None:
-    """Bytes and a file of the same bytes share one file, named by their hash."""
+    """Bytes and a file of the same bytes share one file, named by their hash; it goes with both."""
     text = b"sentence\nA cat.\n"
     (tmp_path / "cats.csv").write_bytes(text)
     one = store.uploads.add(
@@ -53,12 +49,10 @@ def test_an_upload_is_kept_by_its_content(store: Store, tmp_path: Path) -> None:
     assert (one["filename"], two["filename"]) == ("a.csv", "cats.csv")
     assert one["mapping"] == {"text": "sentence"}
     assert [row["name"] for row in store.uploads.list()] == ["one", "two"]
-
-
-def test_removing_an_upload_keeps_a_shared_file(store: Store) -> None:
-    """The file goes with the last name."""
-    path = store.uploads.add("one", "sentences", b"x", mapping={})["path"]
-    store.uploads.add("two", "sentences", b"x", mapping={})
+    store.uploads.add("two", "sentences", text, mapping={})
+    with refused("conflict", "two"):
+        store.uploads.add("two", "sentences", b"y", mapping={})
+    path = one["path"]
     assert store.uploads.remove("one")
     assert path.exists()
     assert store.uploads.remove("two")
@@ -66,18 +60,10 @@ def test_removing_an_upload_keeps_a_shared_file(store: Store) -> None:
     assert not store.uploads.remove("two")
 
 
-def test_an_upload_may_be_repeated_but_not_replaced(store: Store) -> None:
-    """A name means one content."""
-    store.uploads.add("one", "sentences", b"x", mapping={})
-    store.uploads.add("one", "sentences", b"x", mapping={})
-    with pytest.raises(StoreError, match="already, with other content"):
-        store.uploads.add("one", "sentences", b"y", mapping={})
-
-
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a\\b", ".hidden", "a\nb", "x" * 81, "a:b"])
 def test_upload_names_are_plain(store: Store, name: str) -> None:
     """No path, no control character, no novel."""
-    with pytest.raises(StoreError, match="cannot name an upload"):
+    with refused("invalid"):
         store.uploads.add(name, "sentences", b"x", mapping={})
 
 
@@ -87,3 +73,51 @@ def test_workers_are_listed_while_they_are_heard_of(store: Store) -> None:
     assert [(w["slot"], w["pid"]) for w in store.workers.list()] == [("local-0", os.getpid())]
     store.database.change("UPDATE workers SET seen = seen - 60")
     assert store.workers.list() == []
+
+
+def test_decoders_are_listed_the_newest_first(store: Store, tmp_path: Path) -> None:
+    """With what is known of them; adding one again replaces its facts."""
+    first = store.decoders.folder / "minilm-1"
+    store.decoders.add(first, "minilm", "f" * 32, {"dim": 384})
+    store.decoders.add(tmp_path / "mine", "wordllama", "e" * 32, {"dim": 256})
+    store.decoders.add(first, "minilm", "d" * 32, {"dim": 385})
+    rows = store.decoders.list()
+    assert [(row["name"], row["encoder"], row["info"]) for row in rows] == [
+        ("minilm-1", "minilm", {"dim": 385}),
+        ("mine", "wordllama", {"dim": 256}),
+    ]
+    assert rows[0]["fingerprint"] == "d" * 32
+    assert [row["folder"] for row in rows] == [first, tmp_path / "mine"]
+    assert store.decoders.remove("mine")
+    assert not store.decoders.remove("mine")
+
+
+def test_two_folders_of_one_name_are_two_decoders(store: Store, tmp_path: Path) -> None:
+    """The second gets a number; each keeps its name when it is added again."""
+    for _ in range(2):
+        for folder, name in (("a", "mine"), ("b", "mine-2")):
+            assert store.decoders.add(tmp_path / folder / "mine", "minilm", "f")["name"] == name
+
+
+def test_a_store_that_is_moved_still_finds_its_decoders(tmp_path: Path) -> None:
+    """Those in it are kept by their place in it."""
+    store = Store.open(tmp_path / "here")
+    store.decoders.add(store.decoders.folder / "minilm-1", "minilm", "f")
+    store.close()
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = Store.open(tmp_path / "there")
+    (row,) = moved.decoders.list()
+    assert row["folder"] == tmp_path / "there" / "decoders" / "minilm-1"
+    moved.close()
+
+
+def test_a_decoder_whose_folder_is_gone_is_found_and_forgotten(store: Store) -> None:
+    """By `check` and by `clean`; one that is there stays."""
+    for name in ("here", "gone"):
+        store.decoders.add(store.decoders.folder / name, "minilm", "f")
+    (store.decoders.folder / "here").mkdir(parents=True)
+    (finding,) = store.check()
+    assert (finding.subject, "'gone' is gone" in finding.message) == ("gone", True)
+    store.clean()
+    assert [row["name"] for row in store.decoders.list()] == ["here"]
+    assert store.check() == []

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import refused
 from tests.store.test_results import failed, result
-from theodolite.store import Store, StoreError, results
+from theodolite.store import Store, results
 from theodolite.store.portable import keep, pack
 
 THIRD = 100 / 3
@@ -96,6 +97,6 @@ def test_what_is_no_result_is_refused(
     """In words; nothing is unpickled, unpacked without bounds, or kept."""
     monkeypatch.setattr(results, "_MOST_BYTES", 2**16)
     packed = sent(store, store.results.put(result()))
-    with pytest.raises(StoreError, match="cannot be read"):
+    with refused("damaged"):
         keep(elsewhere.results, packed | changed)
     assert elsewhere.results.table() == []

@@ -1,7 +1,8 @@
 import pytest
 
 from tests.store.test_results import result
-from theodolite.store import Store, StoreError, forget
+from theodolite.store import Store, forget
+from theodolite.store.errors import NoSuchRun
 
 SPEC = {
     "version": 1,
@@ -46,6 +47,8 @@ def test_the_course_of_a_run(store: Store, run: str) -> None:
     assert (row["state"], row["total"], row["done"], row["fraction"]) == ("running", 2, 0, 0.25)
     assert row["eta_seconds"] is not None
     assert store.runs.end_unit(run, 0, 1.0)
+    assert not store.runs.end_unit(run, 0, 1.0), "it is counted once"
+    assert not store.runs.retry(run), "it is being tried"
     assert store.runs.end_unit(run, 1, 1.0, "It gave NaN.", "Try float32.")
     assert [u["state"] for u in store.runs.units(run)] == ["done", "failed"]
     assert store.runs.finish(run, 1, "done", "1 of 2 failed")
@@ -53,14 +56,6 @@ def test_the_course_of_a_run(store: Store, run: str) -> None:
     assert (row["state"], row["done"], row["failed"]) == ("partly failed", 1, 1)
     assert row["fraction"] == 1.0
     assert row["eta_seconds"] is None
-
-
-def test_a_unit_is_counted_once(store: Store, run: str) -> None:
-    """However often a worker says that it is over."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    assert store.runs.end_unit(run, 0, 1.0)
-    assert not store.runs.end_unit(run, 0, 1.0)
-    assert store.runs.get(run)["done"] == 1
 
 
 def test_a_run_taken_up_again_keeps_what_is_done(store: Store, run: str) -> None:
@@ -103,7 +98,12 @@ def test_cancelling(store: Store, run: str) -> None:
 
 
 def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
-    """Failed units wait again, finished ones stay, and the old attempt has no say."""
+    """Failed units wait again, finished ones stay, and the old attempt has no say.
+
+    It stands in no queue until it is put there again.
+    """
+    store.runs.enqueued(run, 1)
+    assert store.runs.not_enqueued() == []
     store.runs.start(run, 1, "local-0", LABELS)
     store.runs.end_unit(run, 0, 1.0)
     store.runs.end_unit(run, 1, 1.0, "It gave NaN.")
@@ -114,27 +114,6 @@ def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
     assert [u["state"] for u in store.runs.units(run)] == ["done", "waiting"]
     assert [r["id"] for r in store.runs.not_enqueued()] == [run]
     assert not store.runs.finish(run, 1, "done")
-
-
-def test_a_live_run_cannot_be_retried(store: Store, run: str) -> None:
-    """It is being tried."""
-    assert not store.runs.retry(run)
-    assert store.runs.get(run)["attempt"] == 1
-
-
-def test_enqueued_is_remembered_per_attempt(store: Store, run: str) -> None:
-    """A retried run stands in no queue until it is put there again."""
-    store.runs.enqueued(run, 1)
-    assert store.runs.not_enqueued() == []
-    store.runs.cancel(run)
-    store.runs.retry(run)
-    assert [r["attempt"] for r in store.runs.not_enqueued()] == [2]
-
-
-def test_crashes_are_counted(store: Store, run: str) -> None:
-    """So that a unit that kills its process is given up on."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    assert [store.runs.lost_unit(run, 1) for _ in range(3)] == [1, 2, 3]
 
 
 def test_a_crash_farther_on_is_the_first_again(store: Store, run: str) -> None:
@@ -226,7 +205,7 @@ def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
     assert store.events.of(run) == []
     assert [path.stem for path in store.logs.folder.iterdir()] == [other]
     assert len(store.events.of(other)) == 1
-    with pytest.raises(StoreError, match="There is no run"):
+    with pytest.raises(NoSuchRun):
         forget.run(store, run)
     assert store.check() == []
 
@@ -248,20 +227,21 @@ def test_old_runs_and_results_are_forgotten_by_age(store: Store, run: str) -> No
     assert [row["task"] for row in store.results.table()] == ["STS13"]
 
 
-def test_the_log_is_read_by_line(store: Store, run: str) -> None:
-    """From a line on; bytes that are no text do no harm."""
-    assert store.logs.lines(run) == []
-    store.logs.path(run).write_bytes(b"one\ntwo\n\xff\xfe three\n")
-    assert store.logs.lines(run)[:2] == ["one", "two"]
-    assert store.logs.lines(run, after=2)[0].endswith("three")
-
-
 @pytest.mark.parametrize("name", ["nothing", "../theodolite", ""])
 def test_an_unknown_run_is_said_plainly(store: Store, name: str) -> None:
     """And names no file."""
     for ask in (store.runs.get, store.logs.lines, store.logs.path):
-        with pytest.raises(StoreError, match="There is no run"):
+        with pytest.raises(NoSuchRun):
             ask(name)
+
+
+def test_the_log_is_read_by_line(store: Store, run: str) -> None:
+    """From a line on; bytes that are no text do no harm."""
+    assert store.logs.lines(run) == []
+    store.logs.path(run).write_bytes(b"one\ntwo\n\xff\xfe three\n")
+    first, second, third = store.logs.lines(run)
+    assert (first, second, third[-5:]) == ("one", "two", "three")
+    assert store.logs.lines(run, after=2) == [third]
 
 
 def test_lists_are_newest_first(store: Store) -> None:

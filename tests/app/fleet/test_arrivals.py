@@ -48,7 +48,7 @@ def test_a_folder_that_does_not_arrive_is_an_error(
         "slot": "lab-1",
     }
     arrivals = Arrivals(workspace, Reports(shared), transfers)
-    with pytest.raises(Damaged, match="fleet's database"):
+    with pytest.raises(Damaged):
         arrivals.keep(run_id, unit, job, Needs(), answer)
     assert not Path(spec.out).exists()
     shared.close()

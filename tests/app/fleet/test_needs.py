@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import refused
 from theodolite.app.fleet.needs import Machine, Needs, lacking
 from theodolite.app.fleet.worker import kinds, slot_names
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 
 HAS = {"data": {"MR": "a" * 32, "TREC": ""}, "packages": {"mteb": "2.26"}}
 
@@ -69,7 +69,7 @@ def test_kinds_of_work_that_a_worker_takes() -> None:
     assert kinds("train,evaluate") == ("train", "evaluate")
     assert kinds(None) == ("evaluate", "train", "encode")
     for wrong in ("decode", "evaluate,decode", ","):
-        with pytest.raises(UserError, match="It takes evaluate"):
+        with refused("unknown", "evaluate"):
             kinds(wrong)
 
 

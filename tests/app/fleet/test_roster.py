@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from tests.app.fleet.conftest import Postgres
+from tests.errors import refused
 from theodolite.app.fleet import queue
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.arrivals import Arrivals
@@ -18,7 +19,7 @@ from theodolite.app.fleet.needs import Needs, lacking
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.jobs import workers, workers_views
 from theodolite.app.workspace import Workspace
-from theodolite.store import StoreError, roster
+from theodolite.store import roster
 from theodolite.store.postgres import FleetAway
 from theodolite.store.postgres import Postgres as Database
 from theodolite.store.reports import Reports
@@ -86,7 +87,7 @@ def test_a_database_that_cannot_hold_every_text(
     address = postgres.make(f"ascii_{time.monotonic_ns()}", "SQL_ASCII")
     monkeypatch.setenv("THEODOLITE_FLEET", address)
     for join in (queue.verify, lambda: Roster(Database(address, "fleet")).fill("lab-1")):
-        with pytest.raises(StoreError, match="keeps text as SQL_ASCII") as caught:
+        with refused("unsupported", "SQL_ASCII") as caught:
             join()
         assert "createdb --encoding UTF8" in caught.value.hint
         assert not isinstance(caught.value, FleetAway), "it will not pass"
@@ -180,7 +181,7 @@ def test_a_database_that_is_away(postgres: Postgres, two: tuple[Roster, Roster])
     one.fill("lab-1")
     postgres.stop()
     try:
-        with pytest.raises(FleetAway, match="does not answer"):
+        with pytest.raises(FleetAway):
             one.fill("lab-1")
     finally:
         postgres.start()

@@ -114,7 +114,7 @@ def test_weights_that_are_damaged_on_their_way_are_sent_again(
         assert (run["state"], run["error"]) == ("done", None)
         assert weights(Path(spec.out))
     else:
-        assert run["error"] == "A file was damaged in the fleet's database."
+        assert "damaged" in run["error"]
         assert not Path(spec.out).exists()
 
 
