@@ -27,6 +27,30 @@ if TYPE_CHECKING:
 
 _CHECKPOINT = ".training"
 """Suffix of a folder that holds the checkpoint of a training."""
+_FILES = (
+    (
+        "examples",
+        "SELECT examples AS files, 'The values behind result ' || id || ', ' || task || ' of '"
+        " || encoder || ',' AS what FROM results WHERE examples > ''",
+        f"Its scores stand; significance cannot be computed from it. {REPAIR}",
+    ),
+    (
+        "uploads",
+        "SELECT file AS files, 'The bytes of the upload ' || quote(name) AS what FROM uploads",
+        "Remove it and upload it again.",
+    ),
+    (
+        "projections",
+        "SELECT files, 'Numbers of the map ' || substr(key, 1, 8) AS what FROM projections",
+        "`theodolite store clean` forgets it; make it again.",
+    ),
+    (
+        "derived",
+        "SELECT files, 'Numbers of the ' || kind || ' ' || substr(key, 1, 8) AS what FROM derived",
+        "`theodolite store clean` forgets it; make it again.",
+    ),
+)
+"""Folder, the files there that rows name with what they are, what to do about a bad one."""
 GRACE = 3600.0
 """Seconds for which an unreferenced file is left alone: its row may not be written yet."""
 
@@ -52,7 +76,7 @@ class Finding:
 def check(store: Store) -> list[Finding]:
     """Verify both databases, every file named in them, every vector, and look for orphans."""
     found = [*_database(store), *_queue(store)]
-    for part in (_dangling, _named_files, _worked_out, _decoders, _vectors, _orphan_findings):
+    for part in (_dangling, _named_files, _decoders, _vectors, _orphan_findings):
         try:
             with as_store_errors(store.folder):
                 found.extend(part(store))
@@ -110,7 +134,7 @@ def _forget_lost(store: Store) -> None:
     """Forget derived results and decoders whose files are gone or damaged."""
     for noun in (store.projections, store.derived):
         for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):
-            if any(_failure(noun.folder / file) for file in _files(row)):
+            if any(_failure(noun.folder / file) for file in row["files"].values()):
                 noun.remove(row["key"])
     for gone in _gone(store):
         store.decoders.remove(gone["name"])
@@ -118,20 +142,13 @@ def _forget_lost(store: Store) -> None:
 
 def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
     """Files of the store that no row names, older than `grace` seconds; temporary ones included."""
-    rows = store.database.rows
-    named = {
-        "examples": {
-            r["examples"] for r in rows("SELECT examples FROM results WHERE examples > ''")
-        },
-        "uploads": {r["file"] for r in rows("SELECT file FROM uploads")},
-        "logs": {f"{r['id']}.log" for r in rows("SELECT id FROM runs")},
-        "projections": {file for r in rows("SELECT files FROM projections") for file in _files(r)},
-        "derived": {file for r in rows("SELECT files FROM derived") for file in _files(r)},
-    }
+    named = {f"{folder}/{file}" for folder, file, *_ in _named(store)}
+    named |= {f"logs/{run_id}.log" for run_id in store.runs.ids()}
     latest = time.time() - grace
-    for folder, names in named.items():
+    for folder in ("logs", *(folder for folder, *_ in _FILES)):
         for path in sorted((store.folder / folder).glob("*")):
-            if path.name not in names and path.is_file() and path.stat().st_mtime <= latest:
+            unnamed = f"{folder}/{path.name}" not in named
+            if unnamed and path.is_file() and path.stat().st_mtime <= latest:
                 yield path
 
 
@@ -215,42 +232,20 @@ def _queue(store: Store) -> Iterator[Finding]:
         )
 
 
+def _named(store: Store) -> Iterator[tuple[str, str, str, str]]:
+    """(folder, file, what it is, what to do) for each file that a row names; see `_FILES`."""
+    for folder, sql, hint in _FILES:
+        for row in store.database.rows(sql):
+            files = row["files"]
+            for file in [files] if isinstance(files, str) else files.values():
+                yield folder, file, row["what"], hint
+
+
 def _named_files(store: Store) -> Iterator[Finding]:
-    results = "SELECT id, encoder, task, examples AS file FROM results WHERE examples > ''"
-    for row in store.database.rows(results):
-        path = store.results.folder / row["file"]
-        failure = _failure(path)
+    for folder, file, what, hint in _named(store):
+        failure = _failure(store.folder / folder / file)
         if failure:
-            yield Finding(
-                f"examples/{row['file']}",
-                f"The values behind result {row['id']}, {row['task']} of {row['encoder']}, "
-                f"{failure}.",
-                f"Its scores stand; significance cannot be computed from it. {REPAIR}",
-            )
-    for row in store.database.rows("SELECT name, file FROM uploads"):
-        failure = _failure(store.uploads.folder / row["file"])
-        if failure:
-            yield Finding(
-                f"uploads/{row['file']}",
-                f"The bytes of the upload {row['name']!r} {failure}.",
-                "Remove it and upload it again.",
-            )
-
-
-def _worked_out(store: Store) -> Iterator[Finding]:
-    """Damaged files of maps and of other results derived from vectors."""
-    maps = "SELECT key, 'map' AS kind, files FROM projections"
-    others = "SELECT key, kind, files FROM derived"
-    for rows, folder in ((maps, store.projections.folder), (others, store.derived.folder)):
-        for row in store.database.rows(rows):
-            for file in _files(row):
-                failure = _failure(folder / file)
-                if failure:
-                    yield Finding(
-                        f"{folder.name}/{file}",
-                        f"Numbers of the {row['kind']} {row['key'][:8]} {failure}.",
-                        "`theodolite store clean` forgets it; make it again.",
-                    )
+            yield Finding(f"{folder}/{file}", f"{what} {failure}.", hint)
 
 
 def _decoders(store: Store) -> Iterator[Finding]:
@@ -265,10 +260,6 @@ def _decoders(store: Store) -> Iterator[Finding]:
 def _gone(store: Store) -> list[DecoderRow]:
     """Decoders whose folder no longer exists."""
     return [row for row in store.decoders.list() if not row["folder"].is_dir()]
-
-
-def _files(row: dict[str, Any]) -> list[str]:
-    return list(row["files"].values())
 
 
 def _failure(path: Path) -> str:

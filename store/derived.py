@@ -6,6 +6,7 @@ written last, so that an interrupted write leaves no result.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import re
@@ -13,7 +14,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -40,7 +41,10 @@ class DerivedRow(ProjectionRow):
     kind: str
 
 
-class _ByKey:
+Row = TypeVar("Row", bound=ProjectionRow)
+
+
+class _ByKey(Generic[Row]):
     """A table of files by key, and their folder."""
 
     table: str
@@ -54,19 +58,17 @@ class _ByKey:
         sql = f"DELETE FROM {self.table} WHERE key = ?"
         return self._database.change(sql, [key]) > 0
 
-    def _get(self, key: str) -> Any:
-        """The row of a key; None when there is none, or one of its files is gone."""
+    def get(self, key: str) -> Row | None:
+        """The result under a key; None when there is none, or one of its files is gone."""
         return next(iter(self._whole("key = ?", key)), None) if KEY.fullmatch(key) else None
 
-    def _whole(self, where: str = "1", *values: str) -> list[Any]:
+    def _whole(self, where: str = "1", *values: str) -> builtins.list[Row]:
         """All rows whose files exist, newest first."""
         sql = f"SELECT * FROM {self.table} WHERE {where} ORDER BY created DESC, rowid DESC"
-        rows = [self._read(row) for row in self._database.rows(sql, values)]
-        return [row for row in rows if all(file.exists() for file in row["files"].values())]
-
-    def _read(self, row: dict[str, Any]) -> dict[str, Any]:
-        files = {name: self.folder / file for name, file in row["files"].items()}
-        return row | {"files": files}
+        rows = self._database.rows(sql, values)
+        for row in rows:
+            row["files"] = {name: self.folder / file for name, file in row["files"].items()}
+        return [cast("Row", row) for row in rows if all(f.exists() for f in row["files"].values())]
 
     def _put(
         self,
@@ -104,7 +106,7 @@ class _ByKey:
         return write_once(self.folder, [held.getvalue()], ".npy")[0]
 
 
-class Derived(_ByKey):
+class Derived(_ByKey[DerivedRow]):
     """Key -> files and facts."""
 
     table = "derived"
@@ -131,17 +133,12 @@ class Derived(_ByKey):
         """
         self._put(key, info, arrays or {}, files or {}, kind=kind)
 
-    def get(self, key: str) -> DerivedRow | None:
-        """The result under a key; None when there is none, or one of its files is gone."""
-        found: DerivedRow | None = self._get(key)
-        return found
-
     def list(self, kind: str) -> list[DerivedRow]:
         """All results of a kind whose files exist, newest first."""
         return self._whole("kind = ?", kind)
 
 
-class Projections(_ByKey):
+class Projections(_ByKey[ProjectionRow]):
     """Key -> projected points, and columns of values for each point.
 
     All arrays have the same length: `points`, and one for each column.
@@ -201,11 +198,6 @@ class Projections(_ByKey):
         """Remove the unfinished points, when the layout is done or abandoned."""
         with contextlib.suppress(OSError):
             (self.folder / f"{key}{TEMPORARY}").unlink(missing_ok=True)
-
-    def get(self, key: str) -> ProjectionRow | None:
-        """The projection under a key; None when there is none, or one of its files is gone."""
-        found: ProjectionRow | None = self._get(key)
-        return found
 
     def list(self) -> list[ProjectionRow]:
         """All projections whose files exist, newest first."""

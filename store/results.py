@@ -41,7 +41,7 @@ _PUBLISHED = (*PUBLISHED_KEY, "metric", "score", "facts", "added", "scores")
 _SAME_QUESTION = "encoder = ? AND task = ? AND protocol = ? AND seed = ?"
 
 
-_MOST_BYTES = 2**30
+_MAX_BYTES = 2**30
 """Most that the arrays of a result may unpack to: 134 million numbers."""
 REPAIR = "`theodolite store check --repair` queues it again."
 
@@ -385,8 +385,8 @@ def arrays_of(data: bytes) -> dict[str, np.ndarray]:
     """Arrays of an `.npz` file in a fifth of the time of `np.load`; comparisons read thousands."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        if sum(entry.file_size for entry in file.infolist()) > _MOST_BYTES:
-            raise ValueError(f"it unpacks to more than {_MOST_BYTES >> 20} MB")
+        if sum(entry.file_size for entry in file.infolist()) > _MAX_BYTES:
+            raise ValueError(f"it unpacks to more than {_MAX_BYTES >> 20} MB")
         for name in file.namelist():
             member = file.read(name)
             start = 10 + int.from_bytes(member[8:10], "little")

@@ -342,7 +342,7 @@ class Runs:
         )
         return 0 if row is None else int(row["crashes"])
 
-    def got_on(self, run_id: str, position: int) -> None:
+    def checkpointed(self, run_id: str, position: int) -> None:
         """Reset the crashes of a unit that has got further since: it does not always crash."""
         self._database.change(
             "UPDATE units SET crashes = 0 WHERE run = ? AND position = ?", [run_id, position]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from theodolite.store.errors import StoreError
-from theodolite.store.postgres import Postgres
+from theodolite.store.fleet import Postgres
 
 CHUNK = 4 << 20
 """Bytes of a chunk; the last of a file is shorter."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app.fleet import parcels
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError, portable
-from theodolite.store.reports import LOG, Reports
+from theodolite.store.fleet import LOG, Reports
 
 if TYPE_CHECKING:
     from theodolite.app.fleet.needs import Needs

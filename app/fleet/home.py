@@ -22,8 +22,7 @@ from theodolite.app.jobs.job import queue_priority
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
-from theodolite.store.reports import Reports
-from theodolite.store.roster import Member, Roster
+from theodolite.store.fleet import Member, Reports, Roster
 from theodolite.store.run_rows import STOP
 from theodolite.store.transfers import Damaged, Transfers
 
@@ -40,7 +39,7 @@ LYING = 10.0
 """Seconds for which a worker may omit a unit that it claimed from its heartbeats."""
 
 _BEGUN = 1e-6  # least progress of a unit that a worker is executing
-_MOST_DAMAGED = 3
+_MAX_DAMAGED = 3
 _OVER = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 
@@ -94,11 +93,11 @@ class Home:
                 try:
                     word = runs.asked(run_id, attempt)
                     if word is None:
-                        self.call_off(run_id, attempt)
+                        self.cancel(run_id, attempt)
                         return "stopped"
                     waiting = [unit for unit in runs.units(run_id) if unit["state"] == "waiting"]
                     if not waiting:
-                        self.call_off(run_id, attempt)  # what a crash may have left there
+                        self.cancel(run_id, attempt)  # what a crash may have left there
                         return "ended"
                     if word == STOP:
                         self._stop(sent, waiting)
@@ -112,7 +111,7 @@ class Home:
         finally:
             self._away.pop(run_id, None)
 
-    def call_off(self, run_id: str, attempt: int) -> None:
+    def cancel(self, run_id: str, attempt: int) -> None:
         """Remove what is left of an attempt from the queue; its workers stop within seconds.
 
         Raises:
@@ -181,7 +180,7 @@ class Home:
                 elif status.status in _OVER:
                     self._over(sent, unit, status)
                     gone.append(status.workflow_id)
-                elif _is_stuck(status, forsaken, workers) or self._lies(status, workers):
+                elif _is_stuck(status, forsaken, workers) or self._is_stale_claim(status, workers):
                     gone.append(status.workflow_id)
             if gone:  # those that are not over are sent again in the next round
                 self._client.delete_workflows(gone)
@@ -192,7 +191,7 @@ class Home:
         }
         return _message(sent, workers, missing, self._name), shares
 
-    def _lies(self, status: WorkflowStatus, workers: Sequence[Member]) -> bool:
+    def _is_stale_claim(self, status: WorkflowStatus, workers: Sequence[Member]) -> bool:
         """Whether a unit is assigned to a live worker that does not know of it.
 
         This happens when the database goes away at the moment in which a unit is claimed.
@@ -275,7 +274,7 @@ class Home:
                 return
             except Damaged as error:  # its worker has it still, and is asked once more
                 sent.damaged[position] += 1
-                if sent.damaged[position] < _MOST_DAMAGED:
+                if sent.damaged[position] < _MAX_DAMAGED:
                     return
                 message, hint = error.message, error.hint
             except (AttributeError, KeyError, TypeError, ValueError):

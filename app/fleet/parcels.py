@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Parcel = dict[str, Any]
 """`name` of the file or folder; `files`, relative path -> [SHA-256, bytes]."""
 
-MOST_BYTES = 4 << 30
-MOST_FILES = 500
+MAX_BYTES = 4 << 30
+MAX_FILES = 500
 ENDINGS = (
     ".json",
     ".txt",
@@ -78,10 +78,10 @@ def pack(path: str) -> Parcel:
     root = Path(path)
     files = list(_files(root))
     size = sum(file.stat().st_size for _, file in files)
-    if size > MOST_BYTES or len(files) > MOST_FILES:
+    if size > MAX_BYTES or len(files) > MAX_FILES:
         raise UserError(
-            f"{path} holds {len(files):,} files of {size / 1e9:.1f} GB; up to {MOST_FILES} of "
-            f"{MOST_BYTES / 1e9:.1f} GB travel.",
+            f"{path} holds {len(files):,} files of {size / 1e9:.1f} GB; up to {MAX_FILES} of "
+            f"{MAX_BYTES / 1e9:.1f} GB travel.",
             code="too-large",
         )
     return {
@@ -151,7 +151,7 @@ def checked(parcel: Parcel) -> Iterable[tuple[str, tuple[str, int]]]:
     wrong = [part for part in parts if not _NAME.fullmatch(part)]
     wrong += [name for name in files if not name.lower().removesuffix(".gz").endswith(ENDINGS)]
     wrong += [digest for digest, _ in files.values() if not re.fullmatch("[0-9a-f]{64}", digest)]
-    if wrong or len(files) > MOST_FILES or sum(size for _, size in files.values()) > MOST_BYTES:
+    if wrong or len(files) > MAX_FILES or sum(size for _, size in files.values()) > MAX_BYTES:
         raise UserError(
             f"A file such as {wrong[0] if wrong else len(files)!r} is not accepted.",
             "",

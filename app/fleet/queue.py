@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.parcels import Parcel
-from theodolite.store.postgres import FleetAway, Postgres
+from theodolite.store.fleet import FleetAway, Postgres
 
 if TYPE_CHECKING:
     from dbos import DBOSClient

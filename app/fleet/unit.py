@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.fleet import outs, parcels
-from theodolite.app.jobs.asking import Child, ChildCrashed
+from theodolite.app.jobs.child_process import Child, ChildCrashed
 from theodolite.app.jobs.kinds import KINDS, job_of
 from theodolite.app.jobs.unit import CRASHES_ALLOWED, given_up
 from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError, portable
-from theodolite.store.reports import LOG, Reports
+from theodolite.store.fleet import LOG, Reports
 
 if TYPE_CHECKING:
     from theodolite.app.fleet.queue import Unit

@@ -23,15 +23,13 @@ from theodolite.app.fleet import outs, queue
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.needs import Machine, Needs
 from theodolite.app.fleet.unit import Places, RunReports, admitted, clean, done, packed
-from theodolite.app.jobs.asking import Child, Stopped
+from theodolite.app.jobs.child_process import Child, Stopped
 from theodolite.app.workspace import StoredUploads
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError, forget
 from theodolite.store.errors import RunAtWork
-from theodolite.store.postgres import FleetAway
-from theodolite.store.reports import Reports
-from theodolite.store.roster import Roster
+from theodolite.store.fleet import FleetAway, Reports, Roster
 from theodolite.store.transfers import Transfers
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ AT_HAND = 2
 GIVE_BACK_AFTER = 2.0
 """Seconds for which a claimed unit waits for the present one before it is given back."""
 
-_MOST_SLOTS = 256
+_MAX_SLOTS = 256
 _STARTS_ALLOWED = 20  # of one unit, by workers that each crashed
 
 log = logging.getLogger("theodolite.fleet")
@@ -321,7 +319,7 @@ def kinds(only: str | None) -> tuple[str, ...]:
 def slot_names(store_folder: Path) -> list[str]:
     """Default names of a worker, which takes the first free one: host, store and number."""
     place = hashlib.blake2b(str(store_folder.resolve()).encode(), digest_size=2).hexdigest()
-    return [f"{socket.gethostname()}-{place}-{number}" for number in range(1, _MOST_SLOTS)]
+    return [f"{socket.gethostname()}-{place}-{number}" for number in range(1, _MAX_SLOTS)]
 
 
 def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float = 3.0) -> str:
@@ -331,7 +329,7 @@ def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float =
             if roster.fill(name):
                 return name
         raise StoreError(
-            f"This store has {_MOST_SLOTS} workers already.",
+            f"This store has {_MAX_SLOTS} workers already.",
             "Choose a name with --slot.",
             code="conflict",
         )

@@ -11,7 +11,7 @@ from theodolite.store import Store, StoreError
 
 _SAY_EVERY = 0.5  # seconds between two reports of progress
 _POLL_EVERY = 0.5  # seconds between two reads of the request
-_LONGEST_PAUSE = 30.0  # seconds, for each run that a person waits for
+_MAX_PAUSE = 30.0  # seconds, for each run that a person waits for
 _OPENING = 1.0  # seconds for which a page that is opened pauses others, and most so at a time
 _RESUME_WITHIN = 0.1  # seconds
 
@@ -70,15 +70,15 @@ class Reporter:
         with contextlib.suppress(StoreError):
             self._store.runs.resumed(self.run, self._attempt, done / total if total else 0.0)
         if further:
-            self.got_on()
+            self.checkpointed()
 
-    def got_on(self) -> None:
+    def checkpointed(self) -> None:
         """Report that the unit got further than in any process before, and that this is saved.
 
         A crash of this process counts as the first again.
         """
         with contextlib.suppress(StoreError):
-            self._store.runs.got_on(self.run, self.position)
+            self._store.runs.checkpointed(self.run, self.position)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         """Append an event of the unit."""
@@ -160,7 +160,7 @@ class PausingReporter(Reporter):
         self.paused += self._stepped - began
 
     def _somebody_waits(self) -> bool:
-        begun = time.time() - _LONGEST_PAUSE
+        begun = time.time() - _MAX_PAUSE
         with contextlib.suppress(StoreError):
             return any(
                 run["worker"] == self._worker and (run["started"] or 0.0) > begun

@@ -17,7 +17,7 @@ SLOT = "local-0"
 
 _POLL_EVERY = 0.5
 _WELL_AFTER = 60.0  # a worker that lived so long is restarted at once
-_LONGEST_PAUSE = 30.0
+_MAX_PAUSE = 30.0
 _LOG_LIMIT = 1 << 20
 
 log = logging.getLogger("theodolite.supervisor")
@@ -91,7 +91,7 @@ class Supervisor:
                 started = time.monotonic()
                 self._run_worker()
                 pause = _POLL_EVERY if time.monotonic() - started > _WELL_AFTER else pause * 2
-                self._ending.wait(min(pause, _LONGEST_PAUSE))
+                self._ending.wait(min(pause, _MAX_PAUSE))
         finally:
             self._process = None
             self._lock.release()

@@ -28,7 +28,7 @@ from dbos import DBOSPortableJSONSerializer as JSONSerializer
 from filelock import BaseFileLock, FileLock, Timeout
 
 from theodolite.app.jobs import processes
-from theodolite.app.jobs.asking import Child, ChildCrashed, Stopped
+from theodolite.app.jobs.child_process import Child, ChildCrashed, Stopped
 from theodolite.app.jobs.job import queue_priority
 from theodolite.app.jobs.kinds import job_of, kind_of, spec_of
 from theodolite.app.jobs.unit import CRASHES_ALLOWED, conclude, given_up
@@ -201,7 +201,7 @@ class Worker:
             runs.finish(run_id, attempt, "failed", error=f"The spec cannot be read: {error}.")
             return "failed"
         if not runs.start(run_id, attempt, self._slot, labels, weights):
-            self._call_off(run_id, attempt)
+            self._cancel_in_fleet(run_id, attempt)
             return "not wanted"
         stays = "" if self._fleet is None else self._fleet.takes(job)
         if self._fleet is not None and not stays:
@@ -270,10 +270,10 @@ class Worker:
                 return FLEET
         return QUEUE
 
-    def _call_off(self, run_id: str, attempt: int) -> None:
+    def _cancel_in_fleet(self, run_id: str, attempt: int) -> None:
         if self._fleet is not None:
             with contextlib.suppress(StoreError):  # at worst, a worker does it in vain
-                self._fleet.call_off(run_id, attempt)
+                self._fleet.cancel(run_id, attempt)
 
     def _sweep(self) -> bool:
         """Enqueue what waits; return whether a run in the queue is not in progress here."""

@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes.command_line import objects, theodolite
+from theodolite.app import vectors
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.overview import views
 from theodolite.app.pages.search import service as search
@@ -139,15 +140,19 @@ def test_the_sides_matter_and_are_told_apart(workspace: Workspace, folder: Path,
     assert len({row["fingerprint"] for row in rows}) == len(pairs)
 
 
-def test_a_search_in_the_corpus_asks_as_the_task_does(workspace: Workspace, folder: Path) -> None:
+@pytest.mark.parametrize("options", ["prompt=document&query_prompt=query", "prompt=@task"])
+def test_a_search_in_the_corpus_asks_as_the_task_does(
+    workspace: Workspace, folder: Path, options: str
+) -> None:
     """The first hits of a query are those that its score was computed of."""
-    spec = f"dir:{folder}?prompt=document&query_prompt=query"
+    spec = f"dir:{folder}?{options}"
     similar = cosines(folder, SAID["query_prompt"], SAID["prompt"])[0]
     sentences, _ = workspace.catalog.sentences("ranked")
     (hits,) = search.nearest(workspace, spec, "ranked", [QUERIES["q0"]], 72)
     by_text = {sentences[hit.index]: hit.cosine for hit in hits}
     found = [by_text[text] for text in DOCUMENTS.values()]
     np.testing.assert_allclose(found, similar, atol=1e-5)
+    assert vectors.missing(workspace, spec, "ranked") == 0
 
 
 def test_an_audit_on_queries_measures_what_the_task_does(

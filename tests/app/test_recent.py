@@ -74,27 +74,3 @@ def test_what_is_dropped_is_loaded_again() -> None:
         recent.get(key, int)
     recent.forget(lambda key: key == "a")
     assert (recent.get("a", lambda: 1), recent.get("b", lambda: 1)) == (1, 0)
-
-
-def test_there_is_no_moment_in_which_it_would_be_loaded_again() -> None:
-    """Whenever the lock is let go of after loading, the value is there."""
-    recent: Recent[str, int] = Recent(2)
-    loaded: list[str] = []
-    gaps: list[bool] = []
-
-    class Watched:
-        """The lock, which looks whenever it is let go of."""
-
-        def __init__(self) -> None:
-            self.lock = threading.Lock()
-
-        def __enter__(self) -> None:
-            self.lock.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            gaps.append(bool(loaded) and not recent._loading and "one" not in recent._values)
-            self.lock.release()
-
-    recent._lock = Watched()  # type: ignore[assignment]
-    assert recent.get("one", lambda: loaded.append("one") or 1) == 1
-    assert not any(gaps)

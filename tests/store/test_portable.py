@@ -95,7 +95,7 @@ def test_what_is_no_result_is_refused(
     store: Store, elsewhere: Store, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In words; nothing is unpickled, unpacked without bounds, or kept."""
-    monkeypatch.setattr(results, "_MOST_BYTES", 2**16)
+    monkeypatch.setattr(results, "_MAX_BYTES", 2**16)
     packed = sent(store, store.results.put(result()))
     with refused("damaged"):
         keep(elsewhere.results, packed | changed)

@@ -182,7 +182,7 @@ def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, run: str)
     store.runs.progress(run, 1, 0.9, "training")
     left = store.runs.get(run)["eta_seconds"]
     assert left == pytest.approx(110, rel=0.05)  # 5 % of the whole took 10 s, 55 % are left
-    store.runs.got_on(run, 0)
+    store.runs.checkpointed(run, 0)
     assert store.runs.units(run)[0]["crashes"] == 0
 
 

@@ -14,7 +14,7 @@ from theodolite.store import StoreError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.store.roster import Roster
+    from theodolite.store.fleet import Roster
     from theodolite.store.run_rows import RunRow
 
 TURN = "Waits for its turn."
@@ -122,7 +122,7 @@ def in_fleet(workspace: Workspace) -> bool:
 @functools.lru_cache(maxsize=1)
 def _roster(address: Address) -> Roster:
     from theodolite.app.fleet.queue import database_of
-    from theodolite.store.roster import Roster
+    from theodolite.store.fleet import Roster
 
     return Roster(database_of(address))
 

@@ -46,7 +46,7 @@ class TrainingReport:
         text = f"{done:,} of {sentences:,} sentences encoded"
         self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, text)
         if done > self._encoded:  # these are in the cache
-            self._reporter.got_on()
+            self._reporter.checkpointed()
 
     def _starts(self, event: Mapping[str, Any]) -> None:
         self._kept = event["step"]
@@ -63,7 +63,7 @@ class TrainingReport:
         self._reporter(self._of_whole(event), WHOLE, text)
         newest = newest_step(self._job.spec.working_folder) or 0
         if newest > self._kept:
-            self._reporter.got_on()
+            self._reporter.checkpointed()
         self._kept = max(newest, self._kept)
 
     def _evaluates(self, event: Mapping[str, Any]) -> None:

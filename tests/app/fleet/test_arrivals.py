@@ -11,8 +11,8 @@ from theodolite.app.fleet.arrivals import Arrivals
 from theodolite.app.fleet.needs import Needs
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
-from theodolite.store.postgres import Postgres as Database
-from theodolite.store.reports import Reports
+from theodolite.store.fleet import Postgres as Database
+from theodolite.store.fleet import Reports
 from theodolite.store.transfers import Damaged, Transfers
 
 

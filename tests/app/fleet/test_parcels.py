@@ -46,7 +46,7 @@ def test_what_does_not_travel_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
         parcels.pack(str(folder(tmp_path / "old", "config.json", "pytorch_model.bin")))
     with refused("no-file", tmp_path / "none"):
         parcels.pack(str(tmp_path / "none"))
-    monkeypatch.setattr(parcels, "MOST_BYTES", 3)
+    monkeypatch.setattr(parcels, "MAX_BYTES", 3)
     with refused("too-large", tmp_path / "new"):
         parcels.pack(str(folder(tmp_path / "new", "model.safetensors")))
 

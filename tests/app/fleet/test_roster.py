@@ -19,11 +19,9 @@ from theodolite.app.fleet.needs import Needs, lacking
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.jobs import workers, workers_views
 from theodolite.app.workspace import Workspace
-from theodolite.store import roster
-from theodolite.store.postgres import FleetAway
-from theodolite.store.postgres import Postgres as Database
-from theodolite.store.reports import Reports
-from theodolite.store.roster import Roster
+from theodolite.store import fleet as roster
+from theodolite.store.fleet import FleetAway, Reports, Roster
+from theodolite.store.fleet import Postgres as Database
 
 HAS = {"data": {"MR": "abc"}, "cores": 2}
 

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from theodolite.store import StoreError, transfers
-from theodolite.store.postgres import Postgres as Database
-from theodolite.store.reports import Reports
+from theodolite.store.fleet import Postgres as Database
+from theodolite.store.fleet import Reports
 from theodolite.store.transfers import Damaged, Transfers
 
 CONTENT = bytes(range(256)) * 10

@@ -10,8 +10,8 @@ from theodolite.app.cli import app
 from theodolite.app.fleet.address import VARIABLE
 from theodolite.app.pages.jobs import workers, workers_views
 from theodolite.app.workspace import Workspace
-from theodolite.store.postgres import Postgres as Database
-from theodolite.store.roster import Roster
+from theodolite.store.fleet import Postgres as Database
+from theodolite.store.fleet import Roster
 
 __all__ = ["database", "postgres"]
 
