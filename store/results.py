@@ -335,7 +335,7 @@ def _insert(
     ).fetchone()
     if known is not None:  # another process was quicker
         return int(known[0])
-    result_id = int(connection.execute(_INSERT, row).lastrowid)
+    result_id = int(connection.execute(_INSERT, row).lastrowid or 0)
     for position, score in enumerate(result.get("scores", ())):
         connection.execute(
             "INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
