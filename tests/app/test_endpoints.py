@@ -20,6 +20,7 @@ from theodolite.app.pages.evaluate.views import estimates as table
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.endpoints import KEY
+from theodolite.engine.errors import UserError
 
 AWAY = "api:https://api.invalid/v1#m"
 
@@ -35,7 +36,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace) -> None:
     """For all encoders of that address, and for no other one."""
     spec = f"{AWAY}?dimensions=4"
-    with refused("denied", "api.invalid"):
+    with pytest.raises(UserError, match=r"api\.invalid"):
         workspace.load(spec).encode(["a boat"])
     assert service.would_send_to(workspace, f"{spec} + minilm | normalise") == ["api.invalid"]
     service.add(workspace, spec, send_texts=True)
@@ -89,7 +90,7 @@ def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: 
 def test_one_that_does_not_answer_is_not_listed(workspace: Workspace, server: FakeOpenAI) -> None:
     """It is said at once, not in the middle of an evaluation."""
     server.close()
-    with refused("unreachable"):
+    with pytest.raises(UserError, match=r"127\.0\.0\.1"):
         service.add(workspace, f"api:{server.url}#fake")
     assert service.names(workspace) == list(service.STARTERS)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets.types import Dataset
     from theodolite.engine.encoders.audit import Audit, Audited
-    from theodolite.store.encoders import EncoderRow
+    from theodolite.store.nouns import EncoderRow
 
 STARTERS = STARTER_ENCODERS[::-1]
 """Encoders that ship, the best first; a page starts with them, if they are listed."""
